@@ -29,8 +29,8 @@ pub use benchmarks::{Benchmark, Program};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use doctor::{
-    BpfAnswer, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState, ProgramsFound, Sight,
-    SocketFound, SocketState, TerminalFacts, TracefsState,
+    BpfAnswer, Containment, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState,
+    ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, TracefsState,
 };
 pub use facts::{FactVisitor, Facts};
 pub use flows::{Busy, Congestion, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState, UdpState};

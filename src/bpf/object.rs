@@ -44,7 +44,7 @@ pub(super) fn load(proc: &Path, sys: &Path) -> Result<(Links, Maps), Refusal> {
     match types(sys).and_then(|bytes| with_btf(proc, sys, &bytes)) {
         Ok(loaded) => Ok(loaded),
         Err(Refusal::Rights) => Err(Refusal::Rights),
-        Err(missing) => classic(proc, sys, missing),
+        Err(missing) => classic(proc, sys, &missing),
     }
 }
 
@@ -94,14 +94,16 @@ fn tell_freeing(ebpf: &mut Ebpf, functions: &UsualFunctions) {
 
 /// Migrations alone; `missing` is why not more. They are attached by way of tracefs, which an ordinary /sys has mounted in it,
 /// and not the bare one that `ip netns exec` gives a command: then process 1 may have it, else it is mounted for a moment.
-fn classic(proc: &Path, sys: &Path, missing: Refusal) -> Result<(Links, Maps), Refusal> {
-    let here = || attached_classically(sys, missing);
+fn classic(proc: &Path, sys: &Path, missing: &Refusal) -> Result<(Links, Maps), Refusal> {
+    let here = || attached_classically(sys, missing.clone());
+    let mounted = || mounts::with_mounted("tracefs", sys, &sys.join("kernel/tracing"), here);
     let elsewhere = if event(sys).is_some() {
         return here();
     } else if event(&proc.join("1/root/sys")).is_some() {
-        mounts::with_those_of(&proc.join("1/ns/mnt"), here)
+        // With CAP_SYS_ADMIN alone, as `rights` leaves it or a container has it, one may mount and not enter.
+        mounts::with_those_of(&proc.join("1/ns/mnt"), here).or_else(|_not_entered| mounted())
     } else {
-        mounts::with_mounted("tracefs", sys, &sys.join("kernel/tracing"), here)
+        mounted()
     };
     elsewhere.unwrap_or_else(|error| Err(Refusal::NoTracefs(Arc::new(error))))
 }

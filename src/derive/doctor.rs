@@ -4,12 +4,14 @@
 mod kernel;
 mod machine;
 mod programs;
+mod remedy;
 mod rights;
 mod sight;
 mod terminal;
 
 use super::plural;
-use crate::sample::{DoctorFacts, HeldRights};
+use crate::sample::DoctorFacts;
+use remedy::{mount_proc, mount_sys};
 
 /// How one thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -169,53 +171,4 @@ pub fn judge(facts: &DoctorFacts) -> Diagnosis {
         format!("vnettop cannot work here without: {}.", lacking.join(", "))
     };
     Diagnosis { works: lacking.is_empty(), groups, verdict }
-}
-
-/// Out of a container's process namespace; what else is missing there says so itself.
-const ON_HOST: &str =
-    "docker run --pid=host --net=host --cap-add SYS_ADMIN --cap-add SYS_PTRACE ...  (or run vnettop on the host)";
-
-/// How to have these capabilities, as `--cap-add` names them.
-fn way_to(rights: &HeldRights, capabilities: &[&str]) -> String {
-    let each = |before: &str| capabilities.iter().map(|name| format!("{before}{name}")).collect::<Vec<_>>().join(" ");
-    match (rights.uid, &rights.user_namespace) {
-        (_, Ok(true)) => {
-            let place = if rights.contained { "container" } else { "user namespace" };
-            format!("run vnettop as root of the machine, outside of this {place}")
-        }
-        (0, _) if rights.contained => format!("docker run {} ...", each("--cap-add ")),
-        (0, _) => format!("a service: add {} to its CapabilityBoundingSet=", each("CAP_")),
-        _ if rights.contained && capabilities.is_empty() => "docker run --user 0 ...".to_owned(),
-        _ if rights.contained => format!("docker run --user 0 {} ...", each("--cap-add ")),
-        _ if rights.sudo => "sudo vnettop".to_owned(),
-        _ => "run vnettop as root".to_owned(),
-    }
-}
-
-/// A command that only root of the machine may run.
-fn as_root(rights: &HeldRights, command: &str) -> String {
-    match (rights.uid, &rights.user_namespace) {
-        _ if rights.contained => format!("{command}  (on the host)"),
-        (_, Ok(true)) => format!("{command}  (outside of this user namespace)"),
-        (0, _) => command.to_owned(),
-        _ if rights.sudo => format!("sudo {command}"),
-        _ => format!("{command}  (as root)"),
-    }
-}
-
-/// A kind of file system, `proc` or `sysfs`, at its place; a container is given it from outside.
-fn mount(rights: &HeldRights, kind: &str, place: &str) -> String {
-    if rights.contained {
-        format!("start the container with {place} mounted")
-    } else {
-        as_root(rights, &format!("mount -t {kind} {kind} {place}"))
-    }
-}
-
-fn mount_proc(facts: &DoctorFacts) -> String {
-    mount(&facts.rights, "proc", "/proc")
-}
-
-fn mount_sys(facts: &DoctorFacts) -> String {
-    mount(&facts.rights, "sysfs", "/sys")
 }

@@ -88,6 +88,19 @@ pub enum TracefsState {
     Absent,
 }
 
+/// What keeps vnettop apart from the machine that it runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Containment {
+    /// Nothing.
+    Nothing,
+    /// A container that was started by `docker`, or by an engine that mounts the same files.
+    Docker,
+    /// A container that was started by `podman`.
+    Podman,
+    /// A process namespace of its own, which no engine is known to have made.
+    PidNamespace,
+}
+
 /// What vnettop may do.
 #[derive(Debug, Clone)]
 #[allow(clippy::struct_excessive_bools, reason = "one for each capability, and where it would be had")]
@@ -96,8 +109,8 @@ pub struct HeldRights {
     pub uid: u32,
     /// That user is one of a user namespace, not of the machine.
     pub user_namespace: KnownFact<bool>,
-    /// In a container: a process namespace other than the machine's, or the file that Docker or Podman puts into one.
-    pub contained: bool,
+    /// What keeps vnettop apart from the machine.
+    pub contained: Containment,
     /// There is a `sudo` in `PATH`.
     pub sudo: bool,
     /// `CAP_BPF`.
@@ -114,6 +127,12 @@ pub struct HeldRights {
     pub syslog: bool,
     /// This kernel has a `CAP_BPF` (Linux 5.8).
     pub knows_bpf: bool,
+    /// The kernel gives addresses of functions to nobody (`kernel.kptr_restrict` is 2).
+    pub hides_functions: bool,
+    /// A thread may have real-time priority: tried on one that ended at once.
+    pub realtime: KnownFact<()>,
+    /// Bytes that may be locked in memory, which BPF's are before Linux 5.11; none where nothing limits them.
+    pub locked_memory: Option<u64>,
     /// Files that may be open at once, and the least that vnettop must have.
     pub open_files: (usize, usize),
 }
@@ -125,6 +144,8 @@ pub struct Sight {
     pub cores: KnownFact<usize>,
     /// /proc can be listed, and is one.
     pub processes: KnownFact<()>,
+    /// /proc is that of another process namespace than vnettop's own.
+    pub foreign_proc: bool,
     /// What keeps processes out of sight, a sentence each.
     pub hidden: Vec<String>,
     /// `/sys/devices/system/cpu` can be listed.

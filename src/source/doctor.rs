@@ -1,6 +1,7 @@
 //! What works here and what is missing, read once for `vnettop doctor`: by the readers that sample, opened as they open, and
 //! by looks at files where a reader would load a kernel module or call another program. It changes nothing and judges nothing.
 
+mod container;
 mod iperf3;
 mod modules;
 mod sockets;
@@ -16,21 +17,18 @@ use super::threads::ThreadReader;
 use super::{LEAST_TO_WATCH, Roots, SourceError, enough_descriptors, host, now_ns, proc_file};
 use crate::bpf::{self, Refusal};
 use crate::sample::{
-    BpfAnswer, DoctorFacts, HeldRights, KernelFeatures, KnownFact, Problem, ProgramsFound, Sight, TerminalFacts,
-    Topology, TracefsState,
+    BpfAnswer, Containment, DoctorFacts, HeldRights, KernelFeatures, KnownFact, Problem, ProgramsFound, Sight,
+    TerminalFacts, Topology, TracefsState,
 };
+use crate::sched;
 use crate::text::clean;
 use rustix::io::Errno;
-use rustix::process::{PidfdFlags, getpid, pidfd_open};
+use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::termios::{isatty, tcgetwinsize};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// What Docker and Podman put into a container.
-const LEFT_IN_CONTAINERS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
 /// Where to look, and what the command line and the environment say.
 #[derive(Debug, Clone)]
@@ -81,7 +79,7 @@ fn features(roots: &Roots) -> KernelFeatures {
         ethtool: ethtool(),
         tcp_diag,
         udp_diag,
-        btf: is_there(roots.sys.join("kernel/btf/vmlinux").symlink_metadata()),
+        btf: btf(roots),
         moves,
         drops,
         tracefs: tracefs(roots),
@@ -90,6 +88,15 @@ fn features(roots: &Roots) -> KernelFeatures {
             Err(Errno::NOSYS) => Ok(false),
             Err(error) => Err(words(error)),
         },
+    }
+}
+
+/// A kernel without types of its own has no folder for them either.
+fn btf(roots: &Roots) -> KnownFact<bool> {
+    let folder = roots.sys.join("kernel/btf");
+    match is_there(folder.join("vmlinux").symlink_metadata()) {
+        Ok(false) if folder.exists() => Err(format!("something is mounted over {}", folder.display())),
+        found => found,
     }
 }
 
@@ -130,7 +137,7 @@ fn rights(scope: &DoctorScope, open_files: (usize, usize)) -> HeldRights {
     HeldRights {
         uid: rustix::process::geteuid().as_raw(),
         user_namespace: proc_file::text(&roots.proc.join("self/uid_map")).map(|map| !is_whole(&map)).map_err(words),
-        contained: is_contained(roots),
+        contained: containment(roots),
         sudo: iperf3::program(scope.path.as_deref(), "sudo").is_some(),
         bpf: held.contains(CapabilitySet::BPF),
         perfmon: held.contains(CapabilitySet::PERFMON),
@@ -139,13 +146,22 @@ fn rights(scope: &DoctorScope, open_files: (usize, usize)) -> HeldRights {
         sys_nice: held.contains(CapabilitySet::SYS_NICE),
         syslog: held.contains(CapabilitySet::SYSLOG),
         knows_bpf: refusal::knows_cap_bpf(roots),
+        hides_functions: proc_file::text(&roots.proc.join("sys/kernel/kptr_restrict")).is_ok_and(|mode| mode == "2"),
+        realtime: realtime(),
+        locked_memory: getrlimit(Resource::Memlock).current,
         open_files,
     }
 }
 
-fn is_contained(roots: &Roots) -> bool {
-    own_process(roots).is_ok() && refusal::is_elsewhere(roots)
-        || LEFT_IN_CONTAINERS.iter().any(|file| Path::new(file).exists())
+fn containment(roots: &Roots) -> Containment {
+    let mounts = proc_file::text(&roots.proc.join("self/mountinfo")).unwrap_or_default();
+    container::containment(&mounts, roots.proc.join("self").exists() && refusal::is_elsewhere(roots))
+}
+
+/// On a thread of its own, which does nothing else: a control group may refuse it to who has the right.
+fn realtime() -> KnownFact<()> {
+    let tried = std::thread::spawn(|| sched::set_realtime(1)).join();
+    tried.map_err(|_panic| "the trial failed".to_owned())?.map_err(words)
 }
 
 /// An empty directory is no /proc.
@@ -172,6 +188,7 @@ fn sight(roots: &Roots) -> Sight {
         cores: read.as_ref().map(|read| read.cores.len()).map_err(Clone::clone),
         hidden: threads.as_ref().map_or_else(|_| Vec::new(), |threads| sentences(threads.problems())),
         processes: threads.map(drop).map_err(words),
+        foreign_proc: is_foreign(roots),
         sysfs: std::fs::read_dir(roots.sys.join("devices/system/cpu")).map(drop).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => format!("not mounted: {}", words(error)),
             _ => words(error),
@@ -182,6 +199,13 @@ fn sight(roots: &Roots) -> Sight {
         inside,
         unseen: sentences(spaces.problems()),
     }
+}
+
+/// Its `self` is named by another number than vnettop has, or by none.
+fn is_foreign(roots: &Roots) -> bool {
+    let own = std::process::id().to_string();
+    own_process(roots).is_ok()
+        && std::fs::read_link(roots.proc.join("self")).ok().is_none_or(|link| link.as_os_str() != own.as_str())
 }
 
 fn sentences(problems: &[Problem]) -> Vec<String> {

@@ -74,6 +74,12 @@ fn modules() -> Vec<String> {
     list.lines().filter_map(|line| line.split(' ').next().map(str::to_owned)).collect()
 }
 
+/// As an engine mounts it into each of its containers; a file that was left behind is none.
+fn is_mounted(place: &str) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    mounts.lines().any(|line| line.split(' ').nth(4) == Some(place))
+}
+
 #[test]
 fn root_is_told_what_this_machine_has_and_nothing_is_loaded_for_it() {
     if !can_run("root_is_told_what_this_machine_has_and_nothing_is_loaded_for_it", &["env", "ip"]) {
@@ -120,7 +126,8 @@ fn nobody_is_told_which_rights_are_missing_and_that_it_works() {
     assert_eq!(seen.code, Some(0), "an ordinary user sees what he may:\n{}", seen.text);
     let is_program = |name: &str| Command::new("sh").args(["-c", &format!("command -v {name}")]).output();
     let way = match is_program("sudo") {
-        _ if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() => "docker run --user 0 ",
+        _ if is_mounted("/run/.containerenv") => "podman run --user 0 ",
+        _ if is_mounted("/etc/hostname") => "docker run --user 0 ",
         Ok(found) if found.status.success() => "sudo vnettop",
         _ => "run vnettop as root",
     };
@@ -154,6 +161,45 @@ fn a_hidden_sys_is_unknown_and_a_hidden_proc_ends_with_one() {
     without.args(["--mount", "sh", "-c", &hidden("/proc"), "sh", VNETTOP]);
     let out = without.args(["--json", "-n", "1"]).output().expect("it runs");
     assert_eq!(out.status.code(), Some(1), "and it does not: {}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[test]
+fn namespaces_that_no_engine_made_are_told_of_no_engine() {
+    if !can_run("namespaces_that_no_engine_made_are_told_of_no_engine", &["unshare", "mount"]) {
+        return;
+    }
+    let of = |words: &[&str]| {
+        let seen = Seen::behind(&[&["unshare"], words].concat());
+        assert!(
+            is_mounted("/etc/hostname") || !seen.text.contains("docker run"),
+            "nothing is a container:\n{}",
+            seen.text
+        );
+        seen
+    };
+    let own = of(&["--pid", "--fork", "--mount-proc"]);
+    assert_eq!((own.state("processes"), own.state("migrations")), ("note", "missing"), "{}", own.text);
+    let foreign = of(&["--pid", "--fork"]);
+    assert_eq!(foreign.check("processes")["remedy"], "unshare --mount-proc vnettop", "{}", foreign.text);
+    let user = of(&["--user", "--map-root-user"]);
+    assert_eq!((user.state("user"), user.state("network namespaces")), ("note", "missing"), "{}", user.text);
+}
+
+#[test]
+fn types_that_are_mounted_over_are_unknown() {
+    let name = "types_that_are_mounted_over_are_unknown";
+    if !can_run(name, &["unshare", "mount"]) {
+        return;
+    }
+    if !Path::new("/sys/kernel/btf").exists() {
+        eprintln!("NOT RUN: {name}: this kernel has no BTF");
+        return;
+    }
+    let over = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
+    let seen = Seen::behind(&["unshare", "--mount", "sh", "-c", over, "sh"]);
+    for name in ["BTF", "lost packets"] {
+        assert_eq!(seen.state(name), "unknown", "the kernel has them: {}", seen.text);
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! 4.18 without BTF, tools that are old or not there, terminals that show little. Every missing thing says what to do.
 
 mod advice;
+mod places;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +11,7 @@ use vnettop::derive::doctor::{Check, CheckState, Diagnosis, judge};
 use vnettop::report::doctor;
 use vnettop::sample::Word;
 use vnettop::sample::{
-    BpfAnswer, CorePlace, DoctorFacts, HeldRights, Host, Iperf3Found, KernelFeatures, ModuleState, Policy,
+    BpfAnswer, Containment, CorePlace, DoctorFacts, HeldRights, Host, Iperf3Found, KernelFeatures, ModuleState, Policy,
     ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, Topology, TracefsState,
 };
 
@@ -66,7 +67,7 @@ fn root() -> DoctorFacts {
         rights: HeldRights {
             uid: 0,
             user_namespace: Ok(false),
-            contained: false,
+            contained: Containment::Nothing,
             sudo: true,
             bpf: true,
             perfmon: true,
@@ -75,11 +76,15 @@ fn root() -> DoctorFacts {
             sys_nice: true,
             syslog: true,
             knows_bpf: true,
+            hides_functions: false,
+            realtime: Ok(()),
+            locked_memory: Some(8 << 20),
             open_files: (524_288, 128),
         },
         sight: Sight {
             cores: Ok(8),
             processes: Ok(()),
+            foreign_proc: false,
             hidden: Vec::new(),
             sysfs: Ok(()),
             clock_driver: Some("intel_pstate".to_owned()),
@@ -125,6 +130,9 @@ fn nobody() -> DoctorFacts {
         sys_nice: false,
         syslog: false,
         knows_bpf,
+        hides_functions: false,
+        realtime: Err("Operation not permitted (os error 1)".to_owned()),
+        locked_memory: Some(64 << 10),
         open_files,
     };
     facts.sight.namespaces = 1;
@@ -158,10 +166,11 @@ fn old_container() -> DoctorFacts {
         ..facts.kernel
     };
     facts.rights = HeldRights {
-        contained: true,
+        contained: Containment::Docker,
         sudo: false,
         sys_nice: false,
         sys_admin: false,
+        realtime: Err("Operation not permitted (os error 1)".to_owned()),
         knows_bpf: false,
         open_files: (64, 128),
         ..facts.rights
@@ -295,7 +304,7 @@ fn roots_that_are_none_are_not_taken_for_root() {
         assert!(check.remedy.is_some_and(|remedy| remedy.contains("as root of the machine")), "{name}");
     }
     let mut facts = root();
-    (facts.rights.sys_nice, facts.rights.contained) = (false, true);
+    (facts.rights.sys_nice, facts.rights.contained) = (false, Containment::Docker);
     let remedy = check(&judge(&facts), "pins, priority").remedy;
     assert!(remedy.is_some_and(|remedy| remedy.contains("--cap-add SYS_NICE")), "root of a container lacks it");
     let mut facts = root();

@@ -19,6 +19,7 @@ const OTHERS: &[&str] = &[
     "--cap-drop",
     "--cap-add",
     "--security-opt",
+    "--ulimit",
     "--build-arg",
     "--check",
     "--ignore-missing",

@@ -1,6 +1,7 @@
 //! The kernel: its version, and each feature that vnettop asks of it.
 
-use super::{Check, CheckSubject, ON_HOST, as_root, mount_proc, way_to};
+use super::remedy::{as_root, mount_proc, outside, own_proc, unlocked, way_to};
+use super::{Check, CheckSubject};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, TracefsState, version_of};
 
@@ -8,6 +9,8 @@ use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, 
 const LEAST: (u32, u32) = (4, 18);
 /// Ethtool speaks netlink from here on.
 const ETHTOOL: (u32, u32) = (5, 6);
+/// What BPF takes is not charged as locked memory from here on.
+const UNCHARGED: (u32, u32) = (5, 11);
 /// A dropped packet has a reason from here on.
 const REASONS: (u32, u32) = (5, 17);
 
@@ -46,6 +49,7 @@ fn release(facts: &DoctorFacts) -> Check {
 fn links(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("link counters", "RTM_GETLINK, RTM_GETSTATS");
     let mends = match facts.sight.cores {
+        Ok(_) if facts.sight.foreign_proc => own_proc(&facts.rights),
         Ok(_) => "allow AF_NETLINK in the sandbox".to_owned(),
         Err(_) => mount_proc(facts),
     };
@@ -155,6 +159,11 @@ fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &
         (BpfAnswer::NoRight, None) if rights.user_namespace == Ok(true) => {
             about.missing("the capability holds in this user namespace only", adds, way_to(rights, &[]))
         }
+        (BpfAnswer::NoRight, None) if is_locked_out(facts) => {
+            let kib = rights.locked_memory.unwrap_or_default() / 1024;
+            let found = format!("{kib} KiB may be locked in memory; before Linux 5.11 BPF needs more");
+            about.missing(found, adds, unlocked(rights))
+        }
         (BpfAnswer::NoRight, None) => {
             let found = "the kernel refuses it although the capability is there";
             let remedy = "grep Seccomp /proc/self/status; cat /sys/kernel/security/lockdown";
@@ -163,13 +172,20 @@ fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &
         (BpfAnswer::NoBtf, _) if facts.sight.sysfs.is_err() => {
             about.without_sys(&format!("it needs BTF, and /sys is not visible here{also}"), adds, facts)
         }
+        (BpfAnswer::NoBtf, _) if let Err(why) = &facts.kernel.btf => {
+            about.unknown(format!("it needs BTF: {why}{also}")).adding(adds)
+        }
         (BpfAnswer::NoBtf, _) => about.missing(format!("it needs BTF, which this kernel lacks{also}"), adds, WITH_BTF),
         (BpfAnswer::Elsewhere, _) if facts.sight.cores.is_err() => {
             about.without_proc("not tried: /proc is not visible here", adds, facts)
         }
         (BpfAnswer::Elsewhere, _) => {
-            let found = "not tried: /proc is not that of the machine's own PID namespace";
-            about.missing(found, adds, ON_HOST)
+            let found = if facts.sight.foreign_proc {
+                "not tried: /proc is that of another PID namespace"
+            } else {
+                "not tried: vnettop is not in the machine's own PID namespace"
+            };
+            about.missing(found, adds, outside(facts))
         }
         (BpfAnswer::Refused(why), _) => about.missing(
             format!("the kernel refuses it: {why}"),
@@ -177,6 +193,12 @@ fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &
             "a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y",
         ),
     }
+}
+
+/// Without `CAP_SYS_RESOURCE` vnettop cannot lift the limit itself.
+fn is_locked_out(facts: &DoctorFacts) -> bool {
+    let is_charged = version_of(&facts.host.kernel).is_some_and(|running| running < UNCHARGED);
+    is_charged && facts.rights.locked_memory.is_some()
 }
 
 /// The rights to load a program, where they are missing.
@@ -193,12 +215,15 @@ fn tracefs(facts: &DoctorFacts) -> Check {
     let has_btf = facts.kernel.btf == Ok(true);
     match &facts.kernel.tracefs {
         Ok(TracefsState::Readable) => about.ok("its event of migrations is readable"),
-        Ok(_) if has_btf => about.ok("not readable; BTF does without it"),
+        Ok(_) if has_btf && facts.kernel.moves == BpfAnswer::Loads => {
+            about.ok("not needed: BPF traces migrations here")
+        }
+        Ok(_) if has_btf => about.ok("not needed: with BTF migrations are traced without it"),
         Ok(TracefsState::Known) if facts.sight.sysfs.is_err() => {
             about.without_sys("/sys is not visible here", ADDS_TRACE, facts)
         }
         Ok(TracefsState::Known) if facts.rights.sys_admin => {
-            about.ok("not readable; vnettop mounts it for itself for a moment")
+            about.ok("the kernel has it; vnettop mounts it for itself for a moment")
         }
         Ok(TracefsState::Known) => {
             let found = "not readable; without BTF migrations are traced through it";

@@ -1,6 +1,7 @@
 //! What the machine does behind a benchmark's back: where its cores sit, their clocks, who moves interrupts and pages.
 
-use super::{Check, CheckSubject, as_root, sight};
+use super::remedy::as_root;
+use super::{Check, CheckSubject, sight};
 use crate::derive::plural;
 use crate::sample::{CorePlace, DoctorFacts};
 
@@ -53,7 +54,8 @@ const OWN_POWERSAVE: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd_pstate_
 /// Why there are no clocks to be read.
 fn no_clock(facts: &DoctorFacts) -> &'static str {
     match facts.sight.sysfs {
-        Ok(()) => "core 0 has no cpufreq: firmware or a hypervisor chooses its clock",
+        Ok(()) if facts.host.policy.governor.is_some() => "the kernel does not report it",
+        Ok(()) => "core 0 has no cpufreq: this kernel does not set its clock",
         Err(_) => UNSEEN,
     }
 }
@@ -98,6 +100,7 @@ fn clock(facts: &DoctorFacts) -> Check {
 fn irqbalance(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("irqbalance", "names of the processes in /proc");
     match facts.host.policy.irqbalance {
+        Some(false) if facts.sight.foreign_proc => about.unknown("not known: /proc is that of another PID namespace"),
         Some(false) if sight::is_partial(facts) => about.unknown("not known: only some processes are visible here"),
         Some(false) => about.ok("it does not run"),
         Some(true) => about

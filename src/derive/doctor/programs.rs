@@ -1,7 +1,9 @@
 //! Programs that vnettop works with: Docker, Open vSwitch, iperf3 and its traps.
 
-use super::{Check, CheckSubject, way_to};
+use super::remedy::{engine, way_to};
+use super::{Check, CheckSubject};
 use crate::sample::{DoctorFacts, SocketFound, SocketState};
+use std::path::Path;
 
 /// From here on iperf3 has a thread for each stream.
 const THREADS: (u32, u32) = (3, 16);
@@ -14,20 +16,35 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 
 fn docker(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("Docker", "its socket, looked at and not opened");
-    let (adds, option) = ("names of containers and networks beside their links", "vnettop --docker-socket PATH");
+    let adds = "names of containers and networks beside their links";
+    let option = given(facts, |place| place, "vnettop --docker-socket PATH", &facts.programs.docker);
     match &facts.programs.docker_elsewhere {
         Some(host) if facts.programs.docker.iter().all(|socket| socket.state == SocketState::Absent) => {
             let found = format!("DOCKER_HOST is not a socket of this machine: {host}");
             about.note(found).adding(adds).mended_by(option)
         }
-        _ => opened(about, facts, &facts.programs.docker, adds, option),
+        _ => opened(about, facts, &facts.programs.docker, adds, &option),
     }
 }
 
 fn ovs(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("Open vSwitch", "its database's socket, looked at and not opened");
     let adds = "bridges, ports and upcalls of Open vSwitch";
-    opened(about, facts, &facts.programs.ovs, adds, "vnettop --ovs-socket PATH")
+    let option = given(facts, folder, "vnettop --ovs-socket PATH", &facts.programs.ovs);
+    opened(about, facts, &facts.programs.ovs, adds, &option)
+}
+
+/// The daemon makes its sockets anew in it.
+fn folder(place: &Path) -> &Path {
+    place.parent().unwrap_or(place)
+}
+
+/// How a socket that is elsewhere is come by: a container is given it from outside.
+fn given(facts: &DoctorFacts, what: fn(&Path) -> &Path, option: &str, sockets: &[SocketFound]) -> String {
+    match (engine(&facts.rights), sockets.first()) {
+        (Some(engine), Some(socket)) => format!("{engine} run -v {0}:{0} ...", what(&socket.path).display()),
+        _ => option.to_owned(),
+    }
 }
 
 /// A program with a socket: the best of the places counts.
@@ -64,7 +81,9 @@ fn iperf3(facts: &DoctorFacts) -> Check {
             about
                 .note(format!("{words} ({path}): one thread for all streams of -P, which share a core"))
                 .adding("from 3.16 on a thread for each stream, from 3.17 on --json-stream")
-                .mended_by("a process for each stream: iperf3 -c HOST -p 5202 & iperf3 -c HOST -p 5203")
+                .mended_by(
+                    "iperf3 -c HOST -p 5202 & iperf3 -c HOST -p 5203  (a process for each stream, on both sides)",
+                )
         }
         Ok(Some(found)) => {
             let stream = if found.version < STREAM { "; --json-stream needs 3.17" } else { ", --json-stream" };
@@ -74,11 +93,15 @@ fn iperf3(facts: &DoctorFacts) -> Check {
             let remedy = facts.programs.installer.map_or_else(
                 || "install iperf3 3.16 or newer, or name another program: vnettop --watch NAME".to_owned(),
                 |installer| {
-                    let sudo = if facts.rights.uid != 0 && facts.rights.sudo { "sudo " } else { "" };
-                    format!("{sudo}{installer} iperf3  (or another program: vnettop --watch NAME)")
+                    let other = "or another program: vnettop --watch NAME";
+                    match (facts.rights.uid, facts.rights.sudo) {
+                        (0, _) => format!("{installer} iperf3  ({other})"),
+                        (_, true) => format!("sudo {installer} iperf3  ({other})"),
+                        (_, false) => format!("{installer} iperf3  (as root; {other})"),
+                    }
                 },
             );
-            about.missing("there is none", adds, remedy)
+            about.missing("PATH has none", adds, remedy)
         }
         Err(why) => about.unknown(why).adding(adds),
     }

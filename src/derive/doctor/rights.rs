@@ -1,6 +1,7 @@
 //! Capabilities. Rights that only a trial can show are checked where it is made: BPF in `kernel`, namespaces in `sight`.
 
-use super::{Check, CheckSubject, way_to};
+use super::remedy::{as_root, engine, way_to};
+use super::{Check, CheckSubject};
 use crate::sample::{DoctorFacts, HeldRights};
 
 pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
@@ -18,14 +19,25 @@ fn user(facts: &DoctorFacts) -> Check {
     };
     match (rights.uid, &rights.user_namespace) {
         (0, Ok(false)) => about.ok("root"),
-        (0, Ok(true)) => {
-            about.note("root of a user namespace, not of the machine").adding(adds).mended_by(way_to(rights, &[]))
+        (uid, Ok(true)) => {
+            let name = if uid == 0 { "root".to_owned() } else { format!("user {uid}") };
+            let found = format!("{name} of a user namespace, not of the machine");
+            about.note(found).adding(adds).mended_by(way_to(rights, &[]))
         }
         (0, Err(why)) => about.unknown(format!("root; of the machine or not is not known: {why}")),
+        // Each of them has a line of its own.
+        (uid, _) if has_any(rights) => about.note(format!("user {uid}, with some of root's capabilities")),
         (uid, _) => {
+            let adds =
+                if engine(rights).is_some() { "the container's capabilities, which only its root has" } else { adds };
             about.note(format!("user {uid}: pins of its own threads only")).adding(adds).mended_by(way_to(rights, &[]))
         }
     }
+}
+
+fn has_any(rights: &HeldRights) -> bool {
+    let HeldRights { bpf, perfmon, sys_admin, sys_ptrace, sys_nice, syslog, .. } = *rights;
+    bpf || perfmon || sys_admin || sys_ptrace || sys_nice || syslog
 }
 
 /// A capability that is tried nowhere else.
@@ -54,13 +66,30 @@ fn names(facts: &DoctorFacts) -> Check {
     if !facts.rights.syslog && facts.kernel.btf == Ok(false) && facts.sight.sysfs.is_ok() {
         return CheckSubject(of.0, "capget").note("without BTF no lost packet has a function to be named");
     }
-    capability(of, &facts.rights, "functions of the kernel by name", "the name of the function that dropped a packet")
+    let adds = "the name of the function that dropped a packet";
+    if facts.rights.hides_functions && facts.rights.user_namespace != Ok(true) {
+        let remedy = as_root(&facts.rights, "sysctl kernel.kptr_restrict=1");
+        return CheckSubject(of.0, "/proc/sys/kernel/kptr_restrict").missing(
+            "kernel.kptr_restrict=2 hides them from every user",
+            adds,
+            remedy,
+        );
+    }
+    capability(of, &facts.rights, "functions of the kernel by name", adds)
 }
 
 fn pins(rights: &HeldRights) -> Check {
     let of = ("pins, priority", rights.sys_nice, "CAP_SYS_NICE");
+    let on_time = "real-time priority, so that samples are on time on a full machine";
     let adds = "pins of other users' threads; real-time priority, so that samples are on time on a full machine";
-    capability(of, rights, "pins of everybody's threads, real-time sampling", adds)
+    match &rights.realtime {
+        Err(why) if rights.sys_nice && rights.user_namespace != Ok(true) => {
+            let found = format!("CAP_SYS_NICE: pins of everybody's threads; real-time priority is refused: {why}");
+            CheckSubject(of.0, "capget, sched_setscheduler").note(found).adding(on_time)
+        }
+        Ok(()) if !rights.sys_nice => capability(of, rights, "", "pins of other users' threads"),
+        _ => capability(of, rights, "pins of everybody's threads, real-time sampling", adds),
+    }
 }
 
 fn files(rights: &HeldRights) -> Check {
@@ -71,10 +100,9 @@ fn files(rights: &HeldRights) -> Check {
         about.ok(found)
     } else {
         // The soft limit has been raised already; the hard one is root's.
-        let remedy = if rights.contained {
-            format!("docker run --ulimit nofile={least} ...")
-        } else {
-            format!("as root: ulimit -n {least}  (a service: LimitNOFILE={least})")
+        let remedy = match engine(rights) {
+            Some(engine) => format!("{engine} run --ulimit nofile={least} ..."),
+            None => format!("as root: ulimit -n {least}  (a service: LimitNOFILE={least})"),
         };
         about.missing(found, "everything", remedy)
     }

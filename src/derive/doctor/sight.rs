@@ -1,6 +1,7 @@
 //! What of the machine can be seen: /proc, /sys, processes, network namespaces.
 
-use super::{Check, CheckSubject, ON_HOST, mount_proc, mount_sys, way_to};
+use super::remedy::{engine, mount_proc, mount_sys, outside, own_proc, way_to};
+use super::{Check, CheckSubject};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts};
 
@@ -25,17 +26,15 @@ fn processes(facts: &DoctorFacts) -> Check {
     let adds = "threads of other users, and pins of them";
     match (&sight.processes, sight.hidden.as_slice()) {
         (Err(why), _) => about.without_proc(why, adds, facts),
+        (Ok(()), []) if sight.foreign_proc => {
+            about.note("/proc is that of another PID namespace").adding(adds).mended_by(own_proc(&facts.rights))
+        }
         (Ok(()), []) if is_elsewhere(facts) => {
-            about.note("only those of this PID namespace are visible").adding(adds).mended_by(ON_HOST)
+            about.note("only those of this PID namespace are visible").adding(adds).mended_by(outside(facts))
         }
         (Ok(()), []) => about.ok("those of every user are visible"),
         (Ok(()), hidden) => {
-            // From root it is another namespace's /proc that hides them.
-            let way = if facts.rights.uid == 0 {
-                "mount -t proc proc /proc".to_owned()
-            } else {
-                way_to(&facts.rights, &["SYS_PTRACE"])
-            };
+            let way = if sight.foreign_proc { own_proc(&facts.rights) } else { way_to(&facts.rights, &["SYS_PTRACE"]) };
             about.missing(hidden.join("; "), adds, way)
         }
     }
@@ -68,10 +67,6 @@ fn namespaces(facts: &DoctorFacts) -> Check {
     if let Err(why) = &sight.processes {
         return about.without_proc(why, adds, facts);
     }
-    if sight.inside {
-        let found = "vnettop runs inside one: only this one is shown";
-        return about.note(found).adding(adds).mended_by("vnettop --netns all");
-    }
     if rights.user_namespace == Ok(true) {
         let found = "those of the machine cannot be entered from a user namespace";
         return about.missing(found, adds, way_to(rights, &[]));
@@ -82,14 +77,34 @@ fn namespaces(facts: &DoctorFacts) -> Check {
         (false, true) => Some(("CAP_SYS_ADMIN is missing", &["SYS_ADMIN"][..])),
         (false, false) => Some(("CAP_SYS_ADMIN and CAP_SYS_PTRACE are missing", &["SYS_ADMIN", "SYS_PTRACE"][..])),
     };
+    if sight.inside && lacking.is_none() {
+        let found = "vnettop runs inside one: only this one is shown";
+        return about.note(found).adding(adds).mended_by("vnettop --netns all");
+    }
+    match (&lacking, sight.foreign_proc) {
+        _ if !is_elsewhere(facts) => {}
+        (Some((why, _)), _) => return about.missing(format!("{found}; {why}"), adds, outside(facts)),
+        (None, foreign) => {
+            let whose = if foreign {
+                "/proc is that of another PID namespace"
+            } else {
+                "others whose processes are not visible may be missing"
+            };
+            return about.note(format!("{found}; {whose}")).adding(adds).mended_by(outside(facts));
+        }
+    }
     match (lacking, sight.unseen.as_slice()) {
         (Some((why, capabilities)), _) => about.missing(format!("{found}; {why}"), adds, way_to(rights, capabilities)),
-        // With both capabilities only the limit of open files keeps vnettop out of one.
-        (None, unseen @ [_, ..]) => about.missing(unseen.join("; "), adds, "ulimit -n 65536"),
-        (None, []) if is_elsewhere(facts) => {
-            let found = format!("{found}; those of other PID namespaces are not visible");
-            about.note(found).adding(adds).mended_by(ON_HOST)
-        }
         (None, []) => about.ok(format!("{found} can be entered")),
+        (None, unseen) => about.missing(unseen.join("; "), adds, unbarred(facts)),
+    }
+}
+
+/// With both capabilities it is the limit of open files that keeps vnettop out of one, or a security module.
+fn unbarred(facts: &DoctorFacts) -> String {
+    match engine(&facts.rights) {
+        _ if facts.sight.unseen.iter().any(|unseen| unseen.contains("open files")) => "ulimit -n 65536".to_owned(),
+        Some(engine) => format!("{engine} run --security-opt apparmor=unconfined ..."),
+        None => "cat /proc/self/attr/current  (the security module's profile denies it)".to_owned(),
     }
 }

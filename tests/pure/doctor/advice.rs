@@ -3,7 +3,7 @@
 
 use super::{check, nobody, root};
 use vnettop::derive::doctor::{Check, CheckState, judge};
-use vnettop::sample::{BpfAnswer, DoctorFacts, ModuleState, TracefsState};
+use vnettop::sample::{BpfAnswer, Containment, DoctorFacts, ModuleState, TracefsState};
 
 fn told(facts: &DoctorFacts, name: &str) -> Check {
     check(&judge(facts), name)
@@ -18,7 +18,7 @@ fn contained() -> DoctorFacts {
     let mut facts = root();
     (facts.kernel.moves, facts.kernel.drops) = (BpfAnswer::Elsewhere, BpfAnswer::Elsewhere);
     let rights = &mut facts.rights;
-    (rights.contained, rights.sudo, rights.bpf, rights.perfmon) = (true, false, false, false);
+    (rights.contained, rights.sudo, rights.bpf, rights.perfmon) = (Containment::Docker, false, false, false);
     (rights.sys_admin, rights.sys_ptrace, rights.sys_nice, rights.syslog) = (false, false, false, false);
     facts
 }
@@ -60,7 +60,7 @@ fn sudo_is_advised_only_where_it_is_there_and_helps() {
     }
     assert_eq!(remedy(&facts, "TCP sockets"), "modprobe tcp_diag  (as root)");
     assert!(remedy(&facts, "governor").starts_with("echo performance | tee /sys/"), "{}", remedy(&facts, "governor"));
-    facts.rights.contained = true;
+    facts.rights.contained = Containment::Docker;
     assert_eq!(remedy(&facts, "user"), "docker run --user 0 ...");
     assert_eq!(remedy(&facts, "pins, priority"), "docker run --user 0 --cap-add SYS_NICE ...");
     assert_eq!(remedy(&facts, "migrations"), "docker run --user 0 --cap-add SYS_ADMIN ...", "as older Dockers know it");
@@ -87,7 +87,7 @@ fn root_of_a_container_is_told_what_the_host_has_to_do() {
     assert_eq!(remedy(&facts, "open files"), "docker run --ulimit nofile=128 ...");
     facts.programs.iperf3 = Ok(None);
     assert!(remedy(&facts, "iperf3").starts_with("apt-get install iperf3  ("), "it is installed in the container");
-    facts.rights.contained = false;
+    facts.rights.contained = Containment::Nothing;
     assert_eq!(remedy(&facts, "open files"), "as root: ulimit -n 128  (a service: LimitNOFILE=128)");
 }
 
@@ -99,7 +99,7 @@ fn root_without_a_capability_is_told_which_one() {
     assert_eq!(told.found, "3 namespaces; CAP_SYS_PTRACE is missing");
     let service = "a service: add CAP_SYS_PTRACE to its CapabilityBoundingSet=";
     assert_eq!(told.remedy.as_deref(), Some(service), "the set is added to, not emptied");
-    facts.rights.contained = true;
+    facts.rights.contained = Containment::Docker;
     assert_eq!(remedy(&facts, "network namespaces"), "docker run --cap-add SYS_PTRACE ...");
     facts.rights.sys_admin = false;
     facts.sight.unseen = vec!["cannot enter network namespaces; run vnettop as root".to_owned()];
@@ -134,7 +134,7 @@ fn a_capability_of_a_user_namespace_is_not_taken_for_one_of_the_machine() {
         assert_eq!(remedy(&facts, name), way, "{name}");
     }
     assert_eq!(remedy(&facts, "irqbalance"), "systemctl stop irqbalance  (outside of this user namespace)");
-    facts.rights.contained = true;
+    facts.rights.contained = Containment::Docker;
     assert!(remedy(&facts, "user").ends_with("outside of this container"), "{}", remedy(&facts, "user"));
     facts = root();
     facts.kernel.moves = BpfAnswer::NoRight;
