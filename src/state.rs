@@ -20,6 +20,7 @@ mod threads;
 mod tree;
 
 use crate::action::{KeyMap, Pane, RowId};
+use crate::derive::before_after::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
@@ -205,7 +206,13 @@ impl State {
         }
         if metrics.card.is_some() && !had_card {
             let key = self.keys().key("card");
-            self.notice(false, format!("the card is ready: press {key} to see before and after the pin"));
+            let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
+            if is_worse && self.settings.mode != Mode::Replay {
+                let undo = self.keys().key("undo");
+                self.notice(true, format!("the pin made it worse: {undo} undoes it ({key}: before and after)"));
+            } else {
+                self.notice(false, format!("the card is ready: press {key} to see before and after the pin"));
+            }
         }
         if let Some(text) = undone(&metrics.undone, self.keys()) {
             self.notices.add(Notice { warning: true, text, finding: Some(FindingId::MaskChanged) });

@@ -24,6 +24,8 @@ pub type Screen = CrosstermBackend<BufWriter<WaitingStdout>>;
 /// A terminal may claim 65,535 x 65,535 cells.
 const MOST_COLUMNS: u16 = 1000;
 const MOST_ROWS: u16 = 500;
+/// What one that does not say its size is taken to have.
+const USUAL: (u16, u16) = (80, 24);
 
 const FRAME_BYTES: usize = 128 << 10;
 
@@ -111,7 +113,9 @@ impl Guard {
     /// The terminal is gone.
     pub fn size(&self) -> io::Result<(u16, u16)> {
         let size = rustix::termios::tcgetwinsize(&self.input)?;
-        Ok((size.ws_col.min(MOST_COLUMNS), size.ws_row.min(MOST_ROWS)))
+        // A serial line, and a container's terminal at first, have none.
+        let (columns, rows) = if size.ws_col == 0 || size.ws_row == 0 { USUAL } else { (size.ws_col, size.ws_row) };
+        Ok((columns.min(MOST_COLUMNS), rows.min(MOST_ROWS)))
     }
 
     /// Makes the kernel tell once more that a key waits: crossterm waits for the moment in which keys come, and misses it

@@ -172,6 +172,14 @@ impl Recording {
                 self.cut_off("in the middle of a compressed block");
                 Ok(false)
             }
+            // What the disk refuses has a number; what cannot be unpacked has none, and nothing behind it can be.
+            Err(error) if error.raw_os_error().is_none() => {
+                let (path, line) = (self.path.display(), self.line);
+                self.truncated = Some(format!(
+                    "recording {path} is damaged from line {line} on ({error}): everything before that is shown"
+                ));
+                Ok(false)
+            }
             Err(error) => Err(file_error("read", &self.path, error)),
         }
     }

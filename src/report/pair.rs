@@ -49,14 +49,14 @@ pub(super) fn conclusions(card: &Card, settle_s: f64) -> Vec<Fact> {
     vec![fact("verdict", card.sentence()), fact("phases", phases(card)), fact("method", card.method(settle_s))]
 }
 
-/// `U 9.90  P 5.60  P 5.30  U 9.20 Gbit/s`
+/// `U:9.90  P:5.60  P:5.30  U:9.20 Gbit/s`: no end of a line falls between a letter and its figure.
 fn phases(card: &Card) -> String {
     let (scale, unit) = scale(card.phases.iter().map(|phase| phase.mean_bits_per_s).fold(0.0, f64::max));
     let kind = |phase: &Phase| match phase.side {
         StretchSide::Pinned => 'P',
         StretchSide::Unpinned => 'U',
     };
-    let one = |phase: &Phase| format!("{} {}", kind(phase), digits(phase.mean_bits_per_s / scale));
+    let one = |phase: &Phase| format!("{}:{}", kind(phase), digits(phase.mean_bits_per_s / scale));
     let all: Vec<String> = card.phases.iter().map(one).collect();
     format!("{} {unit} (U unpinned, P pinned, in the order of time)", all.join("  "))
 }

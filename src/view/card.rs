@@ -57,7 +57,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     };
     let since_s = metrics.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
     let left_s = SETTLING_S + LEAST_WINDOW_S - since_s;
-    let text = if left_s > 0.0 {
+    let text = if left_s > 0.0 && metrics.ended_test().is_none() {
         let (settling, window) = (Seconds(SETTLING_S), Seconds(LEAST_WINDOW_S));
         let left = left_s.ceil();
         format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")

@@ -4,8 +4,9 @@ use super::canvas::{Area, Canvas, cells};
 use super::help::LineSpot;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{Tone, card, drops, finding, help, path, row};
+use super::{Tone, card, drops, finding, help, path, row, test};
 use crate::action::Action;
+use crate::derive::placement::Proposal;
 use crate::sample::{ThreadId, Word};
 use crate::state::{Mode, Overlay, State};
 
@@ -40,7 +41,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             let first = ends_at.map_or(*scroll, |end| end.saturating_sub(usize::from(height - 4)));
             let whole = |&(line, thread): &(usize, ThreadId)| (line, 0, inner, Action::ToggleThread(Some(thread)));
             let spots: Vec<LineSpot> = threads.iter().map(whole).collect();
-            return boxed(state, (width, height), "Proposed placement", &lines, first, foot, &spots);
+            return boxed(state, (width, height), &proposal_title(state, proposal), &lines, first, foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
             ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc closes")
@@ -51,6 +52,16 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         }
     };
     boxed(state, (width, height), title, &lines, scroll, foot, &[])
+}
+
+/// With the test whose threads they are: the screen may have gone on to another.
+fn proposal_title(state: &State, proposal: &Proposal) -> String {
+    let test = state.metrics().zip(proposal.steps.first()).and_then(|(metrics, step)| {
+        let thread = metrics.threads.iter().find(|thread| thread.sample.id == step.thread)?;
+        metrics.tests.iter().find(|test| Some(test.number) == thread.test)
+    });
+    let of = test.map_or_else(String::new, |test| format!(" ── test {}: {}", test.number, test::who(test)));
+    format!("Proposed placement{of}")
 }
 
 fn answer(state: &State, doubtful: bool) -> &'static str {

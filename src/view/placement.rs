@@ -40,7 +40,7 @@ pub(super) fn lines(
     if strips.is_none() || proposal.cores.len() <= MOST_ROWS {
         lines.extend(table(&proposal.cores, &proposal.steps));
         if proposal.cores.iter().any(comes_and_goes) {
-            let text = "BUSY% − OTHERS = your threads, which come and go there";
+            let text = "BUSY% − OTHERS = share of your threads";
             lines.extend(sentences(Tone::Muted, text, width));
         }
     }

@@ -55,7 +55,7 @@ fn row(canvas: &mut Canvas, y: u16, test: &Test, is_selected: bool, metrics: &Me
 }
 
 /// In the program's own words, else its two ends.
-fn who(test: &Test) -> String {
+pub(super) fn who(test: &Test) -> String {
     let relay = test.metrics.flow.copied().and_then(|connection| paths::holder(&test.metrics, connection.relay?));
     let through = relay.map_or_else(String::new, |relay| format!(" through {}", relay.name));
     if let Some(words) = flow::test(&test.metrics.benchmarks) {

@@ -153,6 +153,9 @@ fn tone(axis: &Axis<'_>, spans: &[Option<RateSpan>]) -> Tone {
     }
 }
 
+/// At the right end of the axis of a test that is over.
+const STOPPED: &str = " stopped ";
+
 /// The zero of the graph, with how long ago it begins, and what was done; `marked`: with moves and losses on it.
 fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), marked: bool) {
     canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
@@ -175,14 +178,14 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), marked: b
     }
     if axis.end_ns() < axis.newest_ns {
         canvas.right(MARGIN, y, axis.cells - 1, Tone::Warning, format_args!(" {} ago ", ago(axis.end_ns())));
-    } else if axis.newest_ns < now_ns {
-        canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, " stopped ");
     }
+    let stopped = if axis.newest_ns < now_ns && axis.end_ns() >= axis.newest_ns { STOPPED } else { "" };
+    canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, stopped);
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };
         canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');
         let word = format!(" {} ", incident.kind.word());
-        if usize::from(axis.cells - at - 1) >= word.len() {
+        if usize::from(axis.cells - at - 1) >= word.len() + stopped.len() {
             canvas.left(MARGIN + at + 1, y, axis.cells, Tone::Accent, word);
         }
     }

@@ -40,7 +40,7 @@ fn the_busy_ones_of_hundreds_are_on_the_first_screen() {
 #[test]
 fn what_stands_still_is_one_line_that_counts_it_and_names_the_key() {
     let mut stage = Stage::after(6, scenes::containers_by_the_hundred());
-    let line = "600 idle links (150 namespaces whole) hidden (i to show)";
+    let line = "600 idle links, 150 namespaces as a whole, hidden (i to show)";
     assert!(
         stage.text(80, 24).contains(line),
         "150 containers are down, and every lo is quiet:\n{}",

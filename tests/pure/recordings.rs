@@ -226,6 +226,20 @@ fn a_torn_end_is_tolerated_and_told() {
 }
 
 #[test]
+fn what_stands_before_a_block_that_cannot_be_unpacked_is_shown() {
+    let mut bytes = include_bytes!("../../assets/kunpeng.vnettop.zst").to_vec();
+    let at = bytes.len() * 4 / 5;
+    bytes[at..at + 40].fill(0xa5);
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("damaged.zst");
+    fs::write(&path, bytes).expect("writable");
+    let (read, told) = read(&path);
+    assert!(read.len() > 20, "{} items stand before it", read.len());
+    let told = told.expect("the damage is told");
+    assert!(told.contains("is damaged from line ") && told.ends_with("everything before that is shown"), "{told}");
+}
+
+#[test]
 fn what_is_no_recording_is_one_sentence() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("x");

@@ -250,8 +250,8 @@ pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
         // Where the kernel is asked, it would say where one is lost on this machine.
         let is_here = scene.metrics.flow.connections.iter().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
         let why = match (scene.metrics.asks_kernel(), is_here) {
-            (true, true) => " though this kernel drops none: the originals arrive late",
-            (true, false) => ": originals are late, or lost outside this kernel",
+            (true, true) => ": the first copies are late, this kernel drops none",
+            (true, false) => ": the first copies are late, or lost outside this kernel",
             (false, _) => ": delayed, or dropped where no counter shows it",
         };
         let (much, part) = (rate(again), percent(share));

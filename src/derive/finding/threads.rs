@@ -57,9 +57,10 @@ fn moved<'a>(scene: &LintInput<'a>) -> Vec<&'a ThreadMetrics> {
 fn how_often(scene: &LintInput<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
     let conclusion = &scene.inquiry.conclusion;
     let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
+    let tick = || scene.metrics.elapsed_s.map_or_else(String::new, |seconds| format!(" over {seconds:.1} s"));
     (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
         Some(seconds) => (conclusion.moves_per_s, format!(" over {seconds:.0} s")),
-        None => (of_tick(), String::new()),
+        None => (of_tick(), tick()),
     })
 }
 

@@ -150,9 +150,13 @@ impl<'a> Full<'a> {
     }
 
     /// What fills the core, each with its share and its name, most first; what names the limit comes before.
-    fn parts(&self, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Vec<(LimitKind, f64, String)> {
-        let of_thread =
-            |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, format!("{} {}", thread.label, thread.tid));
+    fn parts(&self, scene: &Scene, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Vec<(LimitKind, f64, String)> {
+        // The number only where the name is that of several: a narrow screen has no room for it.
+        let alone = |thread: &Thread| scene.threads.iter().filter(|other| other.label == thread.label).count() == 1;
+        let name = |thread: &Thread| {
+            if alone(thread) { thread.label.clone() } else { format!("{} {}", thread.label, thread.tid) }
+        };
+        let of_thread = |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, name(thread));
         let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
         parts.push((LimitKind::OwnSoftirq, self.softirq, "test softirqs".to_owned()));
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
@@ -170,7 +174,7 @@ impl<'a> Full<'a> {
     fn limit(&self, scene: &Scene) -> Limit {
         let kind = self.kind();
         let strangers = self.strangers(scene);
-        let parts = self.parts(kind, &strangers);
+        let parts = self.parts(scene, kind, &strangers);
         let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
         let words: Vec<String> =
             parts.iter().take(MOST_NAMED).map(|(_, share, who)| format!("{} % {who}", percent(*share))).collect();

@@ -8,7 +8,7 @@
 //! 4. A core that is full. It makes windows full and buffers empty at both of its sides, so it goes before them.
 //! 5. A qdisc that holds packets back: what waits there fills windows and buffers too.
 //! 6. The receiver's window and the sender's buffer, whichever TCP waited for longer.
-//! 7. Lost segments, which is why a congestion window is small; then that window. Datagrams that are missing, no counter tells
+//! 7. Nothing that arrives at all; lost segments, which is why a congestion window is small; then that window. Datagrams that are missing, no counter tells
 //!    where.
 //! 8. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
 //! 9. Nothing.
@@ -64,6 +64,7 @@ pub(super) fn judge(scene: &Scene) -> Limit {
         cores::full,
         held,
         window,
+        stalled,
         lost_segments,
         missing,
         congestion,
@@ -147,6 +148,16 @@ fn reaches(scene: &Scene, lost: &Loss) -> Option<f64> {
     let tcp = scene.tcp?;
     let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
     Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
+}
+
+/// What was sent is not acknowledged, though the receiver's window is open: a link has gone, or the other end.
+fn stalled(scene: &Scene) -> Option<Limit> {
+    let (rate, busy) = (scene.rate_bits_per_s?, scene.tcp?.busy?);
+    (rate < 1.0 && busy.all >= BUSY).then(|| {
+        let text = "losses: nothing arrives, though data is in flight: a link is down, or the other end is gone";
+        let numbers = vec![("bits_per_s", rate), ("busy", busy.all)];
+        Limit::new(LimitKind::Loss, text.to_owned(), numbers).named("unknown")
+    })
 }
 
 fn lost_segments(scene: &Scene) -> Option<Limit> {

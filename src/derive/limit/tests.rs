@@ -87,11 +87,11 @@ fn is(what: &str, scene: &Scene, kind: LimitKind, text: &str) -> Limit {
 fn a_full_core_is_named_with_whose_work_fills_it() {
     let full = |cores, threads| Scene { cores, threads, ..tcp() };
     let sender = full(vec![core(0, 0.8, 0.2), core(1, 0.5, 0.0)], vec![thread(SENDER, 0, 0.98, 0.01)]);
-    let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client 50, 20 % test softirqs";
+    let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client, 20 % test softirqs";
     let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
     let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
-    let text = "core 0 is 100 % busy (1 s): 70 % test softirqs, 30 % iperf3 client 50";
+    let text = "core 0 is 100 % busy (1 s): 70 % test softirqs, 30 % iperf3 client";
     is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);
     let apart = Scene { threads: vec![thread(SENDER, 0, 0.3, 0.6)], ..softirq.clone() };
     is("and where its time has not", &apart, LimitKind::OwnSoftirq, text);
@@ -104,14 +104,14 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     let nobodys = Scene { handling: CoreSet::new(), ..rps };
     assert_eq!(judge(&nobodys).kind, LimitKind::Nothing, "a core that no way of the test leads to");
     let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
-    let text = "core 0 is 100 % busy (1 s): 55 % iperf3 client 50, 44 % iperf3 server 90";
+    let text = "core 0 is 100 % busy (1 s): 55 % iperf3 client, 44 % iperf3 server";
     is("both ends on one", &both, LimitKind::OwnThread, text);
     let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
     let text = "one thread is busy nearly all the time: 96 % of a core by iperf3 client 50";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock_khz: Some((1.2e6, 3e6)), ..sender };
-    let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client 50, 20 % test softirqs";
+    let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client, 20 % test softirqs";
     is("a clock that is held down", &capped, LimitKind::Frequency, text);
 }
 
@@ -122,9 +122,9 @@ fn the_slower_end_is_named_where_both_are_full() {
         threads: vec![thread(SENDER, 0, 0.98, 0.0), thread(RECEIVER, 1, 0.96, 0.0)],
         ..tcp()
     };
-    is("the sender", &both, LimitKind::OwnThread, "core 0 is 98 % busy (1 s): 98 % iperf3 client 50");
+    is("the sender", &both, LimitKind::OwnThread, "core 0 is 98 % busy (1 s): 98 % iperf3 client");
     let behind = Scene { tcp: with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0)).tcp, ..both };
-    let text = "core 1 is 96 % busy (1 s): 96 % iperf3 server 90";
+    let text = "core 1 is 96 % busy (1 s): 96 % iperf3 server";
     is("not its window, but the receiver that leaves it full", &behind, LimitKind::OwnThread, text);
 }
 
@@ -136,13 +136,13 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
         runners: vec![runner(7, "sh", 0, 0.5), runner(8, "rustc", 1, 0.5), runner(SENDER, "iperf3", 0, 0.5)],
         ..tcp()
     };
-    let text = "core 0 is 100 % busy (1 s): 50 % sh (pid 7), 50 % iperf3 client 50";
+    let text = "core 0 is 100 % busy (1 s): 50 % sh (pid 7), 50 % iperf3 client";
     let limit = is("a spinner", &beside(0.5, 0.49), LimitKind::Others, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(7), Some("sh")));
     let threads = Scene { runners: vec![runner(7, "sh", 0, 0.2), runner(7, "sh", 0, 0.3)], ..beside(0.5, 0.49) };
     is("two threads of it", &threads, LimitKind::Others, text);
     let unnamed = Scene { runners: Vec::new(), ..beside(0.5, 0.49) };
-    let text = "core 0 is 100 % busy (1 s): 50 % others, 50 % iperf3 client 50";
+    let text = "core 0 is 100 % busy (1 s): 50 % others, 50 % iperf3 client";
     is("before they are looked at", &unnamed, LimitKind::Others, text);
     let asleep = beside(0.6, 0.02);
     assert_eq!(judge(&asleep).kind, LimitKind::Nothing, "at a lower priority it only fills what is left");
@@ -154,7 +154,7 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
     let stolen =
         Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
-    let text = "core 0 is 100 % busy (1 s): 40 % taken by the hypervisor, 60 % iperf3 client 50";
+    let text = "core 0 is 100 % busy (1 s): 40 % taken by the hypervisor, 60 % iperf3 client";
     is("the hypervisor", &stolen, LimitKind::Steal, text);
     let throttled = Scene { quota: Some(QuotaUse { cores: 0.2, throttled: 0.98 }), ..beside(0.5, 0.49) };
     let text = "CPU quota: the cgroup may use 20 % of a core; throttled in 98 % of periods";
@@ -226,7 +226,7 @@ fn what_is_lost_is_told_with_its_place() {
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.98, 0.0)],
         ..with(vec![buffer], asked.clone())
     };
-    let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server 90; 12 % of packets lost";
+    let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server; 12 % of packets lost";
     is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
     let unmissed = lost(LossPlace::ReceiveBuffer, Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
@@ -249,6 +249,11 @@ fn what_is_lost_is_told_with_its_place() {
     };
     assert_eq!(judge(&over(20_000.0)).kind, LimitKind::Qdisc, "losses over a long way");
     assert_eq!(judge(&over(100.0)).kind, LimitKind::Nothing, "over a short one they cost nothing");
+    let silent = Scene { rate_bits_per_s: Some(0.0), ..with(vec![few], tcp()) };
+    let text = "losses: nothing arrives, though data is in flight: a link is down, or the other end is gone";
+    is("a link that was deleted", &silent, LimitKind::Loss, text);
+    let stopped = Scene { rate_bits_per_s: Some(0.0), ..with_tcp(|tcp| tcp.busy = busy(1.0, 1.0, 0.0)) };
+    assert_eq!(judge(&stopped).kind, LimitKind::ReceiveWindow, "a receiver that reads nothing");
     let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
     let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s, 500 packets/s dropped";
     let dropping = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };

@@ -51,8 +51,8 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
     }));
     for seen in &card.findings {
         // How often threads moved is of the whole run already.
-        let last = if seen.finding.id == FindingId::Moves { "" } else { "; figures of its end" };
-        let time = format!("[{} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
+        let last = if seen.finding.id == FindingId::Moves { "" } else { ", its last figures" };
+        let time = format!("[for {} of {}{last}]", seconds(seen.seconds), seconds(card.busy_s));
         facts.push(fact("finding", format!("{} {time}", seen.finding.text)));
     }
     facts.extend(card.limits.iter().map(|limit| fact("limit", limit_text(limit))));

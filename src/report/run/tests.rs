@@ -123,7 +123,7 @@ fn the_text_says_what_was_measured_in_words_and_units() {
         "  migrated  37.2/s (counted by the kernel, not all traced), by class: 12 cluster, 25 node",
         "  drops     not known: the run was too short for two readings",
         "  proposal  only core 0 may run the busy threads",
-        "  finding   iperf3 client moves | 37 times a second [12 s of 20 s]",
+        "  finding   iperf3 client moves | 37 times a second [for 12 s of 20 s]",
         "  limit     --max-cv exceeded: CV 30.2 % (limit 5.00 %)",
         "  limit     --max-drops 0 was not checked: its figure was not measured",
     ] {
@@ -166,7 +166,7 @@ fn a_comparison_is_a_table_with_a_verdict() {
     assert_eq!(words[1..4], ["0.31", "cores", "–"], "in each kind: {others}");
     for line in [
         "  verdict   steadier and faster: the mean rose, the spread fell",
-        "  phases    U 28.0  P 35.0  P 35.0  U 28.6  P 35.0  U 29.0  U 29.2  P 35.0 Gbit/s (U unpinned, P pinned, in the \
+        "  phases    U:28.0  P:35.0  P:35.0  U:28.6  P:35.0  U:29.0  U:29.2  P:35.0 Gbit/s (U unpinned, P pinned, in the \
          order of time)",
         "  method    adjacent phases without their first 2 s, ordered so that drift cancels out: paired \
          t-test, 4 pairs, at 99 %",

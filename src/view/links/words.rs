@@ -89,7 +89,7 @@ impl Display for LeftOut {
         let Hidden { links, namespaces } = self.0;
         write!(f, "{links} idle {}", if links == 1 { "link" } else { "links" })?;
         if namespaces > 0 {
-            write!(f, " ({} whole)", plural(namespaces, "namespace"))?;
+            write!(f, ", {} as a whole,", plural(namespaces, "namespace"))?;
         }
         Ok(())
     }

@@ -173,7 +173,7 @@ fn the_card_counts_down_tells_when_it_is_ready_and_never_opens_by_itself() {
     let mut metrics = stage.derive();
     metrics.card = Some(scenes::card(Verdict::Worse));
     stage.state.receive(metrics.clone());
-    assert!(shows(&stage, "the card is ready: press c"), "one sentence says it is there");
+    assert!(shows(&stage, "the pin made it worse: U undoes it (c: before and after)"), "what to do now");
     assert!(!shows(&stage, "before and after the pin ═"), "and nothing else is covered");
     stage.press("c");
     assert!(shows(&stage, "24.1") && shows(&stage, "worse"), "the figures and the verdict");
