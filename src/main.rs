@@ -233,6 +233,7 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
             ovs: ovs_places(config),
             docker_host: environment("DOCKER_HOST"),
             path: environment("PATH"),
+            journals: effect::journal_dir(environment),
             term: environment("TERM"),
             utf8: !look::ascii(&config.preferences, environment),
             color: configured.look.has_color(),

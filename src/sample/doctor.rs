@@ -133,6 +133,8 @@ pub struct HeldRights {
     pub realtime: KnownFact<()>,
     /// Bytes that may be locked in memory, which BPF's are before Linux 5.11; none where nothing limits them.
     pub locked_memory: Option<u64>,
+    /// The directory of the journals of pins, where one can be written there; vnettop pins nothing without.
+    pub journals: KnownFact<String>,
     /// Files that may be open at once, and the least that vnettop must have.
     pub open_files: (usize, usize),
 }

@@ -22,12 +22,14 @@ use crate::sample::{
 };
 use crate::sched;
 use crate::text::clean;
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, Resource, getpid, getrlimit, pidfd_open};
 use rustix::termios::{isatty, tcgetwinsize};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::ffi::OsString;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where to look, and what the command line and the environment say.
@@ -43,6 +45,8 @@ pub struct DoctorScope {
     pub docker_host: Option<OsString>,
     /// `PATH`.
     pub path: Option<OsString>,
+    /// Where journals of pins are kept; none where no directory is named.
+    pub journals: Option<PathBuf>,
     /// `TERM`.
     pub term: Option<OsString>,
     /// The screen would have more than ASCII.
@@ -149,7 +153,19 @@ fn rights(scope: &DoctorScope, open_files: (usize, usize)) -> HeldRights {
         hides_functions: proc_file::text(&roots.proc.join("sys/kernel/kptr_restrict")).is_ok_and(|mode| mode == "2"),
         realtime: realtime(),
         locked_memory: getrlimit(Resource::Memlock).current,
+        journals: journals(scope.journals.as_deref()),
         open_files,
+    }
+}
+
+/// It need not be there: then it can be made in the nearest one that is.
+fn journals(directory: Option<&Path>) -> KnownFact<String> {
+    let directory = directory.ok_or("neither XDG_STATE_HOME nor HOME is set")?;
+    let there = directory.ancestors().find(|place| place.exists()).unwrap_or(directory);
+    let name = clean(directory.as_os_str().as_encoded_bytes());
+    match access(there, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(name),
+        Err(error) => Err(format!("{name}: {}", words(io::Error::from(error)))),
     }
 }
 
@@ -261,6 +277,7 @@ mod tests {
             ovs: Vec::new(),
             docker_host: Some("tcp://192.0.2.1:2375".into()),
             path: None,
+            journals: None,
             term: Some("a\u{1b}[2J".into()),
             utf8: false,
             color: false,

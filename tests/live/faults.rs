@@ -113,11 +113,11 @@ fn offloads_off_at_an_end_and_in_the_middle_are_named() {
     let mut flow = Flow::between(&near, &far, "198.18.2.1");
     flow.is_healthy();
     near.run("ethtool -K a0 tso off");
-    flow.finds("offloads", &["tso is off on a0", "on at b0", "(ethtool -K a0 tso on)"]);
+    flow.finds("offloads", &["tso is off on a0", "not on b0", "(ethtool -K a0 tso on)"]);
     near.run("ethtool -K a0 tso on");
     flow.mended("offloads");
     near.run("ethtool -K a0 gro on");
-    flow.finds("offloads", &["gro is off on b0", "on at a0", "(ethtool -K b0 gro on)"]);
+    flow.finds("offloads", &["gro is off on b0", "not on a0", "(ethtool -K b0 gro on)"]);
     far.run("ethtool -K b0 gro on");
     flow.mended("offloads");
     far.run("ethtool -K b0 rx off");

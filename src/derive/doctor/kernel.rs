@@ -15,7 +15,7 @@ const UNCHARGED: (u32, u32) = (5, 11);
 const REASONS: (u32, u32) = (5, 17);
 
 const ADDS_TCP: &str = "rate, retransmits and windows of each connection; without it the busiest link's rate is used";
-const ADDS_TRACE: &str = "each migration with its time, from and to; without it migrations are counted";
+const ADDS_TRACE: &str = "each migration with its time and both cores; else migrations are counted";
 const ADDS_DROPS: &str = "each lost packet with its reason and function; exact softirq time; the cores of each hop";
 const WITH_BTF: &str = "a kernel of Linux 5.5 or newer with CONFIG_DEBUG_INFO_BTF=y";
 
@@ -116,7 +116,7 @@ fn traced(facts: &DoctorFacts) -> Check {
         (BpfAnswer::Loads, _) if !by_tracefs => about.ok("each one is traced"),
         (BpfAnswer::Loads, Ok(TracefsState::Readable)) => about.ok("each one is traced, through tracefs"),
         (BpfAnswer::Loads, Ok(TracefsState::Known)) if facts.sight.sysfs.is_err() => {
-            let found = "without BTF they are traced through tracefs, and /sys is not visible here";
+            let found = "no BTF, so tracefs is needed, but /sys is not visible here";
             about.without_sys(found, ADDS_TRACE, facts)
         }
         (BpfAnswer::Loads, Ok(TracefsState::Known)) if facts.rights.sys_admin => {
@@ -165,7 +165,7 @@ fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &
             about.missing(found, adds, unlocked(rights))
         }
         (BpfAnswer::NoRight, None) => {
-            let found = "the kernel refuses it although the capability is there";
+            let found = "BPF is refused although the capability is there";
             let remedy = "grep Seccomp /proc/self/status; cat /sys/kernel/security/lockdown";
             about.missing(found, adds, format!("{remedy}  (one of them blocks it)"))
         }

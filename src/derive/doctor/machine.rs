@@ -18,7 +18,7 @@ pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
 
 fn topology(facts: &DoctorFacts) -> Check {
     let about = CheckSubject("topology", "/sys/devices/system/cpu, node");
-    let adds = "which cores are near each other: proposals and migration classes rest on it";
+    let adds = "distances between cores, for proposals and classes of migrations";
     if facts.sight.sysfs.is_err() {
         return about.without_sys(UNSEEN, adds, facts);
     }

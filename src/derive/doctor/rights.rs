@@ -6,7 +6,7 @@ use crate::sample::{DoctorFacts, HeldRights};
 
 pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
     let rights = &facts.rights;
-    vec![user(facts), names(facts), pins(rights), files(rights)]
+    vec![user(facts), names(facts), pins(rights), journals(rights), files(rights)]
 }
 
 fn user(facts: &DoctorFacts) -> Check {
@@ -24,7 +24,7 @@ fn user(facts: &DoctorFacts) -> Check {
             let found = format!("{name} of a user namespace, not of the machine");
             about.note(found).adding(adds).mended_by(way_to(rights, &[]))
         }
-        (0, Err(why)) => about.unknown(format!("root; of the machine or not is not known: {why}")),
+        (0, Err(why)) => about.unknown(format!("root, perhaps of a user namespace only: {why}")),
         // Each of them has a line of its own.
         (uid, _) if has_any(rights) => about.note(format!("user {uid}, with some of root's capabilities")),
         (uid, _) => {
@@ -64,7 +64,7 @@ fn capability(
 fn names(facts: &DoctorFacts) -> Check {
     let of = ("function names", facts.rights.syslog, "CAP_SYSLOG");
     if !facts.rights.syslog && facts.kernel.btf == Ok(false) && facts.sight.sysfs.is_ok() {
-        return CheckSubject(of.0, "capget").note("without BTF no lost packet has a function to be named");
+        return CheckSubject(of.0, "capget").note("no BTF, so lost packets have no function name");
     }
     let adds = "the name of the function that dropped a packet";
     if facts.rights.hides_functions && facts.rights.user_namespace != Ok(true) {
@@ -89,6 +89,18 @@ fn pins(rights: &HeldRights) -> Check {
         }
         Ok(()) if !rights.sys_nice => capability(of, rights, "", "pins of other users' threads"),
         _ => capability(of, rights, "pins of everybody's threads, real-time sampling", adds),
+    }
+}
+
+fn journals(rights: &HeldRights) -> Check {
+    let about = CheckSubject("pin journal", "access(2)");
+    match &rights.journals {
+        Ok(directory) => about.ok(format!("{directory} is writable")),
+        Err(why) => about.missing(
+            format!("it cannot be written: {why}"),
+            "pins, which are refused where nothing could undo them",
+            "XDG_STATE_HOME=DIRECTORY vnettop",
+        ),
     }
 }
 

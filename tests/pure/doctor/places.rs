@@ -178,3 +178,13 @@ fn before_linux_5_11_a_limit_of_locked_memory_is_told_from_a_lockdown() {
     facts.rights.locked_memory = None;
     assert!(remedy(&facts, "migrations").contains("lockdown"), "nothing is limited");
 }
+
+#[test]
+fn a_journal_that_cannot_be_written_is_said_before_a_pin_is_refused_for_it() {
+    let mut facts = nobody();
+    facts.rights.journals = Err("/root/.local/state/vnettop: Permission denied (os error 13)".to_owned());
+    let told = told(&facts, "pin journal");
+    assert_eq!((told.state, told.remedy.as_deref()), (CheckState::Missing, Some("XDG_STATE_HOME=DIRECTORY vnettop")));
+    assert!(told.found.contains("/root/.local/state/vnettop: Permission denied"), "{told:?}");
+    assert!(judge(&facts).works, "all but pins works");
+}
