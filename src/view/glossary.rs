@@ -28,7 +28,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("  set", "by somebody with ethtool"),
     ("×SPEED", "rate / nominal speed; blank: not above it"),
     ("RX ↓ TX ↑", "received, sent; of a bridge: the host's own"),
-    ("PPS AVG", "packets/s, RX + TX; mean bytes (> MTU: GSO)"),
+    ("PPS AVG B", "packets/s, RX + TX; mean bytes (> MTU: GSO)"),
     ("WIRE WIRE%", "rate with framing; its share of the speed"),
     ("DROP/s ERR/s", "dropped and faulty packets (own counters)"),
     ("LAST", "the last seconds as bars"),
@@ -60,7 +60,8 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("pin", "thread kept on one core; unpin undoes it"),
     ("others", "cores' worth that other programs used"),
     ("THERE NOW", "your threads on that core; +1: one more"),
-    ("BY OFF", "path: who names the hop; offloads off"),
+    ("HOP BY", "path: the table that names the hop"),
+    ("OFFLOADS OFF", "path: offloads switched off at that link"),
     ("late", "samples taken late: the CPU was busy"),
     ("card", "before and after a pin: did it help?"),
 ];

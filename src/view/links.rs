@@ -42,7 +42,7 @@ const COLUMNS: [Column<LinkColumn>; 19] = [
     fixed(LinkColumn::Tx, "TX ↑", 6, 2, true),
     fixed(LinkColumn::Times, "×SPEED", 6, 5, true),
     fixed(LinkColumn::Pps, "PPS", 5, 7, true),
-    fixed(LinkColumn::Mean, "AVG", 5, 10, true),
+    fixed(LinkColumn::Mean, "AVG B", 5, 10, true),
     fixed(LinkColumn::Wire, "WIRE", 5, 7, true),
     fixed(LinkColumn::WireShare, "WIRE%", 5, 7, true),
     fixed(LinkColumn::Drops, "DROP/s", 6, 3, true),

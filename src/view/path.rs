@@ -28,9 +28,9 @@ const COLUMNS: [PathColumn; 10] = [
     PathColumn { title: "RATE", cells: 6, rank: 0 },
     PathColumn { title: "DROP/s", cells: 6, rank: 1 },
     PathColumn { title: "MTU", cells: 5, rank: 2 },
-    PathColumn { title: "BY", cells: 6, rank: 2 },
+    PathColumn { title: "HOP BY", cells: 6, rank: 2 },
     PathColumn { title: "CORES", cells: 6, rank: 5 },
-    PathColumn { title: "OFF", cells: 11, rank: 6 },
+    PathColumn { title: "OFFLOADS OFF", cells: 12, rank: 6 },
 ];
 
 /// Where CORES stands.

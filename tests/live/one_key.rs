@@ -134,9 +134,7 @@ fn p_p_pins_the_workers_and_not_the_main_threads() {
     screen.pin(before.len());
     let pinned =
         || masks(&pids).into_iter().filter(|(_, mask)| is_one_core(mask)).map(|(tid, _)| tid).collect::<Vec<u32>>();
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(4);
-    while pinned().len() != 2 && std::time::Instant::now() < end {}
-    assert_eq!(pinned().len(), 2, "two workers sit on one core each:\n{}\n{:?}", screen.tmux.frame(), masks(&pids));
+    await_that("two workers sit on one core each", 10, || pinned().len() == 2);
     assert!(pids.iter().all(|main| !pinned().contains(main)), "the idle main threads are left alone: {:?}", pinned());
     let said = screen.undo();
     assert!(said.contains("press U"), "undo leaves a running vnettop its pins: {said}");

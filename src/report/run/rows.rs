@@ -72,8 +72,7 @@ pub(super) fn measured(card: &RunCard, of: Measured) -> String {
              which also served others, the connections alone"
         ),
         Measured::Everything { knows_command: true } => format!(
-            "every {} of this machine, because no process of the command had a benchmark's connection (what it runs \
-             elsewhere, by docker exec or ssh, is not its process)",
+            "every {} of this machine: the command's own processes have no benchmark connection (docker exec and ssh run theirs elsewhere)",
             names()
         ),
         Measured::Everything { knows_command: false } => {
