@@ -32,7 +32,7 @@ const WORDS: [(&str, &str, NumberKind); 46] = [
     ("explained", "of the variance explained", NumberKind::Share),
     ("p_value", "probability by chance", NumberKind::Plain),
     ("correlates_with_mean", "correlation with the mean", NumberKind::Plain),
-    ("moves_seen", "migrations since the start", NumberKind::Plain),
+    ("moves_seen", "migrations with known cores so far", NumberKind::Plain),
     ("moves_seen_across_nodes", "of these across nodes", NumberKind::Plain),
     ("wait", "waiting for a core", NumberKind::Share),
     ("steal", "stolen", NumberKind::Share),

@@ -108,9 +108,7 @@ impl<'a> RunSession<'a> {
         let mut child = child?;
         self.command = Some(child.id());
         self.report(Event::RunStarted { at_ns: now_ns(), pid: child.id() });
-        if nth == 0 {
-            self.announce();
-        }
+        self.announce(nth);
         if let Some(unread) = self.output.unread() {
             self.reported(child.id(), None, Report::Unread(unread));
         }
@@ -172,17 +170,14 @@ impl<'a> RunSession<'a> {
         Observed { code, card, notes: self.notes, unrecorded: self.unrecorded, rest: self.rest }
     }
 
-    /// Says on a terminal what goes on while only the command's own output is to be seen.
-    fn announce(&self) {
+    /// Says on a terminal, once, what goes on while only the command's own output is to be seen.
+    fn announce(&self, nth: u32) {
         let RunAsked { pin, repeat, stretch_ns, .. } = self.plan.asked;
-        if pin != PinMode::Compare || !io::stderr().is_terminal() {
-            return;
+        if nth == 0 && pin == PinMode::Compare && io::stderr().is_terminal() {
+            let phases = || format!("phases of {} s", stretch_ns as f64 / 1e9);
+            let turns = if repeat > 1 { format!("{repeat} runs") } else { phases() };
+            term::say(format!("{turns}, unpinned and pinned in turn; the card follows the command's output"));
         }
-        let turns = match repeat {
-            0..=1 => format!("phases of {} s", stretch_ns as f64 / 1e9),
-            _ => format!("{repeat} runs"),
-        };
-        term::say(format!("{turns}, unpinned and pinned in turn; the card follows the command's output"));
     }
 
     /// How turns are taken in this start of the command.

@@ -69,7 +69,7 @@ fn diagnostic(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
-        format!("; {seen} since the start, {far} of them to another cache or node")
+        format!("; {seen} with known cores so far, {far} of them to another cache or node")
     } else {
         String::new()
     };

@@ -8,8 +8,8 @@
 //! 4. A core that is full. It makes windows full and buffers empty at both of its sides, so it goes before them.
 //! 5. A qdisc that holds packets back: what waits there fills windows and buffers too.
 //! 6. The receiver's window and the sender's buffer, whichever TCP waited for longer.
-//! 7. Nothing that arrives at all; lost segments, which is why a congestion window is small; then that window. Datagrams that are missing, no counter tells
-//!    where.
+//! 7. Nothing that arrives at all; lost segments, which is why a congestion window is small; then that window. Datagrams that
+//!    are missing, no counter tells where.
 //! 8. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
 //! 9. Nothing.
 
