@@ -66,12 +66,8 @@ impl Theme {
     pub fn style(self, tone: Tone) -> Style {
         match self.colors {
             Colors::None => plain(tone),
-            // What is weak has no colour of its own here.
-            Colors::Terminal => match tone {
-                Tone::Muted => Style::new().add_modifier(Modifier::DIM),
-                Tone::NodeDim(_) => TERMINAL.style(tone).add_modifier(Modifier::DIM),
-                tone => TERMINAL.style(tone),
-            },
+            // Nothing is dimmed: a palette of little contrast, as Solarized's, has none to spare.
+            Colors::Terminal => TERMINAL.style(tone),
             Colors::Palette(palette) => palette.style(tone),
         }
     }
@@ -139,6 +135,10 @@ pub(super) mod tests {
         for tone in TONES.into_iter().chain((0..6).map(Tone::Node)) {
             let refused = [Color::Black, Color::Gray, Color::DarkGray, Color::White, Color::Blue];
             assert!(!theme.style(tone).fg.is_some_and(|fg| refused.contains(&fg)), "{tone:?}");
+            assert!(
+                !theme.style(tone).add_modifier.contains(Modifier::DIM),
+                "{tone:?} stays as readable as plain text"
+            );
         }
     }
 
