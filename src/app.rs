@@ -88,6 +88,8 @@ pub struct App {
     feed: Feed,
     /// The recording that is replayed, where it can be read again.
     player: Option<Player>,
+    /// The place to show once the recording is read ahead so far, recorded monotonic ns.
+    awaited_ns: Option<u64>,
     options: AppOptions,
     ended: bool,
     /// The key that stops programs was pressed.
@@ -101,7 +103,18 @@ impl App {
     #[must_use]
     pub fn new(state: State, stream: Stream, controller: PinController, feed: Feed, options: AppOptions) -> Self {
         let asked = state.settings().on_request;
-        Self { state, stream, controller, feed, player: None, options, ended: false, stops: false, asked }
+        Self {
+            state,
+            stream,
+            controller,
+            feed,
+            player: None,
+            awaited_ns: None,
+            options,
+            ended: false,
+            stops: false,
+            asked,
+        }
     }
 
     /// Nothing more is taken from the feed: it ended, or it is a replay that stands still.

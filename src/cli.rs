@@ -1,5 +1,6 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
+mod cut;
 mod options;
 mod run;
 mod unknown;
@@ -12,6 +13,7 @@ use crate::config::{Override, Preferences};
 use crate::sample::PinMode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use cut::CutArguments;
 use options::{Options, PaceArguments};
 use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
@@ -50,7 +52,7 @@ impl Config {
     /// reads a recording or looks at the machine.
     #[must_use]
     pub fn reads_settings(&self) -> bool {
-        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Doctor(_))
+        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Doctor(_))
     }
 
     /// Takes the settings in force. What is watched and how often are the screen's; a run decides that by itself.
@@ -115,6 +117,17 @@ pub enum Face {
         /// Where to; none is standard output.
         card: Option<PathBuf>,
     },
+    /// A part of a recording, as a recording of its own.
+    Cut {
+        /// The recording.
+        recording: PathBuf,
+        /// How long after its first sample the part begins.
+        from: Duration,
+        /// And ends; none is with the recording.
+        to: Option<Duration>,
+        /// Where to; it must not be there yet.
+        output: PathBuf,
+    },
 }
 
 /// How data are shown.
@@ -155,6 +168,8 @@ Examples:
   vnettop --record run.zst        the screen, and a recording of it
   vnettop replay run.zst          that recording, back and forth
   vnettop replay                  the case that vnettop was made for
+  vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
+                                  thirty seconds of it, as a recording of its own
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop doctor                  what works here, what is missing, and what to do about it
   vnettop undo                    restore CPU affinities left behind by a killed vnettop
@@ -186,6 +201,8 @@ enum CliCommand {
     Run(RunArguments),
     /// Print the card of a recording: of a run, or of the pins in it
     Card(CardArguments),
+    /// Write a part of a recording to a file of its own
+    Cut(CutArguments),
 }
 
 #[derive(Debug, Args)]
@@ -220,6 +237,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
         (Some(CliCommand::Card(card)), _) => card.face(),
+        (Some(CliCommand::Cut(cut)), _) => cut.face()?,
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
         }

@@ -13,7 +13,7 @@ use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, JournalError, Outcome, PinController};
-use vnettop::record::Recorder;
+use vnettop::record::{self, Recorder};
 use vnettop::rights;
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::Feed;
@@ -87,7 +87,7 @@ fn missing_namespace(config: &Config) -> Option<String> {
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
-        (Face::Undo | Face::Card { .. } | Face::Doctor(_) | Face::Settings { .. }, _) => {}
+        (Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Doctor(_) | Face::Settings { .. }, _) => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
@@ -103,6 +103,12 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Undo => undo(config),
         Face::Doctor(json) => doctor(config, configured, *json),
         Face::Run(run) => run_command(config, run),
+        Face::Cut { recording, from, to, output } => {
+            keep_rights(rights::Work::Replaying);
+            let missing = record::cut(recording, *from, *to, output)?;
+            missing.iter().for_each(term::say);
+            Ok(ExitCode::from(u8::from(missing.is_some())))
+        }
         Face::Card { recording, format, card } => {
             keep_rights(rights::Work::Replaying);
             let text = app::run::card(recording, card_format(*format))?;

@@ -7,6 +7,8 @@
 //! does not know is kept (`Other`), and a line with a fact that it does not know is one that is damaged.
 
 mod clean;
+mod cut;
+mod frames;
 mod line;
 mod read;
 mod timeout_writer;
@@ -15,7 +17,9 @@ mod write;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+pub use cut::cut;
 pub use read::{Bookmark, Recording, StoredIn};
 pub use write::Recorder;
 
@@ -49,6 +53,20 @@ pub enum RecordError {
         path: PathBuf,
         /// What it says.
         version: u32,
+    },
+    /// Nothing of it lies between two moments.
+    #[error("nothing is cut from recording {}: {}", path.display(), cut::nothing_there(*from, *to, *last, truncated.as_deref()))]
+    NothingThere {
+        /// The recording.
+        path: PathBuf,
+        /// The first moment, as time since its first sample.
+        from: Duration,
+        /// The last one; none is its end.
+        to: Option<Duration>,
+        /// The last sample that was looked at; none where there is none.
+        last: Option<Duration>,
+        /// Said of a recording that is damaged.
+        truncated: Option<String>,
     },
     /// A line that cannot be used.
     #[error("recording {} is damaged in line {line}: {reason}", path.display())]

@@ -9,6 +9,7 @@ mod cores;
 mod link_activity;
 mod link_hierarchy;
 mod links;
+mod memory;
 mod notices;
 mod overlay;
 mod playback;
@@ -33,6 +34,7 @@ pub use choices::{Choices, Part, ThemeList};
 pub use columns::{LinkColumn, ThreadColumn};
 pub use cores::{CoreChoices, CoreList};
 pub use links::{Hidden, Idle, LinkChoices, LinkList, ListShape};
+pub use memory::ScreenMemory;
 pub use notices::{Notice, Notices};
 pub use overlay::{HelpPage, Overlay};
 pub use playback::Playback;
@@ -94,16 +96,6 @@ pub struct State {
     pub opens_card: bool,
 }
 
-/// When the last pin was seen, monotonic ns, once these metrics are known; none when it was taken back.
-#[must_use]
-pub fn pinned_at_ns(before: Option<u64>, metrics: &Metrics) -> Option<u64> {
-    metrics.events.iter().fold(before, |pinned, event| match event {
-        Event::Pinned { .. } => Some(metrics.at_ns),
-        Event::Restored { .. } => None,
-        _ => pinned,
-    })
-}
-
 /// One sentence for all pins that were found undone at once.
 fn undone(pins: &[OverriddenPin], keys: &KeyMap) -> Option<String> {
     let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
@@ -146,24 +138,6 @@ impl State {
         }
     }
 
-    /// Forgets what was received, for a recording that is shown from another place on; what is chosen stays. `pinned_at_ns` is when the pin that
-    /// stands there was seen.
-    pub fn rewind(&mut self, pinned_at_ns: Option<u64>) {
-        (self.shown, self.waiting, self.behind_s) = (None, None, 0);
-        self.pinned_at_ns = pinned_at_ns;
-        self.links.forget_traffic();
-        self.notices = Notices::default();
-        if let Some(playback) = &mut self.playback {
-            playback.is_over = false;
-        }
-    }
-
-    /// Takes metrics on the way to those that will be shown: what is said and done in them, and which links move.
-    pub fn pass(&mut self, metrics: &Metrics) {
-        self.tell(metrics);
-        self.links.follow(metrics);
-    }
-
     /// What came of an effect: its sentences replace those of the one before.
     pub fn outcome(&mut self, outcome: &Outcome) {
         let lines = outcome.lines.iter().map(|line| (line.warning, line.text.clone()));
@@ -195,12 +169,17 @@ impl State {
         let mut told = Vec::new();
         for event in &metrics.events {
             match event {
-                Event::Pinned { thread, got, .. } => told.push(format!("{} pinned to {got}", thread.tid)),
-                Event::Restored { thread, got, .. } => told.push(format!("{} restored to {got}", thread.tid)),
+                Event::Pinned { thread, got, .. } => {
+                    self.pinned_at_ns = Some(metrics.at_ns);
+                    told.push(format!("{} pinned to {got}", thread.tid));
+                }
+                Event::Restored { thread, got, .. } => {
+                    self.pinned_at_ns = None;
+                    told.push(format!("{} restored to {got}", thread.tid));
+                }
                 _ => {}
             }
         }
-        self.pinned_at_ns = pinned_at_ns(self.pinned_at_ns, metrics);
         if self.settings.mode == Mode::Replay && !told.is_empty() {
             self.notice(false, format!("in the recording: {}", told.join(", ")));
         }

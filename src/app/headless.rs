@@ -138,7 +138,7 @@ impl ReportedProblems {
 /// A recording that is not read ahead by then is printed without its end.
 const READ_AHEAD: Duration = Duration::from_mins(1);
 
-/// Waits for the intervals asked for (at least one), presses the keys, prints the frame.
+/// Waits for the intervals asked for (at least one), presses the keys, prints the frame. Damage of a recording is told on standard error.
 ///
 /// # Errors
 /// The source or the output failed.
@@ -158,12 +158,16 @@ pub fn print(
         return Ok(Ended::Signal(signal));
     }
     closed?;
+    // The frame may be one from before it.
+    if let Some(damage) = app.state.playback.as_ref().and_then(|playback| playback.damage.as_ref()) {
+        term::say(damage);
+    }
     Ok(hand_over(out, text.as_bytes(), signals, None)?.unwrap_or(Ended::Done))
 }
 
 /// Waits for the intervals, presses the keys; the signal that came instead, if one did.
 fn press_all(app: &mut App, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
-    app.hear_player(READ_AHEAD);
+    app.hear_player(READ_AHEAD)?;
     let intervals = app.options.count.take();
     // One that starts in the middle shows a sample already.
     let is_there = app.state.metrics().is_some();

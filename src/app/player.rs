@@ -7,18 +7,20 @@ use crate::derive::{Derivation, Highlight, Highlights, Metrics};
 use crate::record::{Bookmark, RecordError, Recording, StoredIn};
 use crate::sample::Item;
 use crate::source::feed::ReplayCursor;
-use crate::state::{Playback, State, pinned_at_ns};
+use crate::state::{Mode, Playback, ScreenMemory, Settings, State};
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// Recorded time between two checkpoints, ns; it doubles after each [`CHECKPOINTS`], so that an hour has 70 of them and a day 200.
+/// Recorded time between two checkpoints, ns: what has to be derived anew after a seek. Each is a megabyte or a few, so when there are
+/// [`CHECKPOINTS`] every other one goes and it doubles; an hour has 120 of them.
 const APART_NS: u64 = 30_000_000_000;
-const CHECKPOINTS: u32 = 32;
-/// So long before what is shown the screen must have looked on: notices and links that stand still last no longer.
-const LOOKED_ON_NS: u64 = 30_000_000_000;
+const CHECKPOINTS: usize = 128;
+/// Where somebody has chosen a test, the screen must have looked on with that choice for so long before what is shown: which links are on
+/// the way of a test lasts no longer.
+const LOOKED_ON_NS: u64 = 20_000_000_000;
 /// The screen hears of what was read so often.
 const NEWS_EVERY: Duration = Duration::from_millis(200);
 
@@ -39,7 +41,7 @@ struct Checkpoint {
     at_ns: u64,
     place: Bookmark,
     derivation: Derivation,
-    pinned_at_ns: Option<u64>,
+    memory: ScreenMemory,
 }
 
 /// What was read since the news before.
@@ -49,6 +51,7 @@ struct ReadAhead {
     highlights: Vec<Highlight>,
     checkpoints: Vec<Checkpoint>,
     is_whole: bool,
+    damage: Option<String>,
 }
 
 /// A recording at some place.
@@ -103,13 +106,14 @@ impl Player {
         playback.is_some_and(|playback| !playback.is_whole).then(|| self.ready.as_fd())
     }
 
-    /// Takes over what was read meanwhile, and what is read within this time.
-    pub fn receive(&mut self, playback: &mut Playback, within: Duration) {
+    /// Takes over what was read meanwhile, and what is read within this time until this moment has been, recorded monotonic ns.
+    pub fn receive(&mut self, playback: &mut Playback, until_ns: u64, within: Duration) {
         let since = Instant::now();
         if !playback.is_whole {
             let _ = rustix::io::read(&*self.ready, &mut [0; 8]);
         }
         while !playback.is_whole {
+            let within = if playback.has_read(until_ns) { Duration::ZERO } else { within };
             match self.news.recv_timeout(within.saturating_sub(since.elapsed())) {
                 Ok(news) => self.take(news, playback),
                 Err(RecvTimeoutError::Timeout) => return,
@@ -122,26 +126,35 @@ impl Player {
     fn take(&mut self, news: ReadAhead, playback: &mut Playback) {
         playback.span_ns = Some((self.first_ns, news.last_ns.max(self.first_ns)));
         playback.highlights.extend(news.highlights);
-        playback.is_whole = news.is_whole;
-        self.checkpoints.extend(news.checkpoints);
+        (playback.is_whole, playback.damage) = (news.is_whole, news.damage);
+        for checkpoint in news.checkpoints {
+            self.checkpoints.push(checkpoint);
+            if self.checkpoints.len() == CHECKPOINTS {
+                let mut stays = true;
+                self.checkpoints.retain(|_| {
+                    stays = !stays;
+                    stays
+                });
+            }
+        }
     }
 
     /// The recording after its last sample that is not after this moment (the first one, where all are), as if everything before had been played;
-    /// whoever looks on is given what he would have seen.
+    /// whoever looks on is given what he would have seen. A place that was not read ahead yet takes as long as reading up to it.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn start_at(&self, to_ns: u64, state: Option<&mut State>) -> Result<Start, RecordError> {
+    pub fn start_at(&self, to_ns: u64, mut state: Option<&mut State>) -> Result<Start, RecordError> {
         let mut recording = Recording::open_stored(&self.stored)?;
-        let usable = |checkpoint: &&Checkpoint| checkpoint.at_ns.saturating_add(LOOKED_ON_NS) <= to_ns;
+        let looked_on_ns = if state.as_ref().is_some_and(|state| state.has_chosen_test()) { LOOKED_ON_NS } else { 0 };
+        let usable = |checkpoint: &&Checkpoint| checkpoint.at_ns.saturating_add(looked_on_ns) < to_ns;
         let from = self.checkpoints.iter().rfind(usable);
         if let Some(from) = from {
             recording.skip_to(&from.place)?;
         }
         let mut derivation = from.map_or_else(Derivation::default, |from| from.derivation.clone());
-        let mut state = state;
         if let Some(state) = &mut state {
-            state.rewind(from.and_then(|from| from.pinned_at_ns));
+            state.rewind(from.map_or_else(ScreenMemory::default, |from| from.memory.clone()));
         }
         let mut reel = ReplayCursor::from(recording);
         let mut last: Option<Metrics> = None;
@@ -154,7 +167,7 @@ impl Player {
                 && let Some(passed) = last.replace(metrics)
                 && let Some(state) = &mut state
             {
-                state.pass(&passed);
+                state.pass(passed);
             }
         }
         reel.since_ns = last.as_ref().map(|metrics| metrics.at_ns);
@@ -166,31 +179,63 @@ impl Player {
 fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
     let Ok(mut recording) = Recording::open_stored(stored) else { return };
     let (mut derivation, mut track) = (Derivation::default(), Highlights::default());
-    let (mut next, mut pinned, mut made, mut checkpoint_ns) = (ReadAhead::default(), None, 0_u32, None);
-    let mut told = Instant::now();
-    while let Ok(Some(item)) = recording.next_item() {
+    // It looks on as somebody does who has chosen nothing.
+    let mut state = State::new(Settings { mode: Mode::Replay, ..Settings::default() });
+    let (mut next, mut spacing, mut told) = (ReadAhead::default(), Spacing::default(), Instant::now());
+    next.damage = loop {
+        let item = match recording.next_item() {
+            Ok(Some(item)) => item,
+            Ok(None) => break recording.truncated().map(str::to_owned),
+            Err(error) => break Some(error.to_string()),
+        };
         let Some(metrics) = derivation.advance(item) else { continue };
-        pinned = pinned_at_ns(pinned, &metrics);
-        next.last_ns = metrics.at_ns;
+        let at_ns = metrics.at_ns;
+        next.last_ns = at_ns;
         next.highlights.extend(track.observe(&metrics));
-        let since_ns = metrics.at_ns.saturating_sub(*checkpoint_ns.get_or_insert(metrics.at_ns));
-        if since_ns >= APART_NS << (made / CHECKPOINTS).min(16) {
-            (made, checkpoint_ns) = (made + 1, Some(metrics.at_ns));
-            let (at_ns, place) = (metrics.at_ns, recording.bookmark());
-            next.checkpoints.push(Checkpoint { at_ns, place, derivation: derivation.clone(), pinned_at_ns: pinned });
+        state.pass(metrics);
+        if spacing.is_due(at_ns) {
+            let (place, derivation, memory) = (recording.bookmark(), derivation.clone(), state.memory());
+            next.checkpoints.push(Checkpoint { at_ns, place, derivation, memory });
         }
         if told.elapsed() >= NEWS_EVERY {
             told = Instant::now();
-            let last_ns = next.last_ns;
-            if news.send(std::mem::replace(&mut next, ReadAhead { last_ns, ..ReadAhead::default() })).is_err() {
+            if news.send(std::mem::replace(&mut next, ReadAhead { last_ns: at_ns, ..ReadAhead::default() })).is_err() {
                 return;
             }
             ring(ready);
         }
-    }
+    };
     next.is_whole = true;
     let _nobody_left = news.send(next);
     ring(ready);
+}
+
+/// When the next checkpoint is due.
+struct Spacing {
+    apart_ns: u64,
+    /// How many there are.
+    kept: usize,
+    last_ns: Option<u64>,
+}
+
+impl Default for Spacing {
+    fn default() -> Self {
+        Self { apart_ns: APART_NS, kept: 0, last_ns: None }
+    }
+}
+
+impl Spacing {
+    fn is_due(&mut self, at_ns: u64) -> bool {
+        let is_due = at_ns.saturating_sub(*self.last_ns.get_or_insert(at_ns)) >= self.apart_ns;
+        if is_due {
+            (self.last_ns, self.kept) = (Some(at_ns), self.kept + 1);
+            // As `Player::take` does with those that it is given.
+            if self.kept == CHECKPOINTS {
+                (self.kept, self.apart_ns) = (CHECKPOINTS / 2, self.apart_ns.saturating_mul(2));
+            }
+        }
+        is_due
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,9 @@ use super::{App, AppError, signals};
 use crate::source::feed::{Feed, FeedCommand, Next, Pace};
 use std::time::Duration;
 
+/// How long the screen may stand still for a place that is being read.
+const READ_AHEAD: Duration = Duration::from_millis(100);
+
 impl App {
     /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
     #[must_use]
@@ -23,12 +26,19 @@ impl App {
         self.seek(first_ns.saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// Shows the recording as it was at its last sample not after this moment, recorded monotonic ns.
+    /// Shows the recording as it was at its last sample not after this moment, recorded monotonic ns; as soon as it is read ahead so far.
     pub(super) fn seek(&mut self, to_ns: u64) -> Result<(), AppError> {
-        let Some(player) = &self.player else { return Ok(()) };
+        self.awaited_ns = None;
+        let (Some(player), Some(playback)) = (&mut self.player, &mut self.state.playback) else { return Ok(()) };
         if self.state.is_recorded {
             let key = self.state.keys().key("record");
             self.state.notice(true, format!("seeking is not possible while recording: {key} stops the recording"));
+            return Ok(());
+        }
+        player.receive(playback, to_ns, READ_AHEAD);
+        if !playback.has_read(to_ns) {
+            self.awaited_ns = Some(to_ns);
+            self.state.notice(false, "the recording is still being read there: it is shown as soon as that is done");
             return Ok(());
         }
         let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
@@ -47,10 +57,16 @@ impl App {
         self.state.playback.as_ref().and_then(|playback| playback.speed).map_or(Pace::Fast, Pace::Times)
     }
 
-    /// Takes over what is read ahead of the recording within this time.
-    pub(super) fn hear_player(&mut self, within: Duration) {
-        if let (Some(player), Some(playback)) = (&mut self.player, &mut self.state.playback) {
-            player.receive(playback, within);
+    /// Takes over what is read ahead of the recording within this time, and goes to the place that was waited for.
+    ///
+    /// # Errors
+    /// That cannot be read.
+    pub(super) fn hear_player(&mut self, within: Duration) -> Result<(), AppError> {
+        let (Some(player), Some(playback)) = (&mut self.player, &mut self.state.playback) else { return Ok(()) };
+        player.receive(playback, u64::MAX, within);
+        match self.awaited_ns {
+            Some(to_ns) if playback.has_read(to_ns) => self.seek(to_ns),
+            _ => Ok(()),
         }
     }
 

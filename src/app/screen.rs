@@ -113,7 +113,7 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
             }
         }
         let took_all = app.take_waiting()?;
-        app.hear_player(Duration::ZERO);
+        app.hear_player(Duration::ZERO)?;
         if app.state.quitting() || app.counted_out() {
             return Ok(Ended::Done);
         }

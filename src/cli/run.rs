@@ -1,5 +1,6 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
+use super::cut::CutArguments;
 use super::options::Options;
 use super::values::packets;
 use super::{CliCommand, CliError, Face};
@@ -210,11 +211,13 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         (options.exact_softirqs, "--exact-softirqs cannot be combined with a replay: it shows what was recorded"),
         (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
     ];
+    let of_a_cut = CutArguments::refused(options);
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Doctor) => &of_the_doctor,
         Some(CliCommand::Config) => &of_settings,
         Some(CliCommand::Replay(_)) => &of_a_recording,
+        Some(CliCommand::Cut(_)) => &of_a_cut,
         Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))

@@ -1,17 +1,17 @@
 //! Reads a recording back into the items it was written from. A recording is outside input: whatever is in it gives
 //! items or a sentence, never a panic.
 
+use super::frames::{Bytes, Text, TextPlace};
 use super::{Header, RecordError, SCHEMA_VERSION, file_error};
 use super::{clean, line};
 use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// No line of a real recording comes near it (8,000 links take about 3 MB); a longer one is not read into memory.
 const LONGEST_LINE: u64 = 64 << 20;
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The recording that is part of the program.
 const SHIPPED: &[u8] = include_bytes!("../../assets/kunpeng.vnettop.zst");
 
@@ -38,8 +38,7 @@ impl StoredIn {
 /// A place between two items of a recording, to go on from there without reading what stands before it.
 #[derive(Debug, Clone)]
 pub struct Bookmark {
-    /// Bytes before it, as they are after decompression.
-    bytes: u64,
+    text: TextPlace,
     /// Lines before it.
     line: usize,
     /// What holds there.
@@ -49,10 +48,8 @@ pub struct Bookmark {
 /// A recording being read.
 pub struct Recording {
     path: PathBuf,
-    input: Box<dyn BufRead + Send>,
+    input: Text,
     line: usize,
-    /// Read so far, after decompression.
-    bytes: u64,
     buffer: Vec<u8>,
     facts: Arc<Facts>,
     truncated: Option<String>,
@@ -64,7 +61,7 @@ impl Recording {
     /// # Errors
     /// The file cannot be read, is something else, or of another version.
     pub fn open(path: &Path) -> Result<Self, RecordError> {
-        Self::of(path, File::open(path).map(BufReader::new))
+        Self::of(path, File::open(path))
     }
 
     /// Opens a recording wherever it is kept.
@@ -74,15 +71,15 @@ impl Recording {
     pub fn open_stored(stored: &StoredIn) -> Result<Self, RecordError> {
         match stored {
             StoredIn::File(path) => Self::open(path),
-            StoredIn::Program => Self::of(Path::new("of this program"), Ok(SHIPPED)),
+            StoredIn::Program => Self::of(Path::new("of this program"), Ok(Cursor::new(SHIPPED))),
         }
     }
 
-    fn of(path: &Path, input: io::Result<impl BufRead + Send + 'static>) -> Result<Self, RecordError> {
-        let input = input.and_then(decompressed);
+    fn of(path: &Path, input: io::Result<impl Bytes + 'static>) -> Result<Self, RecordError> {
+        let input = input.and_then(Text::open);
         let input = input.map_err(|error| file_error("read", path, error))?;
         let (path, facts) = (path.to_owned(), Arc::default());
-        let mut recording = Self { path, input, line: 0, bytes: 0, buffer: Vec::new(), facts, truncated: None };
+        let mut recording = Self { path, input, line: 0, buffer: Vec::new(), facts, truncated: None };
         recording.header()?;
         Ok(recording)
     }
@@ -90,18 +87,16 @@ impl Recording {
     /// The place before the next item.
     #[must_use]
     pub fn bookmark(&self) -> Bookmark {
-        Bookmark { bytes: self.bytes, line: self.line, facts: Arc::clone(&self.facts) }
+        Bookmark { text: self.input.place(), line: self.line, facts: Arc::clone(&self.facts) }
     }
 
-    /// Goes to a place that this recording, opened before, has told; backwards is not possible.
+    /// Goes to a place that this recording, opened before, has told. It takes as long as unpacking the frame that the place is in.
     ///
     /// # Errors
-    /// It cannot be read so far.
+    /// It cannot be read so far, or is no file.
     pub fn skip_to(&mut self, place: &Bookmark) -> Result<(), RecordError> {
-        let missing = place.bytes.saturating_sub(self.bytes);
-        let skipped = io::copy(&mut (&mut self.input).take(missing), &mut io::sink());
-        skipped.map_err(|error| file_error("read", &self.path, error))?;
-        (self.bytes, self.line, self.facts) = (place.bytes, place.line, Arc::clone(&place.facts));
+        self.input.go_to(place.text).map_err(|error| file_error("read", &self.path, error))?;
+        (self.line, self.facts) = (place.line, Arc::clone(&place.facts));
         Ok(())
     }
 
@@ -150,7 +145,7 @@ impl Recording {
             None => foreign(),
         })?;
         let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
-        (self.line, self.bytes) = (1, first.len() as u64);
+        self.line = 1;
         if header.vnettop_recording != SCHEMA_VERSION {
             return Err(RecordError::Version { path: self.path.clone(), version: header.vnettop_recording });
         }
@@ -164,10 +159,7 @@ impl Recording {
         match (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer) {
             Ok(0) => Ok(false),
             Ok(_) if self.buffer.len() as u64 == LONGEST_LINE => Err(self.damaged("it is too long".to_owned())),
-            Ok(read) => {
-                self.bytes += read as u64;
-                Ok(true)
-            }
+            Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 self.cut_off("in the middle of a compressed block");
                 Ok(false)
@@ -260,16 +252,6 @@ impl Recording {
     fn damaged(&self, reason: String) -> RecordError {
         RecordError::Line { path: self.path.clone(), line: self.line, reason }
     }
-}
-
-/// The text of a recording, compressed or not.
-fn decompressed<'a>(mut input: impl BufRead + Send + 'a) -> io::Result<Box<dyn BufRead + Send + 'a>> {
-    let is_compressed = input.fill_buf()?.starts_with(&ZSTD_MAGIC);
-    Ok(if is_compressed {
-        Box::new(BufReader::new(zstd::stream::read::Decoder::with_buffer(input)?))
-    } else {
-        Box::new(input)
-    })
 }
 
 /// What is wrong with a line, which is one line of JSON: its own number in that says nothing.

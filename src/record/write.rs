@@ -7,9 +7,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use zstd::stream::write::Encoder;
 
 /// How much time of a compressed recording may be lost to a crash, ns.
 const FLUSH_EVERY_NS: u64 = 1_000_000_000;
+/// Bytes of text in a frame of a compressed recording: 10 ms to unpack. A reader that goes to a place unpacks the frame up to it;
+/// longer frames would be hardly smaller, because zstd looks back 2 MiB.
+const FRAME: usize = 8 << 20;
 /// The facts that are written with the first sample even where there is nothing in them; the others are empty until a line says
 /// otherwise.
 const FROM_THE_FIRST: [&str; 4] = ["host", "topology", "links", "problems"];
@@ -23,9 +27,18 @@ pub struct Recorder {
     flushed_at_ns: u64,
 }
 
-enum Out {
+struct Out {
+    to: OutFile,
+    /// The line being written; kept for its room.
+    line: Vec<u8>,
+    /// Bytes of text in the frame that was begun.
+    in_frame: usize,
+}
+
+enum OutFile {
     Plain(BufWriter<TimeoutWriter>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<TimeoutWriter>>),
+    /// None after a frame that could not be ended.
+    Zstd(Option<Encoder<'static, BufWriter<TimeoutWriter>>>),
 }
 
 impl Recorder {
@@ -61,10 +74,11 @@ impl Recorder {
     }
 
     fn headed(path: &Path, file: BufWriter<TimeoutWriter>) -> io::Result<Self> {
-        let out = match path.extension() {
-            Some(ending) if ending == "zst" => Out::Zstd(zstd::stream::write::Encoder::new(file, 3)?),
-            _ => Out::Plain(file),
+        let to = match path.extension() {
+            Some(ending) if ending == "zst" => OutFile::Zstd(Some(frame(file)?)),
+            _ => OutFile::Plain(file),
         };
+        let out = Out { to, line: Vec::new(), in_frame: 0 };
         let mut recorder = Self { path: path.to_owned(), out, facts: None, flushed_at_ns: 0 };
         let header = Header { vnettop_recording: SCHEMA_VERSION, vnettop: env!("CARGO_PKG_VERSION").to_owned() };
         recorder.out.line(&header).and_then(|()| recorder.flush())?;
@@ -91,20 +105,21 @@ impl Recorder {
     /// What was still in memory cannot be written.
     pub fn finish(self) -> Result<(), RecordError> {
         let Self { path, out, .. } = self;
-        let written = match out {
-            Out::Plain(mut file) => file.flush(),
-            Out::Zstd(encoder) => encoder.finish().and_then(|mut file| file.flush()),
+        let written = match out.to {
+            OutFile::Plain(mut file) => file.flush(),
+            OutFile::Zstd(frame) => frame.map_or(Ok(()), |frame| frame.finish().and_then(|mut file| file.flush())),
         };
         written.map_err(|error| file_error("write", &path, error))
     }
 
     fn item(&mut self, item: &Item) -> io::Result<()> {
         if let Item::Sample(sample) = item {
+            self.out.begin_frame_if_due()?;
             let writer = &mut FactWriter { out: &mut self.out, are_first: self.facts.is_none() };
             self.facts.get_or_insert_default().visit(&sample.facts, writer)?;
         }
         self.out.line(item)?;
-        if let (Item::Sample(sample), Out::Zstd(_)) = (item, &self.out) {
+        if let (Item::Sample(sample), OutFile::Zstd(_)) = (item, &self.out.to) {
             if sample.at_ns.saturating_sub(self.flushed_at_ns) < FLUSH_EVERY_NS {
                 return Ok(());
             }
@@ -114,23 +129,45 @@ impl Recorder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.out.writer().flush()
+        match &mut self.out.to {
+            OutFile::Plain(file) => file.flush(),
+            OutFile::Zstd(frame) => frame.as_mut().map_or(Ok(()), Write::flush),
+        }
     }
 }
 
 impl Out {
-    fn writer(&mut self) -> &mut dyn Write {
-        match self {
-            Self::Plain(file) => file,
-            Self::Zstd(encoder) => encoder,
+    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, value)?;
+        self.line.push(b'\n');
+        self.in_frame += self.line.len();
+        match &mut self.to {
+            OutFile::Plain(file) => file.write_all(&self.line),
+            OutFile::Zstd(frame) => {
+                frame.as_mut().map_or(Err(io::ErrorKind::BrokenPipe.into()), |frame| frame.write_all(&self.line))
+            }
         }
     }
 
-    fn line(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let out = self.writer();
-        serde_json::to_writer(&mut *out, value)?;
-        out.write_all(b"\n")
+    /// Ends the frame and begins another where it is long enough.
+    fn begin_frame_if_due(&mut self) -> io::Result<()> {
+        if self.in_frame >= FRAME
+            && let OutFile::Zstd(ended) = &mut self.to
+            && let Some(whole) = ended.take()
+        {
+            *ended = Some(frame(whole.finish()?)?);
+            self.in_frame = 0;
+        }
+        Ok(())
     }
+}
+
+/// A frame that begins here; its checksum tells a reader of bytes that have changed.
+fn frame(file: BufWriter<TimeoutWriter>) -> io::Result<Encoder<'static, BufWriter<TimeoutWriter>>> {
+    let mut frame = Encoder::new(file, 3)?;
+    frame.include_checksum(true)?;
+    Ok(frame)
 }
 
 /// Writes a line for each fact that is another than the one written last.

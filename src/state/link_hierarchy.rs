@@ -12,7 +12,7 @@ use std::sync::Arc;
 const OVS_SYSTEM: &str = "ovs-system";
 
 /// Facts about the set of links now present; every list is indexed like `Metrics::links`.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct LinkHierarchy {
     facts: Vec<Arc<LinkFacts>>,
     owners: Arc<Vec<Owned>>,

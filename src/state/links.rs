@@ -155,9 +155,14 @@ impl LinkList {
         LinkId { key: facts.key(), born: facts.born }
     }
 
-    /// Forgets which links there are and which of them moved.
-    pub(super) fn forget_traffic(&mut self) {
-        self.family = LinkHierarchy::default();
+    /// Which links there are, which of them moved, and whether there ever were many.
+    pub(super) fn memory(&self) -> (LinkHierarchy, bool) {
+        (self.family.clone(), self.are_many)
+    }
+
+    /// Remembers that instead.
+    pub(super) fn remember(&mut self, links: LinkHierarchy, are_many: bool) {
+        (self.family, self.are_many) = (links, are_many);
     }
 
     /// Takes in which links there are and which of them move.

@@ -20,7 +20,7 @@ pub struct Notice {
 }
 
 /// The sentences of the last thing done.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Notices {
     list: Vec<Notice>,
     /// When the newest sample was taken; none before the first one.

@@ -13,11 +13,19 @@ pub struct Playback {
     pub highlights: Vec<Highlight>,
     /// Times its own speed; none is as fast as it goes.
     pub speed: Option<f64>,
+    /// Why it could not be looked at to its end: a sentence.
+    pub damage: Option<String>,
     /// Its last sample is shown.
     pub is_over: bool,
 }
 
 impl Playback {
+    /// This moment, recorded monotonic ns, was looked at; what comes after the end is known with the end.
+    #[must_use]
+    pub fn has_read(&self, at_ns: u64) -> bool {
+        self.is_whole || self.span_ns.is_some_and(|(_, last_ns)| last_ns >= at_ns)
+    }
+
     /// The next highlight that is not shown yet at this moment.
     #[must_use]
     pub fn next(&self, at_ns: u64) -> Option<Highlight> {

@@ -30,7 +30,7 @@ fn app() -> App {
     let player = Player::open(stored).expect("it can be read").expect("it has samples");
     let mut app = App::new(state, Stream::default(), controller, feed.expect("a thread"), AppOptions::default())
         .with_player(player, None);
-    app.hear_player(Duration::from_mins(1));
+    app.hear_player(Duration::from_mins(1)).expect("the recording is whole");
     app
 }
 
