@@ -152,6 +152,7 @@ pub fn print(
 ) -> Result<Ended, AppError> {
     let ended = press_all(&mut app, signals, steps);
     let text = app.frame(size.0, size.1, theme);
+    let damage = app.state.playback.as_ref().and_then(|playback| playback.damage.clone());
     // However it ended: masks are put back if that was asked for, and the recording is closed.
     let closed = app.close();
     if let Some(signal) = ended? {
@@ -159,9 +160,7 @@ pub fn print(
     }
     closed?;
     // The frame may be one from before it.
-    if let Some(damage) = app.state.playback.as_ref().and_then(|playback| playback.damage.as_ref()) {
-        term::say(damage);
-    }
+    damage.iter().for_each(term::say);
     Ok(hand_over(out, text.as_bytes(), signals, None)?.unwrap_or(Ended::Done))
 }
 

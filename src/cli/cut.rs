@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
-What is written replays by itself: it begins with the facts that held there and the pins that stood there.
+What is written replays by itself: it starts with the facts and the pins that are in force there.
 
 Examples:
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
@@ -22,7 +22,7 @@ pub(super) struct CutArguments {
     /// First moment of the new recording, as time since the first sample: 90, 1:30 or 1:02:03 [default: the start]
     #[arg(long, value_name = "TIME", value_parser = place)]
     from: Option<Duration>,
-    /// Last moment of it, the same way [default: the end]
+    /// Last moment of it, as --from [default: the end]
     #[arg(long, value_name = "TIME", value_parser = place)]
     to: Option<Duration>,
     /// The new recording, compressed when it ends in .zst; a file that is there already is left as it is

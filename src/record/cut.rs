@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// What stands at some place by the events before it, but for facts, which a sample carries.
 #[derive(Default)]
-struct Standing {
+struct StandingEvents {
     /// What is known of a run: that it was asked for, its start, its newest phase.
     run: [Option<Event>; 3],
     pins: BTreeMap<ThreadId, Event>,
 }
 
-impl Standing {
+impl StandingEvents {
     fn pass(&mut self, event: Event) {
         match &event {
             Event::Pinned { thread, .. } => drop(self.pins.insert(*thread, event)),
@@ -47,7 +47,7 @@ pub fn cut(
         return Err(RecordError::Exists(output.to_owned()));
     }
     let mut input = Recording::open(recording)?;
-    let (mut standing, mut first_ns, mut written, mut since) = (Standing::default(), None, None, Duration::ZERO);
+    let (mut standing, mut first_ns, mut written, mut since) = (StandingEvents::default(), None, None, Duration::ZERO);
     let mut missing = None;
     loop {
         let item = match input.next_item() {

@@ -7,56 +7,56 @@ use zstd::stream::read::Decoder;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Where the bytes of a recording come from; what cannot be sought in is only read forward.
-pub(super) trait Bytes: Read + Seek + Send {}
+pub(super) trait ByteSource: Read + Seek + Send {}
 
-impl<T: Read + Seek + Send> Bytes for T {}
+impl<T: Read + Seek + Send> ByteSource for T {}
 
 /// A place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TextPlace {
     /// The frame that it is in.
     frame: Frame,
-    /// Bytes of text before it.
+    /// ByteSource of text before it.
     bytes: u64,
 }
 
 /// Where a frame begins; text that is not compressed has a frame of no bytes everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Frame {
-    /// Bytes of the file before it.
+    /// ByteSource of the file before it.
     file_bytes: u64,
-    /// Bytes of text before it.
+    /// ByteSource of text before it.
     text_bytes: u64,
 }
 
 /// The text of a recording, from its start to its end.
 pub(super) struct Text {
     /// None for a moment while a frame is changed for the next one, and after a failure in that.
-    input: Option<Input>,
+    input: Option<TextInput>,
     frame: Frame,
-    /// Bytes of text read so far.
+    /// ByteSource of text read so far.
     bytes: u64,
 }
 
-enum Input {
-    Plain(Counted),
-    Frame(BufReader<Decoder<'static, Counted>>),
+enum TextInput {
+    Plain(CountedFile),
+    Frame(BufReader<Decoder<'static, CountedFile>>),
 }
 
 impl Text {
     /// # Errors
     /// The first bytes cannot be read.
-    pub fn open(bytes: impl Bytes + 'static) -> io::Result<Self> {
-        let mut file = Counted { inner: BufReader::new(Box::new(bytes)), bytes: 0 };
+    pub fn open(bytes: impl ByteSource + 'static) -> io::Result<Self> {
+        let mut file = CountedFile { inner: BufReader::new(Box::new(bytes)), bytes: 0 };
         let is_compressed = file.fill_buf()?.starts_with(&ZSTD_MAGIC);
-        let input = if is_compressed { unpacked(file)? } else { Input::Plain(file) };
+        let input = if is_compressed { unpacked(file)? } else { TextInput::Plain(file) };
         Ok(Self { input: Some(input), frame: Frame::default(), bytes: 0 })
     }
 
     /// The place of the next byte.
     pub fn place(&self) -> TextPlace {
         let frame = match &self.input {
-            Some(Input::Plain(_)) => Frame { file_bytes: self.bytes, text_bytes: self.bytes },
+            Some(TextInput::Plain(_)) => Frame { file_bytes: self.bytes, text_bytes: self.bytes },
             _ => self.frame,
         };
         TextPlace { frame, bytes: self.bytes }
@@ -69,8 +69,8 @@ impl Text {
     pub fn go_to(&mut self, place: TextPlace) -> io::Result<()> {
         if place.frame != self.place().frame || place.bytes < self.bytes {
             self.input = Some(match self.input.take() {
-                Some(Input::Plain(file)) => Input::Plain(file.at(place.frame.file_bytes)?),
-                Some(Input::Frame(frame)) => unpacked(frame.into_inner().finish().at(place.frame.file_bytes)?)?,
+                Some(TextInput::Plain(file)) => TextInput::Plain(file.at(place.frame.file_bytes)?),
+                Some(TextInput::Frame(frame)) => unpacked(frame.into_inner().finish().at(place.frame.file_bytes)?)?,
                 None => return Err(io::ErrorKind::UnexpectedEof.into()),
             });
             (self.frame, self.bytes) = (place.frame, place.frame.text_bytes);
@@ -81,7 +81,7 @@ impl Text {
 
     /// Goes on to the next frame where one is at its end; false where there is none.
     fn next_frame(&mut self) -> io::Result<bool> {
-        let Some(Input::Frame(frame)) = self.input.take_if(|input| matches!(input, Input::Frame(_))) else {
+        let Some(TextInput::Frame(frame)) = self.input.take_if(|input| matches!(input, TextInput::Frame(_))) else {
             return Ok(false);
         };
         let mut file = frame.into_inner().finish();
@@ -102,13 +102,13 @@ impl Read for Text {
 
 impl BufRead for Text {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while let Some(Input::Frame(frame)) = &mut self.input
+        while let Some(TextInput::Frame(frame)) = &mut self.input
             && frame.fill_buf()?.is_empty()
             && self.next_frame()?
         {}
         match &mut self.input {
-            Some(Input::Plain(file)) => file.fill_buf(),
-            Some(Input::Frame(frame)) if !frame.buffer().is_empty() => frame.fill_buf(),
+            Some(TextInput::Plain(file)) => file.fill_buf(),
+            Some(TextInput::Frame(frame)) if !frame.buffer().is_empty() => frame.fill_buf(),
             _ => Ok(&[]),
         }
     }
@@ -116,32 +116,32 @@ impl BufRead for Text {
     fn consume(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
         match &mut self.input {
-            Some(Input::Plain(file)) => file.consume(bytes),
-            Some(Input::Frame(frame)) => frame.consume(bytes),
+            Some(TextInput::Plain(file)) => file.consume(bytes),
+            Some(TextInput::Frame(frame)) => frame.consume(bytes),
             None => {}
         }
     }
 }
 
 /// The frame that begins here.
-fn unpacked(file: Counted) -> io::Result<Input> {
-    Ok(Input::Frame(BufReader::new(Decoder::with_buffer(file)?.single_frame())))
+fn unpacked(file: CountedFile) -> io::Result<TextInput> {
+    Ok(TextInput::Frame(BufReader::new(Decoder::with_buffer(file)?.single_frame())))
 }
 
 /// A file, and how much of it was read.
-struct Counted {
-    inner: BufReader<Box<dyn Bytes>>,
+struct CountedFile {
+    inner: BufReader<Box<dyn ByteSource>>,
     bytes: u64,
 }
 
-impl Counted {
+impl CountedFile {
     fn at(mut self, bytes: u64) -> io::Result<Self> {
         self.bytes = self.inner.seek(SeekFrom::Start(bytes))?;
         Ok(self)
     }
 }
 
-impl Read for Counted {
+impl Read for CountedFile {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(to)?;
         self.bytes += read as u64;
@@ -149,7 +149,7 @@ impl Read for Counted {
     }
 }
 
-impl BufRead for Counted {
+impl BufRead for CountedFile {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.inner.fill_buf()
     }

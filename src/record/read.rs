@@ -1,7 +1,7 @@
 //! Reads a recording back into the items it was written from. A recording is outside input: whatever is in it gives
 //! items or a sentence, never a panic.
 
-use super::frames::{Bytes, Text, TextPlace};
+use super::frames::{ByteSource, Text, TextPlace};
 use super::{Header, RecordError, SCHEMA_VERSION, file_error};
 use super::{clean, line};
 use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
@@ -75,7 +75,7 @@ impl Recording {
         }
     }
 
-    fn of(path: &Path, input: io::Result<impl Bytes + 'static>) -> Result<Self, RecordError> {
+    fn of(path: &Path, input: io::Result<impl ByteSource + 'static>) -> Result<Self, RecordError> {
         let input = input.and_then(Text::open);
         let input = input.map_err(|error| file_error("read", path, error))?;
         let (path, facts) = (path.to_owned(), Arc::default());

@@ -78,7 +78,8 @@ fn a_while_after_its_start_a_part_shows_what_the_whole_shows() {
     let until_ns = samples_ns(&items(&path)).into_iter().max().expect("samples");
     let (part, whole) = (last(&path, until_ns), last(Path::new(WHOLE), until_ns));
     assert_eq!(part.links, whole.links, "rates of links");
-    let pinned = |metrics: &Metrics| metrics.threads.iter().map(|thread| (thread.sample.id, thread.pinned)).collect::<Vec<_>>();
+    let pinned =
+        |metrics: &Metrics| metrics.threads.iter().map(|thread| (thread.sample.id, thread.pinned)).collect::<Vec<_>>();
     assert_eq!(pinned(&part), pinned(&whole), "which threads are pinned");
     assert!(pinned(&part).iter().all(|(_, pinned)| *pinned), "all are");
     assert_eq!(part.jitter, whole.jitter, "how far the rate spreads");
@@ -89,7 +90,8 @@ fn what_cannot_be_cut_is_one_sentence_and_leaves_no_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("part.zst");
     let refused = |recording: &Path, from: f64, to: Option<f64>| {
-        let error = record::cut(recording, seconds(from), to.map(seconds), &path).expect_err("it is refused").to_string();
+        let error =
+            record::cut(recording, seconds(from), to.map(seconds), &path).expect_err("it is refused").to_string();
         assert!(!error.contains('\n') && !path.exists(), "{error}");
         error
     };

@@ -36,23 +36,26 @@ impl Random {
     }
 }
 
+/// Reads and derives; what was said of damage.
+fn read(path: &Path) -> Option<String> {
+    let mut recording = match Recording::open(path) {
+        Ok(recording) => recording,
+        Err(error) => return Some(error.to_string()),
+    };
+    let mut derivation = Derivation::default();
+    loop {
+        match recording.next_item() {
+            Ok(Some(item)) => drop(derivation.advance(item)),
+            Ok(None) => return recording.truncated().map(str::to_owned),
+            Err(error) => return Some(error.to_string()),
+        }
+    }
+}
+
 /// Reads, derives, cuts, and makes a card; whether anything was said of damage.
 fn use_all(path: &Path, n: u64) -> bool {
     let begin = Instant::now();
-    let mut told = None;
-    match Recording::open(path) {
-        Err(error) => told = Some(error.to_string()),
-        Ok(mut recording) => {
-            let mut derivation = Derivation::default();
-            loop {
-                match recording.next_item() {
-                    Ok(Some(item)) => drop(derivation.advance(item)),
-                    Ok(None) => break told = recording.truncated().map(str::to_owned),
-                    Err(error) => break told = Some(error.to_string()),
-                }
-            }
-        }
-    }
+    let told = read(path);
     // Every tenth through the rest: it reads with the same reader.
     if n.is_multiple_of(10) {
         let part = path.with_extension("part");

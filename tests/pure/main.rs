@@ -30,6 +30,7 @@ mod screens;
 mod screens_cost;
 mod screens_kernel;
 mod screens_looking;
+mod seeks;
 mod story;
 mod strings;
 mod systems;

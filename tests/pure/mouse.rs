@@ -43,6 +43,7 @@ fn frames() -> Vec<(KeyContext, View)> {
     let at_ns = stage.state.metrics().expect("samples").at_ns;
     let highlight = |at_ns, kind| Highlight { at_ns, seen_ns: at_ns, kind };
     stage.state.playback = Some(Playback {
+        damage: None,
         span_ns: Some((at_ns - 3_000_000_000, at_ns + 60_000_000_000)),
         is_whole: true,
         highlights: vec![highlight(at_ns + 20_000_000_000, HighlightKind::Dip)],

@@ -399,6 +399,7 @@ fn a_replay_shows_where_it_is() {
     ];
     let highlight = |(at, kind)| Highlight { at_ns: first_ns + at, seen_ns: first_ns + at, kind };
     stage.state.playback = Some(vnettop::state::Playback {
+        damage: None,
         span_ns: Some((first_ns, first_ns + 3_723_000_000_000)),
         is_whole: false,
         highlights: (1_000_000_000_000..).step_by(600_000_000_000).zip(kinds).map(highlight).collect(),
