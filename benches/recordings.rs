@@ -36,7 +36,7 @@ fn main() {
         }
         let before = cpu();
         recorder.write(&item).unwrap();
-        let took = cpu() - before;
+        let took = cpu().saturating_sub(before);
         (writing, worst) = (writing + took, worst.max(took));
     }
     recorder.finish().unwrap();
@@ -53,7 +53,7 @@ fn main() {
     let mut player = Player::open(StoredIn::File(path)).unwrap().unwrap();
     let mut state = State::new(Settings { mode: Mode::Replay, ..Settings::default() });
     let mut playback = player.playback(Some(1.0));
-    player.receive(&mut playback, u64::MAX, Duration::from_secs(3600));
+    player.receive(&mut playback, u64::MAX, Duration::from_hours(1));
     println!(
         "index    {:?} for {seconds} s, {} MiB, {} highlights",
         begin.elapsed(),

@@ -16,16 +16,16 @@ impl<T: Read + Seek + Send> ByteSource for T {}
 pub(super) struct TextPlace {
     /// The frame that it is in.
     frame: Frame,
-    /// ByteSource of text before it.
+    /// Bytes of text before it.
     bytes: u64,
 }
 
 /// Where a frame begins; text that is not compressed has a frame of no bytes everywhere.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Frame {
-    /// ByteSource of the file before it.
+    /// Bytes of the file before it.
     file_bytes: u64,
-    /// ByteSource of text before it.
+    /// Bytes of text before it.
     text_bytes: u64,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Text {
     /// None for a moment while a frame is changed for the next one, and after a failure in that.
     input: Option<TextInput>,
     frame: Frame,
-    /// ByteSource of text read so far.
+    /// Bytes of text read so far.
     bytes: u64,
 }
 

@@ -139,3 +139,16 @@ fn what_a_killed_writer_has_written_reaches_to_its_last_second() {
         drop(recorder);
     }
 }
+
+#[test]
+fn a_minute_at_ten_samples_a_second_of_128_cores_takes_less_than_a_mebibyte() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("run.zst");
+    let mut recorder = Recorder::create(&path).expect("a new file");
+    for item in crate::fixture::load::Load::new(20, 128, 100_000_000).take(200) {
+        recorder.write(&item).expect("writable");
+    }
+    recorder.finish().expect("writable");
+    let a_minute = path.metadata().expect("it is there").len() * 3;
+    assert!(a_minute < 1 << 20, "{} KiB a minute", a_minute / 1024);
+}

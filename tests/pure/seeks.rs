@@ -41,14 +41,14 @@ fn any_second_of_a_recording_of_several_frames_is_shown_as_playing_shows_it() {
         let mut player = Player::open(StoredIn::File(path.clone())).expect("readable").expect("it has samples");
         let first_ns = player.first_ns();
         let wanted: Vec<u64> = targets.iter().map(|target| first_ns + (*target).min(LENGTH_S) * SECOND_NS).collect();
-        let (mut played, mut derivation, mut frames) = (state(), Derivation::default(), BTreeMap::new());
+        let (mut shown_live, mut derivation, mut frames) = (state(), Derivation::default(), BTreeMap::new());
         let mut recording = Recording::open(&path).expect("a recording");
         while let Some(item) = recording.next_item().expect("good lines") {
             let Some(metrics) = derivation.advance(item) else { continue };
             let at_ns = metrics.at_ns;
-            played.receive(metrics);
+            shown_live.receive(metrics);
             if at_ns == first_ns + (LENGTH_S * 2 - 1) * SECOND_NS / 2 || wanted.contains(&at_ns) {
-                frames.insert(at_ns, frame(&played, &derivation));
+                frames.insert(at_ns, frame(&shown_live, &derivation));
             }
         }
         let mut playback = player.playback(Some(1.0));
