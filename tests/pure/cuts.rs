@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 use vnettop::derive::{Derivation, Metrics};
 use vnettop::record::{self, Recording};
@@ -125,4 +126,41 @@ fn of_a_damaged_recording_what_stands_before_the_damage_is_cut_and_the_damage_to
     let missing = record::cut(&torn, Duration::ZERO, None, &path).expect("half of it is there");
     assert!(missing.expect("it is told").contains("is cut off in the middle"));
     assert!(samples_ns(&items(&path)).len() > 40, "and the half is kept");
+}
+
+#[test]
+fn the_command_says_what_is_wrong_and_a_frame_of_a_damaged_recording_what_is_missing() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let torn = directory.path().join("torn.zst");
+    let bytes = fs::read(WHOLE).expect("readable");
+    fs::write(&torn, &bytes[..bytes.len() / 2]).expect("writable");
+    let vnettop = |words: &str| {
+        let out = Command::new(env!("CARGO_BIN_EXE_vnettop"))
+            .args(words.split(' '))
+            .current_dir(directory.path())
+            .output()
+            .expect("vnettop runs");
+        (out.status.code(), String::from_utf8(out.stdout).expect("text"), String::from_utf8(out.stderr).expect("text"))
+    };
+    let (code, frame, said) = vnettop("--no-config --replay torn.zst --print 80x24");
+    assert_eq!((code, frame.lines().count()), (Some(0), 24), "there is a frame");
+    assert!(said.lines().count() == 1 && said.contains("is cut off in the middle"), "{said}");
+    let (code, _, said) = vnettop("cut torn.zst --to 5 -o part.zst");
+    assert_eq!((code, said.as_str()), (Some(0), ""), "before the damage everything is well");
+    let (code, _, said) = vnettop("cut torn.zst -o rest.zst");
+    assert!(code == Some(1) && said.contains("is cut off in the middle"), "{said}");
+    for (words, expected, sentence) in [
+        ("cut part.zst --from 10 --to 5 -o x", 2, "--from is after --to"),
+        ("cut part.zst --from 1:99 -o x", 2, "as in 90, 1:30 or 1:02:03"),
+        ("cut part.zst", 2, "--output"),
+        ("cut part.zst -o part.zst", 1, "exists already"),
+        ("cut part.zst --from 60 -o x", 1, "it ends 0:05 after its start, before 1:00"),
+        ("cut part.zst --json -o x", 2, "it writes a recording"),
+    ] {
+        let (code, _, said) = vnettop(words);
+        assert!(
+            code == Some(expected) && said.lines().count() == 1 && said.contains(sentence),
+            "{words}: {code:?} {said}"
+        );
+    }
 }

@@ -409,6 +409,20 @@ fn a_replay_shows_where_it_is() {
     for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
         freeze("replay_bar", &stage, width, height);
     }
+    // Somebody wants to see a place that was not read yet.
+    stage.state.notice(false, "the recording is still being read there: it is shown as soon as that is done");
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
+        freeze("replay_awaits", &stage, width, height);
+    }
+    // And it is over.
+    if let Some(playback) = &mut stage.state.playback {
+        (playback.is_over, playback.is_whole, playback.speed) = (true, true, None);
+        playback.span_ns = Some((first_ns, first_ns + 3_000_000_000));
+    }
+    stage.state.notice(false, "end of the recording: Home plays it again, q quits");
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
+        freeze("replay_over", &stage, width, height);
+    }
 }
 
 #[test]

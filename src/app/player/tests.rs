@@ -15,6 +15,13 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// It was read ahead as a whole, and nothing of it was shown yet.
 fn app() -> App {
+    let mut app = unread_app();
+    app.hear_player(Duration::from_mins(1)).expect("the recording is whole");
+    app
+}
+
+/// Of what is read ahead nothing was taken over yet.
+fn unread_app() -> App {
     let stored = StoredIn::Program;
     let feed = Feed::replay(Recording::open_stored(&stored).expect("the shipped recording"), Pace::Fast);
     let state = State::new(Settings {
@@ -28,10 +35,22 @@ fn app() -> App {
     });
     let controller = PinController::new(Box::new(effect::Kernel), effect::journal_dir(|_| None), true);
     let player = Player::open(stored).expect("it can be read").expect("it has samples");
-    let mut app = App::new(state, Stream::default(), controller, feed.expect("a thread"), AppOptions::default())
-        .with_player(player, None);
+    App::new(state, Stream::default(), controller, feed.expect("a thread"), AppOptions::default())
+        .with_player(player, None)
+}
+
+#[test]
+fn a_place_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
+    let mut app = unread_app();
+    let first_ns = app.player.as_ref().map(Player::first_ns).expect("it has samples");
+    assert!(play(&mut app), "it has begun");
+    app.seek(first_ns + 70 * SECOND_NS).expect("the recording is whole");
+    let waits = app.awaited_ns.is_some();
+    assert_eq!(now_ns(&app) == first_ns, waits, "until then what was shown is shown");
+    assert_eq!(frame(&app).contains("the recording is still being read there"), waits, "{}", frame(&app));
     app.hear_player(Duration::from_mins(1)).expect("the recording is whole");
-    app
+    assert_eq!(now_ns(&app), first_ns + 70 * SECOND_NS, "it is read now");
+    assert!(!frame(&app).contains("still being read"), "{}", frame(&app));
 }
 
 /// The next sample of a recording that runs; false at its end.
