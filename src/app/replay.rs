@@ -38,7 +38,7 @@ impl App {
         player.receive(playback, to_ns, READ_AHEAD);
         if !playback.has_read(to_ns) {
             self.awaited_ns = Some(to_ns);
-            self.state.notice(false, "the recording is still being read there: it is shown as soon as that is done");
+            self.state.notice(false, "shown as soon as the recording is read there");
             return Ok(());
         }
         let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;

@@ -410,7 +410,7 @@ fn a_replay_shows_where_it_is() {
         freeze("replay_bar", &stage, width, height);
     }
     // Somebody wants to see a place that was not read yet.
-    stage.state.notice(false, "the recording is still being read there: it is shown as soon as that is done");
+    stage.state.notice(false, "shown as soon as the recording is read there");
     for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
         freeze("replay_awaits", &stage, width, height);
     }

@@ -47,10 +47,10 @@ fn a_place_that_is_not_read_yet_is_shown_as_soon_as_it_is() {
     app.seek(first_ns + 70 * SECOND_NS).expect("the recording is whole");
     let waits = app.awaited_ns.is_some();
     assert_eq!(now_ns(&app) == first_ns, waits, "until then what was shown is shown");
-    assert_eq!(frame(&app).contains("the recording is still being read there"), waits, "{}", frame(&app));
+    assert_eq!(frame(&app).contains("shown as soon as the recording is read"), waits, "{}", frame(&app));
     app.hear_player(Duration::from_mins(1)).expect("the recording is whole");
     assert_eq!(now_ns(&app), first_ns + 70 * SECOND_NS, "it is read now");
-    assert!(!frame(&app).contains("still being read"), "{}", frame(&app));
+    assert!(!frame(&app).contains("shown as soon as"), "{}", frame(&app));
 }
 
 /// The next sample of a recording that runs; false at its end.
