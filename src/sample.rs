@@ -42,7 +42,9 @@ pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
 pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
-pub use run::{Measure, PinMode, RunAsked, StretchSide};
+pub use run::{
+    Measure, PinMode, PlacedThread, PlacementClass, RunAsked, SearchStep, StretchSide, TestKind, TriedPlacement,
+};
 pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
@@ -295,6 +297,14 @@ pub enum Event {
         at_ns: u64,
         /// None: from here on nothing is compared.
         side: Option<StretchSide>,
+    },
+    /// A step of the search for the best placement (`vnettop run --pin search`).
+    Search {
+        /// `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+        /// What was done.
+        #[serde(flatten)]
+        step: SearchStep,
     },
     /// Nobody was pinned though it was time to.
     NotPinned {

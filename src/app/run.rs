@@ -6,6 +6,7 @@ mod destination;
 mod output;
 mod passed_signals;
 mod pin_schedule;
+mod pin_search;
 mod session;
 
 use super::AppError;

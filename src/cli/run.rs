@@ -66,7 +66,7 @@ fn client_seconds(command: &[OsString]) -> Option<f64> {
 
 impl ValueEnum for PinMode {
     fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Never, Self::Propose, Self::Compare]
+        &[Self::Never, Self::Propose, Self::Compare, Self::Search]
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
@@ -74,6 +74,7 @@ impl ValueEnum for PinMode {
             Self::Never => "Watch only",
             Self::Propose => "Say which core each busy thread should have, with the taskset lines; change nothing",
             Self::Compare => "Pin and unpin in turn, and compare; every mask is restored at the end",
+            Self::Search => "Try one placement of each class in short phases, and rank them; every mask is restored",
         };
         Some(PossibleValue::new(self.word()).help(help))
     }
@@ -93,6 +94,9 @@ pub enum CardFormat {
 /// How long settling takes at most.
 const MOST_SETTLE: Duration = Duration::from_secs(2);
 
+/// The shortest phase of a comparison.
+const LEAST_PHASE: Duration = Duration::from_secs(1);
+
 const EXAMPLES: &str = "\
 The command keeps its input, output, signals and exit code; the card is printed to standard error at the end.
 
@@ -103,26 +107,30 @@ machine counts and nothing is pinned. --watch names what counts instead.
 Exit code 3: the command succeeded, but a limit is exceeded; 127, 126: it could not be started. A limit that
 could not be measured is reported, not exceeded.
 
-With --pin compare, --max-cv is about the pinned phases; every mask is restored at the end, or by vnettop undo
-if vnettop itself is killed.
+With --pin compare, --max-cv is about the pinned phases, with --pin search about the unpinned ones; every mask is
+restored at the end, or by vnettop undo if vnettop itself is killed.
 
 Examples:
   How steady is it? Fails in CI if the rate varies by more than 5 % or packets drop:
     vnettop run --max-cv 5% --max-drops 0 -- iperf3 -c 198.18.0.2 -t 20
 
   Would pinning help? Phases of 2 s unpinned and pinned, with a verdict, as Markdown:
-    vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60";
+    vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60
+
+  Which cores are best? One placement of each class, ranked, in phases of 1 s:
+    vnettop run --pin search --phase 1 -- iperf3 -c 198.18.0.2 -t 60";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArguments {
-    /// Pins: never, propose (say which, change nothing) or compare (pin and unpin in turn)
+    /// Pins: never, propose (say which, change nothing), compare (pin and unpin in turn) or search (try and rank placements)
     #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pin: PinMode,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// With --pin compare and one run: length of each unpinned and pinned phase; a verdict needs four of each
+    /// Length of a phase: with --pin compare a verdict needs four unpinned and four pinned ones, with --pin search at least
+    /// three of each placement
     #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch, allow_negative_numbers = true)]
     stretch: Duration,
     /// Left out at the start of the traffic and of each phase [default: a fifth of --phase, at most 2]
@@ -161,10 +169,19 @@ pub(super) const READONLY_COMPARES: &str = "--readonly pins nothing, so there is
 
 impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
-        if readonly && self.pin == PinMode::Compare {
+        let takes_turns = matches!(self.pin, PinMode::Compare | PinMode::Search);
+        if readonly && takes_turns {
             return Err(usage(READONLY_COMPARES));
         }
-        if self.pin == PinMode::Compare && self.settle.is_some_and(|settle| settle >= self.stretch) {
+        if self.pin == PinMode::Search && self.repeat > 1 {
+            return Err(usage(
+                "--pin search takes phases within one run: use a command that runs longer, not --repeat",
+            ));
+        }
+        if self.pin != PinMode::Search && self.stretch < LEAST_PHASE {
+            return Err(usage("a phase is between 1 and 3600 seconds; with --pin search from 0.5 on"));
+        }
+        if takes_turns && self.settle.is_some_and(|settle| settle >= self.stretch) {
             return Err(usage("--settle must be shorter than --phase"));
         }
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
@@ -229,7 +246,7 @@ fn usage(sentence: &str) -> CliError {
 
 fn stretch(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if (1.0..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        Ok(seconds) if (0.5..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err("a phase is between 1 and 3600 seconds".to_owned()),
     }
 }

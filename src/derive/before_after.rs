@@ -92,7 +92,7 @@ pub const LEAST_PAIRS: usize = 4;
 /// A phase with fewer known rates has no mean worth comparing.
 pub const LEAST_BINS: usize = 5;
 /// What differs by less than this share of the mean does not differ.
-const LEAST: f64 = 0.03;
+pub(in crate::derive) const LEAST: f64 = 0.03;
 
 impl Card {
     /// Compares phases pair by pair; none while there are fewer than two pairs.

@@ -6,11 +6,13 @@
 
 mod busy_threads;
 mod candidates;
+mod classes;
 mod criteria;
 mod fill;
 mod phrases;
 mod proposal;
 mod recent;
+mod streams;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
 mod thread_reason;
@@ -18,8 +20,10 @@ mod traffic;
 mod whole_reasons;
 
 pub use busy_threads::BUSY;
+pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
 pub use recent::{CoreRecent, RecentLoad};
+pub use streams::test_kind;
 
 use super::Metrics;
 use crate::sample::{CoreId, ThreadId};

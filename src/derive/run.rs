@@ -7,13 +7,17 @@ mod drops;
 mod observer;
 mod phases;
 mod reported;
+mod search;
 #[cfg(test)]
 mod tests;
+mod tried;
 
 pub use card::{CardLimit, Comparison, Measured, MovesSeen, RunCard, WatchedThreads};
 pub use drops::{DroppedOnPath, RunDrops};
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
+pub use search::{PhaseMeans, PlacementStanding, SearchSchedule, SearchTurn};
+pub use tried::{SearchResult, SearchedPlacement};
 
 use super::before_after::Others;
 use super::flow::FlowTrack;
@@ -25,6 +29,7 @@ use compact_str::CompactString;
 use phases::{BinStore, Stretch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tried::SearchEvents;
 
 /// How often a proposal is made anew, ns: it takes longer than everything else here.
 const PROPOSE_EVERY_NS: u64 = 2_000_000_000;
@@ -57,6 +62,7 @@ struct Observation {
     known: RunCard,
     stretches: Vec<Stretch>,
     tracks: BinStore,
+    search: SearchEvents,
     /// Watched threads that were seen, and those of them that were busy: name, role.
     watched: BTreeMap<ThreadId, (CompactString, &'static str)>,
     busy: BTreeMap<ThreadId, (CompactString, &'static str)>,
@@ -96,7 +102,10 @@ impl Observation {
         }
         if metrics.benchmark().any(|thread| is_busy(metrics, thread.sample.id)) {
             self.known.busy_s += metrics.elapsed_s.unwrap_or(0.0);
-            self.findings(metrics);
+            // What a search tries is no fault of the benchmark's.
+            if self.asked.as_ref().is_none_or(|asked| asked.pin != PinMode::Search) {
+                self.findings(metrics);
+            }
             self.propose(metrics);
         }
     }
@@ -104,6 +113,12 @@ impl Observation {
     /// The card as of now.
     fn card(&self) -> Option<RunCard> {
         self.asked.as_ref().map(|asked| card::of(self, asked))
+    }
+
+    /// The means of the phases of a search.
+    fn search_means(&self) -> PhaseMeans {
+        let settle_ns = self.asked.as_ref().map_or(0, |asked| asked.settle_ns);
+        self.search.means(&self.known.runs, self.tracks.best(), settle_ns)
     }
 
     /// A UDP test without a rate says why; where no socket could be read, the source does.
@@ -137,6 +152,7 @@ impl Observation {
             Event::Pinned { thread, got, .. } => {
                 self.pins.insert(*thread, got.clone());
             }
+            Event::Search { at_ns, step } => self.search.step(*at_ns, step),
             Event::NotPinned { why, .. } => self.not_pinned = Some(why.clone()),
             Event::Reported { pid, side, report, .. } if self.runs() => match *report {
                 Report::Interval(_) => {}
@@ -154,6 +170,7 @@ impl Observation {
         if let Some(last) = self.stretches.last_mut() {
             last.to_ns = last.to_ns.min(at_ns);
         }
+        self.search.end_phase(at_ns);
         self.stretches.extend(side.map(|side| Stretch { side, from_ns: at_ns, to_ns: u64::MAX }));
     }
 

@@ -3,12 +3,14 @@
 mod json;
 mod reported;
 mod rows;
+mod search;
 #[cfg(test)]
 mod tests;
 
 use super::Format;
 use super::page::Page;
 use crate::derive::run::RunCard;
+use crate::sample::PinMode;
 
 /// The card, ending with an end of line.
 #[must_use]
@@ -27,9 +29,12 @@ pub fn card(card: &RunCard, format: Format) -> String {
     }
 }
 
-/// The sentence that nothing was compared though that was asked for, and why.
+/// The sentence that nothing was compared, or ranked, though that was asked for, and why.
 #[must_use]
 pub fn not_compared(card: &RunCard) -> Option<String> {
+    if card.asked.pin == PinMode::Search {
+        return card.missing.first().map(|why| format!("placements were not ranked: {why}"));
+    }
     let is_empty = card.comparison.as_ref().is_some_and(|both| both.card.is_none());
     let why = card.missing.first().map_or("too little was measured", String::as_str);
     is_empty.then(|| format!("unpinned and pinned were not compared: {why}"))

@@ -1,6 +1,8 @@
 //! What a recording must tell of a benchmark under observation (`vnettop run`), so that its card can be computed again:
-//! what was asked for, and which stretches of the run were pinned. Times are `CLOCK_MONOTONIC`, ns.
+//! what was asked for, which stretches of the run were pinned, and which placement each phase of a search had. Times are
+//! `CLOCK_MONOTONIC`, ns.
 
+use super::{CoreId, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// What is done about pins while the command runs.
@@ -15,6 +17,8 @@ pub enum PinMode {
     Propose,
     /// Pin and unpin in turn, and compare.
     Compare,
+    /// Try one placement of each class in short phases, and rank them.
+    Search,
 }
 
 /// Whose benchmark is measured.
@@ -61,4 +65,128 @@ pub enum StretchSide {
     Unpinned,
     /// The busy watched threads are pinned.
     Pinned,
+}
+
+/// What the placements of one class have in common: how far apart the two ends of each stream run, or how far both are from
+/// the core that handles interrupts of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+pub enum PlacementClass {
+    /// Every mask is as it was before vnettop.
+    #[strum(to_string = "unpinned")]
+    Unpinned,
+    /// Both ends of a stream on one core.
+    #[strum(to_string = "same core")]
+    SameCore,
+    /// On two SMT siblings of one physical core.
+    #[strum(to_string = "SMT siblings")]
+    Siblings,
+    /// On two cores of one cluster.
+    #[strum(to_string = "same cluster")]
+    SameCluster,
+    /// On two clusters of one last-level cache.
+    #[strum(to_string = "same cache")]
+    SameCache,
+    /// On two caches of one node.
+    #[strum(to_string = "same node")]
+    SameNode,
+    /// On two nodes of one socket.
+    #[strum(to_string = "other node")]
+    OtherNode,
+    /// On two sockets.
+    #[strum(to_string = "other socket")]
+    OtherSocket,
+    /// On two cores of a machine that reports no levels.
+    #[strum(to_string = "two cores")]
+    TwoCores,
+    /// A core for each thread, where only one end of each stream is on this machine.
+    #[strum(to_string = "own cores")]
+    OwnCores,
+    /// As near as possible to the core that handles interrupts of others, and not on it.
+    #[strum(to_string = "beside interrupts")]
+    BesideInterrupts,
+    /// As far as possible from that core.
+    #[strum(to_string = "away from interrupts")]
+    AwayFromInterrupts,
+    /// What `p` proposes, where that is of none of the classes above.
+    #[strum(to_string = "proposal")]
+    Proposal,
+}
+
+/// One thread and its core in a placement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedThread {
+    /// The thread.
+    #[serde(flatten)]
+    pub thread: ThreadId,
+    /// Its name and role, for people.
+    pub label: String,
+    /// The core.
+    pub core: CoreId,
+}
+
+/// One placement that a search tries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriedPlacement {
+    /// Its class.
+    pub class: PlacementClass,
+    /// It is what `p` proposes by its rule.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_rule: bool,
+    /// The threads that are pinned; none where it is unpinned.
+    pub threads: Vec<PlacedThread>,
+}
+
+/// What a search for the best placement did, as a recording tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(tag = "step", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SearchStep {
+    /// It starts.
+    Started {
+        /// What the random order of the phases was made from.
+        seed: u64,
+        /// What is tried; the other steps name them by their number here, from 0.
+        placements: Vec<TriedPlacement>,
+        /// What is not tried and why, a sentence each.
+        left_out: Vec<String>,
+        /// The kind of test that is searched for.
+        test: TestKind,
+    },
+    /// A phase starts; every phase ends with the next stretch or step.
+    Phase {
+        /// Its placement.
+        placement: u32,
+        /// Its round, from 0.
+        round: u32,
+    },
+    /// A placement gets no more phases: it is clearly worse than the best one.
+    Dropped {
+        /// Which one.
+        placement: u32,
+        /// After so many rounds.
+        rounds: u32,
+    },
+    /// A placement gets no more phases: its masks could not be set.
+    Failed {
+        /// Which one.
+        placement: u32,
+        /// Why, a sentence.
+        why: String,
+    },
+    /// There is nothing left to try, though the command goes on.
+    Ended,
+}
+
+/// What makes two tests alike, so that a placement found for one is proposed for the other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestKind {
+    /// The cores of the machine by level: `16 cores, 4 clusters, 4 caches, 4 nodes, 1 socket`.
+    pub machine: String,
+    /// The kinds of the links from sender to receiver, in this order; empty where the path is not known.
+    pub links: Vec<String>,
+    /// Streams with both ends on this machine.
+    pub streams: u32,
+    /// Threads that are placed.
+    pub threads: u32,
 }

@@ -122,7 +122,8 @@ impl PinSchedule {
     }
 }
 
-fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
+/// The watched threads that are busy.
+pub(super) fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
     let ids = metrics.benchmark().map(|thread| thread.sample.id);
     ids.filter(|id| metrics.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
 }

@@ -1,16 +1,20 @@
 //! One `vnettop run` from its first start to its card: items in, pins and events out, the command waited for. Whatever
 //! fails here, the command goes on and its exit code counts.
 
+mod search;
+mod turns;
+
 use super::super::signals::wait;
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
-use super::pin_schedule::{PinSchedule, Rule, Wish};
+use super::pin_schedule::{PinSchedule, Rule};
+use super::pin_search::PinSearch;
 use super::{Observed, Plan};
 use crate::app::Stream;
 use crate::derive::Metrics;
 use crate::derive::before_after::side_of;
 use crate::derive::run::Run;
-use crate::effect::{Outcome, PinController};
+use crate::effect::PinController;
 use crate::sample::{Event, Item, PinMode, Report, RunAsked, Side, StretchSide};
 use crate::sched;
 use crate::source::feed::{Feed, FeedCommand, Next};
@@ -24,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// A last tick soon, however long the interval is.
 const AT_ONCE: Duration = Duration::from_millis(50);
+/// Ticks in a phase of a search.
+const TICKS_OF_PHASE: u64 = 5;
 /// How long the reader of a command's output is waited for after a signal has asked for an end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -38,6 +44,7 @@ pub(super) struct RunSession<'a> {
     controller: PinController,
     signals: PassedSignals,
     turns: PinSchedule,
+    search: PinSearch,
     output: Output,
     rest: Rest,
     /// The masks were put back because of a signal.
@@ -60,7 +67,7 @@ impl<'a> RunSession<'a> {
         controller: PinController,
         signals: PassedSignals,
     ) -> Self {
-        let controller = if plan.asked.pin == PinMode::Compare { controller.comparing() } else { controller };
+        let controller = if takes_turns(plan.asked.pin) { controller.comparing() } else { controller };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));
         Self {
@@ -72,6 +79,7 @@ impl<'a> RunSession<'a> {
             controller,
             signals,
             turns: PinSchedule::new(Rule::Never),
+            search: PinSearch::over(),
             output: Output::Own(None),
             rest: Rest::default(),
             stopped: false,
@@ -87,7 +95,7 @@ impl<'a> RunSession<'a> {
     /// runs may have nothing to do with the command.
     pub(super) fn look(&mut self) -> Option<String> {
         let metrics = self.sample_after(0)?;
-        if self.plan.asked.pin != PinMode::Compare || !self.plan.named {
+        if !takes_turns(self.plan.asked.pin) || !self.plan.named {
             return None;
         }
         let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
@@ -113,12 +121,15 @@ impl<'a> RunSession<'a> {
             self.reported(child.id(), None, Report::Unread(unread));
         }
         self.turns = PinSchedule::new(self.rule(nth));
+        if self.plan.asked.pin == PinMode::Search {
+            self.search = PinSearch::new(self.plan.asked.stretch_ns);
+        }
         if self.rule(nth) != Rule::Pinned {
             self.stretch(Some(StretchSide::Unpinned));
         }
         if let Some(feed) = &self.feed {
             feed.command(FeedCommand::Watch { pid: child.id(), with_descendants: !self.plan.named });
-            feed.command(FeedCommand::Interval(self.plan.interval));
+            feed.command(FeedCommand::Interval(self.interval()));
         }
         let status = self.wait(&mut child)?;
         let (at_ns, code) = (now_ns(), code(status));
@@ -173,11 +184,23 @@ impl<'a> RunSession<'a> {
     /// Says on a terminal, once, what goes on while only the command's own output is to be seen.
     fn announce(&self, nth: u32) {
         let RunAsked { pin, repeat, stretch_ns, .. } = self.plan.asked;
-        if nth == 0 && pin == PinMode::Compare && io::stderr().is_terminal() {
-            let phases = || format!("phases of {} s", stretch_ns as f64 / 1e9);
-            let turns = if repeat > 1 { format!("{repeat} runs") } else { phases() };
-            term::say(format!("{turns}, unpinned and pinned in turn; the card follows the command's output"));
+        if nth > 0 || !takes_turns(pin) || !io::stderr().is_terminal() {
+            return;
         }
+        let phases = format!("phases of {} s", stretch_ns as f64 / 1e9);
+        let turns = match pin {
+            PinMode::Search => format!("{phases}, one placement of each class in random order"),
+            _ if repeat > 1 => format!("{repeat} runs, unpinned and pinned in turn"),
+            _ => format!("{phases}, unpinned and pinned in turn"),
+        };
+        term::say(format!("{turns}; the card follows the command's output"));
+    }
+
+    /// Time from tick to tick: short enough that a phase of a search ends when it is over.
+    fn interval(&self) -> Duration {
+        let of_phase = Duration::from_nanos(self.plan.asked.stretch_ns / TICKS_OF_PHASE);
+        let is_search = self.plan.asked.pin == PinMode::Search;
+        if is_search { self.plan.interval.min(of_phase.max(AT_ONCE)) } else { self.plan.interval }
     }
 
     /// How turns are taken in this start of the command.
@@ -186,7 +209,7 @@ impl<'a> RunSession<'a> {
         match asked.pin {
             PinMode::Compare if asked.repeat <= 1 => Rule::Phases(asked.stretch_ns),
             PinMode::Compare if side_of(nth) == StretchSide::Pinned => Rule::Pinned,
-            PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
+            PinMode::Compare | PinMode::Never | PinMode::Propose | PinMode::Search => Rule::Never,
         }
     }
 
@@ -200,7 +223,7 @@ impl<'a> RunSession<'a> {
                 return Ok(status);
             }
             if self.was_asked_to_end() && !std::mem::replace(&mut self.stopped, true) {
-                self.turns.stop();
+                self.stop_turns();
                 self.restore();
             }
             if let Some(metrics) = self.next() {
@@ -275,7 +298,7 @@ impl<'a> RunSession<'a> {
     fn blind<T>(&mut self, error: &impl ToString) -> Option<T> {
         self.note(format!("{}; the command continued without being measured", error.to_string()));
         self.feed = None;
-        self.turns.stop();
+        self.stop_turns();
         self.restore();
         None
     }
@@ -307,89 +330,16 @@ impl<'a> RunSession<'a> {
         self.reap(&pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>());
     }
 
-    fn turn(&mut self, metrics: &Metrics) {
-        if !self.run.may_pin() {
-            return;
-        }
-        match self.turns.next(metrics) {
-            None => {}
-            Some(Wish::GoOn(side)) => {
-                if side == StretchSide::Unpinned {
-                    self.restore();
-                }
-                self.stretch(Some(side));
-                self.turns.begin(metrics.at_ns);
-            }
-            Some(Wish::Pin(requests)) => {
-                // What was being compared ends before the first mask is set.
-                let ended_ns = now_ns();
-                let outcome = self.controller.pin(&requests);
-                let (pinned, taken) = (!outcome.events.is_empty(), outcome.taken);
-                if pinned {
-                    self.report(Event::Stretch { at_ns: ended_ns, side: None });
-                } else if let Some(why) = outcome.first() {
-                    self.report(Event::NotPinned { at_ns: ended_ns, why: why.to_owned() });
-                }
-                self.outcome(outcome);
-                if taken {
-                    self.end_comparison();
-                } else if pinned {
-                    self.stretch(Some(StretchSide::Pinned));
-                    self.turns.begin(metrics.at_ns);
-                } else {
-                    self.turns.refused(metrics.at_ns);
-                }
-            }
-            Some(Wish::Refuse(why)) => {
-                // What another vnettop has pinned may look as if there were nothing to choose.
-                let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id));
-                let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
-                self.refused = Some(Event::nothing_was_pinned(&why));
-                self.report(Event::NotPinned { at_ns: metrics.at_ns, why });
-                if is_taken {
-                    self.end_comparison();
-                } else {
-                    self.turns.refused(metrics.at_ns);
-                }
-            }
-        }
-    }
-
-    /// Another vnettop pins some of the threads: what is measured from here on is neither unpinned nor pinned.
-    fn end_comparison(&mut self) {
-        self.taken = true;
-        self.turns.stop();
-        self.stretch(None);
-        self.restore();
-    }
-
-    fn stretch(&mut self, side: Option<StretchSide>) {
-        self.report(Event::Stretch { at_ns: now_ns(), side });
-    }
-
-    /// Puts every mask back that is pinned now.
-    fn restore(&mut self) {
-        if self.controller.pins() > 0 {
-            self.stretch(None);
-            let outcome = self.controller.restore();
-            self.outcome(outcome);
-        }
-    }
-
-    fn outcome(&mut self, outcome: Outcome) {
-        for event in outcome.events {
-            self.report(event);
-        }
-        for line in outcome.lines.into_iter().filter(|line| line.warning) {
-            self.note(line.text);
-        }
-    }
-
     fn note(&mut self, sentence: String) {
         if !self.notes.contains(&sentence) {
             self.notes.push(sentence);
         }
     }
+}
+
+/// Threads are pinned and unpinned while the command runs.
+fn takes_turns(pin: PinMode) -> bool {
+    matches!(pin, PinMode::Compare | PinMode::Search)
 }
 
 /// As shells tell it: the exit code, or 128 and the signal.

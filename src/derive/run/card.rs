@@ -3,6 +3,8 @@
 
 use super::phases::{CountedStretch, known, of_side, pairs, phases};
 use super::reported::figures;
+use super::search::LEAST_ROUNDS;
+use super::tried::SearchResult;
 use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
 use crate::derive::before_after::{Card, LEAST_PAIRS, Pair};
 use crate::derive::finding::{FindingId, MOVES_PER_S};
@@ -51,6 +53,8 @@ pub struct RunCard {
     pub proposal: Option<Result<Proposal, String>>,
     /// Unpinned against pinned; none where it was not asked for.
     pub comparison: Option<Comparison>,
+    /// Which placement was best; none where it was not asked for, or before it started.
+    pub search: Option<SearchResult>,
     /// The limits asked for.
     pub limits: Vec<CardLimit>,
     /// What could not be measured, and what to do about it: one sentence each.
@@ -149,6 +153,8 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let (unpinned, pairs) = (of_side(&phases, StretchSide::Unpinned), pairs(&phases));
     let jitter = Jitter::of(&unpinned);
     let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &pairs));
+    let search =
+        (asked.pin == PinMode::Search).then(|| seen.search.result(&seen.search_means(), asked.stretch_ns)).flatten();
     let moves = jitter.and_then(|_| moves(&unpinned, seen));
     let drops = seen.drops.known.then(|| seen.drops.clone());
     RunCard {
@@ -158,12 +164,13 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         jitter,
         moves,
         limits: limits(asked, jitter, comparison.as_ref(), drops.as_ref()),
-        missing: missing(seen, asked, &phases, &pairs),
+        missing: missing(seen, asked, &phases, &pairs, search.as_ref()),
         reported: figures(&seen.known.reported, &seen.known.runs, bins, basis),
         unread: seen.known.unread.filter(|_| seen.known.reported.is_empty()),
         drops,
         findings: findings(seen, moves.as_ref()),
         comparison,
+        search,
         ..seen.known.clone()
     }
 }
@@ -231,7 +238,13 @@ fn limits(
 }
 
 /// The first thing that is missing on the way from a thread to a figure; what comes after it would be missing anyway.
-fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pairs: &[Pair]) -> Vec<String> {
+fn missing(
+    seen: &Observation,
+    asked: &RunAsked,
+    phases: &[CountedStretch],
+    pairs: &[Pair],
+    search: Option<&SearchResult>,
+) -> Vec<String> {
     let bins_of = |side| known(&of_side(phases, side));
     let (unpinned, pinned) = (bins_of(StretchSide::Unpinned), bins_of(StretchSide::Pinned));
     let settle_s = asked.settle_ns as f64 / 1e9;
@@ -250,9 +263,17 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
             "neither their connections nor links of this namespace carried data; run vnettop where the benchmark's links are",
         );
         format!("the rate of the watched threads is not known: {why}")
-    } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin == PinMode::Compare && seen.pins.is_empty())
-    {
+    } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| takes_turns(asked) && seen.pins.is_empty()) {
         Event::nothing_was_pinned(why)
+    } else if asked.pin == PinMode::Search {
+        match search {
+            Some(search) if search.is_enough() => return Vec::new(),
+            Some(search) => format!(
+                "the command was too short to rank placements: {} of {LEAST_ROUNDS} rounds; let it run for {:.0} s or longer",
+                search.rounds, search.least_s
+            ),
+            None => "the command was over before the search started: let it run longer".to_owned(),
+        }
     } else if unpinned < LEAST_BINS {
         few("unpinned part of the run", unpinned)
     } else if asked.pin != PinMode::Compare {
@@ -270,6 +291,11 @@ fn missing(seen: &Observation, asked: &RunAsked, phases: &[CountedStretch], pair
         return Vec::new();
     };
     vec![sentence]
+}
+
+/// Threads are pinned and unpinned while the command runs.
+fn takes_turns(asked: &RunAsked) -> bool {
+    matches!(asked.pin, PinMode::Compare | PinMode::Search)
 }
 
 /// Why it was never time to pin anybody.

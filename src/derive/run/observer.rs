@@ -2,7 +2,7 @@
 //! own is found. A benchmark that the command only asks for (`docker exec`, `ssh`) is a process of somebody else.
 
 use super::card::Measured;
-use super::{Observation, RunCard};
+use super::{Observation, PhaseMeans, RunCard};
 use crate::derive::scope::Scope;
 use crate::derive::{Derivation, Metrics};
 use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};
@@ -76,6 +76,12 @@ impl Run {
         Some(if matches!(card.measured, Some(Measured::Everything { .. })) { without_pins(card) } else { card })
     }
 
+    /// The means of the phases of a search so far, by placement and round.
+    #[must_use]
+    pub fn search_means(&self) -> PhaseMeans {
+        self.view().map(|items| items.observation.search_means()).unwrap_or_default()
+    }
+
     fn view(&self) -> Option<&ObservedItems> {
         let own = self.own.as_ref();
         if self.was_over_at_once() { own } else { self.all.as_ref().or(own) }
@@ -122,7 +128,7 @@ fn without_pins(card: RunCard) -> RunCard {
     match card.asked.pin {
         PinMode::Never => card,
         PinMode::Propose => RunCard { proposal: Some(Err(format!("nothing is proposed: {NO_TEST}"))), ..card },
-        PinMode::Compare => RunCard { missing: vec![Event::nothing_was_pinned(NO_TEST)], ..card },
+        PinMode::Compare | PinMode::Search => RunCard { missing: vec![Event::nothing_was_pinned(NO_TEST)], ..card },
     }
 }
 

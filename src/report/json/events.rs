@@ -2,7 +2,7 @@
 
 use super::{InJson, JsonObject};
 use crate::derive::{Metrics, MoveClass, OverriddenPin, TracedMove};
-use crate::sample::{Event, Report, TraceSource, Word};
+use crate::sample::{Event, Report, SearchStep, TraceSource, Word};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -90,6 +90,7 @@ impl JsonObject for Event {
                 object.serialize_entry("t_ns", at_ns)?;
                 object.serialize_entry("side", side)
             }
+            Self::Search { at_ns, step } => search(object, *at_ns, step),
             Self::NotPinned { at_ns, why } => {
                 object.serialize_entry("kind", "not_pinned")?;
                 object.serialize_entry("t_ns", at_ns)?;
@@ -115,5 +116,30 @@ impl JsonObject for Event {
                 object.serialize_entry("code", code)
             }
         }
+    }
+}
+
+fn search<M: SerializeMap>(object: &mut M, at_ns: u64, step: &SearchStep) -> Result<(), M::Error> {
+    object.serialize_entry("kind", "search")?;
+    object.serialize_entry("t_ns", &at_ns)?;
+    object.serialize_entry("step", step.word())?;
+    match step {
+        SearchStep::Started { seed, placements, .. } => {
+            object.serialize_entry("seed", seed)?;
+            object.serialize_entry("classes", &placements.iter().map(|one| one.class.word()).collect::<Vec<_>>())
+        }
+        SearchStep::Phase { placement, round } => {
+            object.serialize_entry("placement", placement)?;
+            object.serialize_entry("round", round)
+        }
+        SearchStep::Dropped { placement, rounds } => {
+            object.serialize_entry("placement", placement)?;
+            object.serialize_entry("rounds", rounds)
+        }
+        SearchStep::Failed { placement, why } => {
+            object.serialize_entry("placement", placement)?;
+            object.serialize_entry("why", why)
+        }
+        SearchStep::Ended => Ok(()),
     }
 }

@@ -55,6 +55,7 @@ pub(super) fn json(card: &RunCard) -> String {
         "findings": card.findings.iter().map(finding).collect::<Vec<_>>(),
         "proposal": card.proposal.as_ref().map(proposal),
         "comparison": card.comparison.as_ref().map(|both| comparison(both, asked.settle_ns as f64 / 1e9)),
+        "search": card.search.as_ref().map(|search| super::search::json(card, search)),
         "limits": card.limits.iter().map(|limit| json!({
             "name": limit.word(), "limit": limit.most(), "measured": limit.measured(), "broken": limit.is_broken(),
         })).collect::<Vec<_>>(),

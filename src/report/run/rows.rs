@@ -25,7 +25,8 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     if let Some(basis) = &card.basis {
         facts.push(fact("rate of", pair::basis(basis, card.why_link.as_deref())));
     }
-    let compared = card.comparison.as_ref().is_some_and(|both| both.card.is_some());
+    let compared = card.comparison.as_ref().is_some_and(|both| both.card.is_some())
+        || card.search.as_ref().is_some_and(|search| !search.ranking.is_empty());
     if let Some(jitter) = card.jitter.filter(|_| !compared) {
         facts.extend(steadiness(card, &jitter));
     }
@@ -34,8 +35,11 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     facts
 }
 
-/// The figures of both sides; none where they were not, or could not be, compared.
+/// The figures of both sides, or of all placements; none where they were not, or could not be, compared.
 pub(super) fn table(card: &RunCard) -> Option<ComparisonTable> {
+    if let Some(search) = &card.search {
+        return super::search::table(search);
+    }
     Some(pair::table(card.comparison.as_ref()?.card.as_ref()?, ["unpinned", "pinned"]))
 }
 
@@ -45,6 +49,7 @@ pub(super) fn conclusions(card: &RunCard) -> Vec<Fact> {
     if let Some(both) = &card.comparison {
         facts.extend(comparison(card, both));
     }
+    facts.extend(card.search.iter().flat_map(|search| super::search::conclusions(card, search)));
     facts.extend(card.proposal.iter().flat_map(|proposal| match proposal {
         Ok(proposal) => proposed(proposal),
         Err(sentence) => vec![fact("proposal", sentence.clone())],

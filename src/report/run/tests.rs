@@ -71,6 +71,7 @@ fn never() -> RunCard {
         busy_s: 20.0,
         proposal: Some(Err("only core 0 may run the busy threads".to_owned())),
         comparison: None,
+        search: None,
         limits: vec![
             CardLimit::MaxCv { most: 0.05, measured: Some(0.302) },
             CardLimit::MaxDrops { most: 0, measured: None },

@@ -1,0 +1,228 @@
+//! A search from its events: which placement each phase had, what its rate was, and what is to be said of all of them.
+
+use super::CommandRun;
+use super::phases::{known, traffic, within};
+use super::search::{LEAST_ROUNDS, PhaseMeans, PlacementStanding, RankedPlacement, ranking};
+use crate::derive::before_after::Difference;
+use crate::derive::flow::{Bin, FlowBasis};
+use crate::sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacement};
+
+/// A phase with fewer known rates has no mean. They are shorter than those of a comparison, because there are more of them.
+const LEAST_BINS: usize = 3;
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchResult {
+    /// What the order of the phases was made from.
+    pub seed: u64,
+    /// Rounds in which some placement had a phase.
+    pub rounds: u32,
+    /// The placements that have a rate, the best first.
+    pub ranking: Vec<SearchedPlacement>,
+    /// What was not tried and why, a sentence each.
+    pub left_out: Vec<String>,
+    /// The search ended before the command did, because there was nothing left to find out.
+    pub is_over: bool,
+    /// The kind of test that it was.
+    pub test: TestKind,
+    /// How long the command has to run for so many rounds that something can be said, seconds.
+    pub least_s: f64,
+}
+
+/// A placement of the ranking.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchedPlacement {
+    /// Its class, and its threads with their cores.
+    pub tried: TriedPlacement,
+    /// Phases that count.
+    pub phases: usize,
+    /// Mean rate over these phases, bits/s, with its interval; none of fewer than two.
+    pub mean: f64,
+    /// See `mean`.
+    pub interval: Option<Difference>,
+    /// Its rate against that of the best one, as a share.
+    pub against_best: Option<Difference>,
+    /// Beside the best one.
+    pub standing: PlacementStanding,
+    /// It got no more phases after so many rounds.
+    pub dropped_after: Option<u32>,
+}
+
+impl SearchedPlacement {
+    /// Who is pinned where: name and role, tid, cores.
+    #[must_use]
+    pub fn pins(&self) -> Vec<(String, u32, CoreSet)> {
+        let pin = |at: &crate::sample::PlacedThread| (at.label.clone(), at.thread.tid, CoreSet::single(at.core));
+        self.tried.threads.iter().map(pin).collect()
+    }
+
+    /// The same by hand: one `taskset -cp CORE TID` a thread.
+    #[must_use]
+    pub fn taskset_lines(&self) -> Vec<String> {
+        self.tried.threads.iter().map(|at| format!("taskset -cp {} {}", at.core, at.thread.tid)).collect()
+    }
+}
+
+impl SearchResult {
+    /// The placement with the highest rate; none before there is a rate.
+    #[must_use]
+    pub fn best(&self) -> Option<&SearchedPlacement> {
+        self.ranking.first()
+    }
+
+    /// The placement in which nothing is pinned.
+    #[must_use]
+    pub fn unpinned(&self) -> Option<&SearchedPlacement> {
+        self.ranking.iter().find(|one| one.tried.class == PlacementClass::Unpinned)
+    }
+
+    /// The placement that `p` proposes by its rule; none where that was not tried.
+    #[must_use]
+    pub fn rule(&self) -> Option<&SearchedPlacement> {
+        self.ranking.iter().find(|one| one.tried.is_rule)
+    }
+
+    /// There were enough rounds for every placement that has not been dropped.
+    #[must_use]
+    pub fn is_enough(&self) -> bool {
+        self.ranking.len() > 1 && self.rounds >= LEAST_ROUNDS
+    }
+
+    /// Some placement is surely worse than the best one.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.is_enough() && self.ranking.iter().any(|one| one.standing == PlacementStanding::Worse)
+    }
+
+    /// The class that `p` is to propose for tests of this kind from now on: the best one where it beats unpinned, unpinned where
+    /// what `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
+    #[must_use]
+    pub fn found(&self) -> Option<PlacementClass> {
+        let best = self.best().filter(|_| self.differs())?;
+        let is_worse =
+            |one: Option<&SearchedPlacement>| one.is_some_and(|one| one.standing == PlacementStanding::Worse);
+        if best.tried.class != PlacementClass::Unpinned && is_worse(self.unpinned()) {
+            return Some(best.tried.class);
+        }
+        is_worse(self.rule()).then_some(PlacementClass::Unpinned)
+    }
+}
+
+/// What the events of a search tell, collected as they come.
+#[derive(Debug, Clone, Default)]
+pub(super) struct SearchEvents {
+    seed: u64,
+    placements: Vec<TriedPlacement>,
+    left_out: Vec<String>,
+    test: TestKind,
+    phases: Vec<TriedPhase>,
+    /// By placement: after how many rounds it was dropped.
+    dropped: Vec<Option<u32>>,
+    is_over: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TriedPhase {
+    placement: usize,
+    round: u32,
+    from_ns: u64,
+    to_ns: u64,
+}
+
+impl SearchEvents {
+    /// Takes the next step.
+    pub(super) fn step(&mut self, at_ns: u64, step: &SearchStep) {
+        self.end_phase(at_ns);
+        match step {
+            SearchStep::Started { seed, placements, left_out, test } => {
+                (self.seed, self.placements, self.left_out) = (*seed, placements.clone(), left_out.clone());
+                (self.test, self.dropped) = (test.clone(), vec![None; placements.len()]);
+                (self.phases, self.is_over) = (Vec::new(), false);
+            }
+            SearchStep::Phase { placement, round } => {
+                let placement = usize::try_from(*placement).unwrap_or(usize::MAX);
+                if placement < self.placements.len() {
+                    self.phases.push(TriedPhase { placement, round: *round, from_ns: at_ns, to_ns: u64::MAX });
+                }
+            }
+            SearchStep::Dropped { placement, rounds } => {
+                if let Some(dropped) = self.dropped.get_mut(usize::try_from(*placement).unwrap_or(usize::MAX)) {
+                    *dropped = Some(*rounds);
+                }
+            }
+            SearchStep::Failed { placement, why } => {
+                let at = usize::try_from(*placement).unwrap_or(usize::MAX);
+                if let Some(tried) = self.placements.get(at) {
+                    let class: &str = tried.class.into();
+                    self.left_out.push(format!("not tried: {class}, {why}"));
+                }
+            }
+            SearchStep::Ended => self.is_over = true,
+        }
+    }
+
+    /// A phase ends with whatever comes next.
+    pub(super) fn end_phase(&mut self, at_ns: u64) {
+        if let Some(last) = self.phases.last_mut() {
+            last.to_ns = last.to_ns.min(at_ns);
+        }
+    }
+
+    /// The means of the phases, as far as these bins tell them.
+    pub(super) fn means(
+        &self,
+        runs: &[CommandRun],
+        (bins, basis): (&[Bin], Option<&FlowBasis>),
+        settle_ns: u64,
+    ) -> PhaseMeans {
+        let mut means = PhaseMeans::none(self.placements.len());
+        let Some(run) = runs.last() else { return means };
+        let Some((first_ns, last_ns)) = traffic(within(bins, run.from_ns, run.to_ns.unwrap_or(u64::MAX)), basis) else {
+            return means;
+        };
+        for phase in &self.phases {
+            let from_ns = phase.from_ns.max(first_ns).saturating_add(settle_ns);
+            let part = within(bins, from_ns, phase.to_ns.min(last_ns));
+            let rates = || part.iter().filter_map(|bin| bin.bits_per_s);
+            let mean = (known(part) >= LEAST_BINS).then(|| rates().sum::<f64>() / rates().count() as f64);
+            means.add(phase.placement, phase.round, mean);
+        }
+        means
+    }
+
+    /// What the search has found by these means; none before it has started.
+    pub(super) fn result(&self, means: &PhaseMeans, phase_ns: u64) -> Option<SearchResult> {
+        if self.placements.is_empty() {
+            return None;
+        }
+        let left: Vec<bool> = self.dropped.iter().map(Option::is_none).collect();
+        let ranking: Vec<SearchedPlacement> =
+            ranking(means, &left).into_iter().filter_map(|one| self.searched(means, one)).collect();
+        let rounds = ranking.iter().map(|one| one.phases).max().unwrap_or(0);
+        let least_s = self.placements.len() as f64 * f64::from(LEAST_ROUNDS + 1) * phase_ns as f64 / 1e9;
+        Some(SearchResult {
+            seed: self.seed,
+            rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+            ranking,
+            left_out: self.left_out.clone(),
+            is_over: self.is_over,
+            test: self.test.clone(),
+            least_s,
+        })
+    }
+
+    fn searched(&self, means: &PhaseMeans, ranked: RankedPlacement) -> Option<SearchedPlacement> {
+        let RankedPlacement { placement, standing, against_best } = ranked;
+        let of_phases: Vec<f64> = means.of(placement).collect();
+        let mean = of_phases.iter().sum::<f64>() / of_phases.len() as f64;
+        Some(SearchedPlacement {
+            tried: self.placements.get(placement)?.clone(),
+            phases: of_phases.len(),
+            mean,
+            interval: Difference::of_mean(&of_phases),
+            against_best,
+            standing,
+            dropped_after: self.dropped.get(placement).copied().flatten(),
+        })
+    }
+}
