@@ -2,6 +2,7 @@
 //! set, read back after, and put back exactly. It decides nothing: which thread gets which core is told to it, and it
 //! refuses to touch a thread whose start time is not the one it was told.
 
+mod found_placements;
 mod journal;
 mod kernel;
 mod own_pins;
@@ -11,6 +12,7 @@ mod put_back;
 mod tests;
 mod undo_left_behind;
 
+pub use found_placements::{FOUND_FILE, found_placements, remember_placement};
 pub use journal::{Journal, JournalError, LockError, journal_dir};
 pub use kernel::{Kernel, Pinner};
 pub use own_pins::PinController;

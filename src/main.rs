@@ -213,6 +213,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let observed = app::run::run(&plan, feed, controller, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
+    app::run::remember(card, effect::journal_dir(environment).as_deref()).iter().for_each(term::say);
     let text = app::run::text(card, card_format(run.format));
     let written = write_card(&text, destination, &mut io::stderr());
     if let Err(error) = &written {
@@ -304,6 +305,10 @@ fn world(
         if left > 0 {
             let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
             state.notice(false, format!("{threads} still pinned by a stopped vnettop: run vnettop undo to unpin"));
+        }
+        match effect::found_placements(&dir) {
+            Ok(found) => state.found = found,
+            Err(error) => state.notice(true, format!("what searches have found is not used: {error}")),
         }
     }
     if let Some(demo) = demo {

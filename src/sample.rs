@@ -43,7 +43,8 @@ pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{
-    Measure, PinMode, PlacedThread, PlacementClass, RunAsked, SearchStep, StretchSide, TestKind, TriedPlacement,
+    FoundPlacement, Measure, PinMode, PlacedThread, PlacementClass, RunAsked, SearchStep, StretchSide, TestKind,
+    TriedPlacement,
 };
 pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};

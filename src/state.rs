@@ -19,13 +19,14 @@ mod sticky;
 mod test;
 mod threads;
 mod tree;
+mod worse_placements;
 
 use crate::action::{KeyMap, Pane, RowId};
 use crate::derive::before_after::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::Event;
+use crate::sample::{Event, FoundPlacement};
 use std::collections::BTreeSet;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
@@ -44,6 +45,7 @@ pub use sticky::Sticky;
 pub use test::{TestList, rows};
 pub use threads::{ThreadChoices, ThreadList};
 pub use tree::LinkRow;
+pub use worse_placements::WorsePlacements;
 
 /// Whether the screen follows the samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -77,6 +79,10 @@ pub struct State {
     pub(crate) notices: Notices,
     /// Whether new workers of pinned processes are pinned as well.
     pub sticky: Sticky,
+    /// Placements that a card found worse.
+    pub worse: WorsePlacements,
+    /// What searches have found, for kinds of tests.
+    pub found: Vec<FoundPlacement>,
     pub(crate) themes: ThemeList,
     keys: KeyMap,
     parts: Vec<Part>,
@@ -165,6 +171,7 @@ impl State {
     /// Remembers when threads were pinned, tells the pins of a recording and those that were undone, and says once when the card is there.
     fn tell(&mut self, metrics: &Metrics) {
         self.notices.age(metrics.at_ns);
+        self.worse.observe(metrics);
         let had_card = std::mem::replace(&mut self.had_card, metrics.card.is_some());
         let mut told = Vec::new();
         for event in &metrics.events {

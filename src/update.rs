@@ -3,12 +3,12 @@
 
 mod motion;
 mod overlay;
+mod proposal;
 mod replay;
 mod sticky;
 
 use crate::action::{Action, Key, Pane, SortColumn};
 use crate::derive::Timeline;
-use crate::derive::placement::propose;
 use crate::effect::Effect;
 use crate::state::{Idle, Mode, Overlay, ScreenPhase, State, TimeAxis};
 use std::mem::discriminant;
@@ -81,7 +81,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Slower if is_replay(state) => return replay::slower(state),
         Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
         Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
-        Action::Propose => open_proposal(state),
+        Action::Propose => proposal::open(state),
         Action::ToggleSticky => sticky::toggle(state),
         Action::Undo => {
             // What comes of it is told where the list or the card would lie over it.
@@ -255,14 +255,6 @@ fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
     };
     state.settings.interval = Duration::from_millis(ms);
     Some(Effect::SetInterval(state.settings.interval))
-}
-
-fn open_proposal(state: &mut State) {
-    let result = match state.newest() {
-        Some(metrics) => propose(metrics),
-        None => Err("nothing is known yet: wait for the first samples".to_owned()),
-    };
-    state.open_proposal(result);
 }
 
 fn undo(state: &mut State) -> Option<Effect> {

@@ -13,9 +13,10 @@ use super::AppError;
 use super::stream::Stream;
 use crate::derive::run::{Run, RunCard};
 use crate::derive::{Derivation, Metrics, Test};
-use crate::effect::PinController;
+use crate::effect::{self, PinController};
 use crate::record::{Recorder, Recording};
-use crate::sample::{Measure, RunAsked};
+use crate::report::timestamp;
+use crate::sample::{FoundPlacement, Measure, RunAsked};
 use crate::source::feed::{Feed, Next, Pace};
 use crate::text::clean;
 use passed_signals::PassedSignals;
@@ -115,6 +116,21 @@ pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
     }
     let of_pins = || last.as_ref().and_then(|metrics| of_pins(metrics, format));
     run.card().map(|card| text(&card, format)).or_else(of_pins).ok_or(AppError::NoCard)
+}
+
+/// Remembers what a search found for its kind of test, so that `p` proposes it in a later vnettop; the sentence why it could
+/// not be remembered. Does nothing where the card is of no search, or of one that was too short to say anything.
+#[must_use]
+pub fn remember(card: &RunCard, dir: Option<&Path>) -> Option<String> {
+    let search = card.search.as_ref().filter(|search| search.is_enough())?;
+    let found = search.found().map(|class| FoundPlacement {
+        test: search.test.clone(),
+        class,
+        gain_ppm: search.gain_ppm(),
+        day: timestamp(card.asked.wall_ms).split('T').next().unwrap_or_default().to_owned(),
+    });
+    let remembered = effect::remember_placement(dir?, &search.test, found.as_ref());
+    remembered.err().map(|error| format!("the best placement could not be remembered: {error}"))
 }
 
 /// The cards of the tests that were pinned, as they were last; where none was, that of everything watched.

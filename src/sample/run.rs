@@ -190,3 +190,16 @@ pub struct TestKind {
     /// Threads that are placed.
     pub threads: u32,
 }
+
+/// What a search found for one kind of test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundPlacement {
+    /// The kind of test.
+    pub test: TestKind,
+    /// The class that was best; unpinned where no pin was better and the rule's own was worse.
+    pub class: PlacementClass,
+    /// Its rate above that of unpinned, millionths; none where that was not measured.
+    pub gain_ppm: Option<i64>,
+    /// The day of the search (UTC), `2026-01-02`; for people.
+    pub day: String,
+}

@@ -30,12 +30,22 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     }
 }
 
+/// The pin that stands is one that the card found worse.
+fn is_to_be_undone(state: &State) -> bool {
+    let card = state.metrics().and_then(|metrics| metrics.card.as_ref());
+    let is_worse = card.is_some_and(|card| card.verdict == Verdict::Worse);
+    is_worse && state.settings().mode != Mode::Replay && state.pins() > 0
+}
+
+/// The keys that make sense beside the reason why nothing is proposed.
+pub(super) fn foot_of_refusal(state: &State) -> &'static str {
+    if is_to_be_undone(state) { "U restores the masks · Esc closes" } else { "Esc closes" }
+}
+
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
-        Some(card) if card.verdict == Verdict::Worse && state.settings().mode != Mode::Replay && state.pins() > 0 => {
-            "U restores the masks · w saves · Esc closes"
-        }
+        Some(_) if is_to_be_undone(state) => "U restores the masks · w saves · Esc closes",
         Some(_) => "w saves · Esc closes",
         None => "Esc closes",
     }

@@ -44,7 +44,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             return boxed(state, (width, height), &proposal_title(state, proposal), &lines, first, foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
-            ("No placement", sentences(Tone::Normal, why, inner), 0, "Esc closes")
+            ("No placement", sentences(Tone::Normal, why, inner), 0, card::foot_of_refusal(state))
         }
         Overlay::ChooseCores { thread, label, text, error } => {
             let lines = choose(state, *thread, (label, text, error.as_deref()), inner);

@@ -1,6 +1,7 @@
 //! Journeys: keys in, frames and effects out. Nothing here touches the machine: effects are values.
 
 mod looking;
+mod measured;
 mod panes;
 mod pins;
 use crate::world::scenes;

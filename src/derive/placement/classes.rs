@@ -303,3 +303,6 @@ fn together(inputs: &Inputs<'_>, streams: &Streams, fits: &dyn Fn(&CandidateCore
     }
     Some(chosen)
 }
+
+#[cfg(test)]
+mod tests;

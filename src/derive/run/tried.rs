@@ -94,6 +94,15 @@ impl SearchResult {
         self.is_enough() && self.ranking.iter().any(|one| one.standing == PlacementStanding::Worse)
     }
 
+    /// The rate of the best placement above that of unpinned, millionths; none where unpinned is the best, or was not measured.
+    #[must_use]
+    pub fn gain_ppm(&self) -> Option<i64> {
+        let behind = self.unpinned()?.against_best?.estimate;
+        #[allow(clippy::cast_possible_truncation, reason = "a share of a rate")]
+        let ppm = ((1.0 / (1.0 + behind) - 1.0) * 1e6).round() as i64;
+        Some(ppm)
+    }
+
     /// The class that `p` is to propose for tests of this kind from now on: the best one where it beats unpinned, unpinned where
     /// what `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
     #[must_use]
@@ -226,3 +235,6 @@ impl SearchEvents {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! What `p` opens: first what a card has said of the pin that stands, then what a search has measured, then what the rule
+//! proposes. What a measurement has contradicted is not proposed.
+
+use crate::derive::Metrics;
+use crate::derive::before_after::Verdict;
+use crate::derive::placement::{Proposal, propose, propose_class, test_kind};
+use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
+use crate::state::{Mode, State};
+
+/// Opens the box of a proposal, or of the reason why there is none.
+pub(super) fn open(state: &mut State) {
+    let result = match state.newest() {
+        Some(metrics) => proposed(state, metrics),
+        None => Err("nothing is known yet: wait for the first samples".to_owned()),
+    };
+    state.open_proposal(result);
+}
+
+fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
+    if let Some(why) = undo_first(state, metrics) {
+        return Err(why);
+    }
+    let proposal = match found(state, metrics) {
+        Some(found) => found?,
+        None => propose(metrics)?,
+    };
+    let worse = state.worse.against(metrics, &proposal);
+    worse.map_or(Ok(proposal), |why| {
+        Err(format!(
+            "not proposed again: for this test the same placement was worse ({why}); vnettop run --pin search -- COMMAND finds a better one"
+        ))
+    })
+}
+
+/// A pin stands that a card found worse: it is to be undone before anything else is proposed.
+fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
+    let card = metrics.card.as_ref().filter(|card| card.verdict == Verdict::Worse)?;
+    let is_pinned = metrics.benchmark().any(|thread| thread.pinned);
+    (is_pinned && state.settings().mode != Mode::Replay).then(|| {
+        let [undo, propose] = ["undo", "propose"].map(|name| state.keys().key(name));
+        format!("the pin made it worse ({}): {undo} undoes it; {propose} proposes again after that", card.why())
+    })
+}
+
+/// What a search has found for this kind of test; none where there was none, or where its placement cannot be had now.
+fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
+    let found = state.found.iter().rev().find(|found| found.test == test_kind(metrics))?;
+    let when = format!("vnettop run --pin search, {}", found.day);
+    if found.class == PlacementClass::Unpinned {
+        let why = "for this kind of test no pin was faster, and the rule's was slower";
+        return Some(Err(format!("measured: {why} ({when})")));
+    }
+    let mut proposal = propose_class(metrics, found.class).ok()?;
+    let class = found.class.word();
+    let is_there = |step: &crate::derive::placement::Step| step.old == Some(CoreSet::single(step.core));
+    if proposal.steps.iter().all(is_there) {
+        return Some(Err(format!(
+            "nothing to gain: the busy threads are pinned as was best for this kind of test: {class}"
+        )));
+    }
+    proposal.reasons.insert(0, reason(found, class, &when));
+    Some(Ok(proposal))
+}
+
+/// `measured: same cluster, 12.3 % faster than unpinned (…)`
+fn reason(found: &FoundPlacement, class: &str, when: &str) -> String {
+    let percent = found.gain_ppm.map(|ppm| ppm as f64 / 1e4).filter(|percent| *percent > 0.0);
+    let gain = percent.map_or_else(String::new, |percent| format!(", {percent:.0} % faster than unpinned"));
+    format!("measured: {class}{gain} ({when})")
+}
