@@ -4,6 +4,7 @@
 mod beside;
 mod figures;
 mod pins;
+mod search;
 
 use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run, iperf3_server, turn, veth_pair};
 use figures::printed_rate;

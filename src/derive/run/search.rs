@@ -2,7 +2,7 @@
 //! is fed with the means of phases and knows nothing of threads or cores.
 //!
 //! Each round every placement that is left has one phase, in a random order, so that what drifts or comes in turns favours none.
-//! Rates are compared round by round, as ratios: what the machine did in a round, it did to all of them. After the third
+//! Rates are compared round by round: what the machine did in a round, it did to all of them. After the third
 //! round, and each one after it, those go that are clearly worse than the best.
 
 use crate::derive::before_after::{CONFIDENCE, Difference, LEAST};
@@ -17,8 +17,6 @@ const DROPPED: f64 = 0.999;
 const ALIKE_ROUNDS: u32 = 6;
 /// A paired deviation larger than the pooled one by this factor speaks against pooling: the pair then counts alone.
 const UNLIKE: f64 = 1.5;
-/// What stands for a phase without a byte, as a share of the mean of all phases: a ratio needs more than 0.
-const NOTHING: f64 = 1e-3;
 
 /// Means of phases, bits/s, by placement and round.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,12 +50,10 @@ impl PhaseMeans {
         self.0.len()
     }
 
-    /// The logarithms of the ratios of two placements, of each round that has both.
-    fn ratios(&self, placement: usize, to: usize) -> Vec<f64> {
-        let all: Vec<f64> = self.0.iter().flatten().copied().flatten().collect();
-        let least = NOTHING * all.iter().sum::<f64>() / all.len().max(1) as f64;
-        let pairs = self.0[placement].iter().zip(&self.0[to]);
-        pairs.filter_map(|(one, other)| Some((one.as_ref()?.max(least) / other.as_ref()?.max(least)).ln())).collect()
+    /// How much higher the rate of a placement is than that of another, bits/s, in each round that has both.
+    fn differences(&self, placement: usize, from: usize) -> Vec<f64> {
+        let pairs = self.0[placement].iter().zip(&self.0[from]);
+        pairs.filter_map(|(one, other)| Some(one.as_ref()? - other.as_ref()?)).collect()
     }
 }
 
@@ -100,14 +96,17 @@ fn ranking_at(confidence: f64, means: &PhaseMeans, left: &[bool]) -> Vec<RankedP
     let known: Vec<usize> = (0..means.count()).filter(has_phase).collect();
     let Some(best) = best(means, left, &known) else { return Vec::new() };
     let pooled = Pooled::of(means, &known, confidence);
+    let of_best = mean(&means.of(best).collect::<Vec<_>>()).max(f64::MIN_POSITIVE);
     let stands = |&placement: &usize| {
         if placement == best {
             return RankedPlacement { placement, standing: PlacementStanding::Best, against_best: None };
         }
-        let logarithms = pooled.difference(&means.ratios(placement, best));
-        let share = |logarithm: f64| logarithm.exp() - 1.0;
-        let against_best =
-            logarithms.map(|of| Difference { estimate: share(of.estimate), from: share(of.from), to: share(of.to) });
+        let share = |bits_per_s: f64| bits_per_s / of_best;
+        let against_best = pooled.difference(&means.differences(placement, best)).map(|of| Difference {
+            estimate: share(of.estimate),
+            from: share(of.from),
+            to: share(of.to),
+        });
         let standing = match against_best.filter(|_| means.of(placement).count() >= LEAST_ROUNDS as usize) {
             Some(Difference { to, .. }) if to < -LEAST => PlacementStanding::Worse,
             Some(Difference { from, to, .. }) if from >= -LEAST && to <= LEAST => PlacementStanding::Same,
@@ -127,14 +126,13 @@ fn ranking_at(confidence: f64, means: &PhaseMeans, left: &[bool]) -> Vec<RankedP
 /// The placement that has the highest rate among those left: none of the others is above it in the rounds that both have.
 fn best(means: &PhaseMeans, left: &[bool], known: &[usize]) -> Option<usize> {
     let mut rivals = known.iter().copied().filter(|&placement| left.get(placement) == Some(&true));
-    let mean = |ratios: &[f64]| ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
     let first = rivals.next()?;
     // Of a reference that all are compared with the choice of the reference does not matter as long as rounds are whole.
-    let height = |placement: usize| mean(&means.ratios(placement, first));
+    let height = |placement: usize| mean(&means.differences(placement, first));
     std::iter::once(first).chain(rivals).max_by(|&a, &b| height(a).total_cmp(&height(b)))
 }
 
-/// How much the ratios of two placements vary from round to round, from all pairs of placements: a few rounds of one pair tell
+/// How much the difference of two placements varies from round to round, from all pairs of placements: a few rounds of one pair tell
 /// too little of that.
 struct Pooled {
     deviation: f64,
@@ -148,9 +146,9 @@ impl Pooled {
         let (mut squares, mut weight) = (0.0, 0);
         for (nth, &one) in known.iter().enumerate() {
             for &other in &known[nth + 1..] {
-                let ratios = means.ratios(one, other);
-                squares += sum_of_squares(&ratios);
-                weight += ratios.len().saturating_sub(1);
+                let differences = means.differences(one, other);
+                squares += sum_of_squares(&differences);
+                weight += differences.len().saturating_sub(1);
             }
         }
         let cells: usize = known.iter().map(|&placement| means.of(placement).count()).sum();
@@ -163,22 +161,26 @@ impl Pooled {
         }
     }
 
-    /// The mean of these ratios and its interval; none of fewer than two rounds.
-    fn difference(&self, ratios: &[f64]) -> Option<Difference> {
-        let count = ratios.len();
+    /// The mean of these differences and its interval; none of fewer than two rounds.
+    fn difference(&self, differences: &[f64]) -> Option<Difference> {
+        let count = differences.len();
         if count < 2 || self.freedom == 0 {
             return None;
         }
-        let own = (sum_of_squares(ratios) / (count - 1) as f64).sqrt();
+        let own = (sum_of_squares(differences) / (count - 1) as f64).sqrt();
         let freedom = if own > UNLIKE * self.deviation { count - 1 } else { self.freedom };
-        let estimate = ratios.iter().sum::<f64>() / count as f64;
+        let estimate = mean(differences);
         Some(Difference::pooled(estimate, own.max(self.deviation), count, freedom, self.confidence))
     }
 }
 
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
 /// Of how far values are from their mean.
 fn sum_of_squares(values: &[f64]) -> f64 {
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let mean = mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 

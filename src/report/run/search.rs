@@ -65,8 +65,9 @@ fn verdict(search: &SearchResult) -> String {
     if worse.is_empty() {
         let largest = |of: Difference| of.from.abs().max(of.to.abs());
         let most = search.ranking.iter().filter_map(|one| one.against_best).map(largest).fold(0.0, f64::max);
-        let most = digits(most * 100.0);
-        return format!("the placements do not differ: none is surely worse; up to {most} % is not ruled out");
+        let most =
+            if most < 1.0 { format!("up to {} %", digits(most * 100.0)) } else { "a large difference".to_owned() };
+        return format!("the placements do not differ: none is surely worse; {most} is not ruled out");
     }
     let best = classes(&[PlacementStanding::Best, PlacementStanding::Same]);
     let alike = if best.len() > 1 { " (no difference)" } else { "" };

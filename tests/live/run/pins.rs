@@ -46,7 +46,7 @@ fn signals_are_handed_on_and_waited_for() {
     assert_eq!(vnettop.0.wait().expect("it ends").code(), Some(143), "ended by TERM like the command");
 }
 
-fn child_of(pid: u32) -> Option<u32> {
+pub(super) fn child_of(pid: u32) -> Option<u32> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     children.split_whitespace().next()?.parse().ok()
 }

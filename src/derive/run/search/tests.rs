@@ -9,6 +9,8 @@ enum Noise {
     Still(f64),
     /// A walk at random of this share a phase, and 3 % of each phase.
     Walk(f64),
+    /// Each phase by itself, by 5 %; one of ten stands still for most of its time.
+    Stalls,
     /// Each phase by itself, the first placement by four times as much.
     Unlike(f64),
 }
@@ -40,6 +42,8 @@ fn searched(seed: u64, rates: &[f64], noise: Noise, most: usize) -> Searched {
         let by = match noise {
             Noise::Still(by) => by * chance.normal(),
             Noise::Unlike(by) => by * chance.normal() * if placement == 0 { 4.0 } else { 1.0 },
+            Noise::Stalls if chance.share() < 0.1 => -1.5,
+            Noise::Stalls => 0.05 * chance.normal(),
             Noise::Walk(step) => {
                 walk += step * chance.normal();
                 walk + 0.03 * chance.normal()
@@ -54,7 +58,7 @@ fn searched(seed: u64, rates: &[f64], noise: Noise, most: usize) -> Searched {
 #[test]
 fn a_planted_cost_comes_last_and_a_planted_gain_first() {
     let rates = [1e9, 0.6e9, 1e9, 1.3e9, 1e9, 1e9, 1e9];
-    for noise in [Noise::Still(0.08), Noise::Walk(0.05), Noise::Unlike(0.03)] {
+    for noise in [Noise::Still(0.08), Noise::Walk(0.05), Noise::Unlike(0.03), Noise::Stalls] {
         let found = |seed| {
             let of = searched(seed, &rates, noise, 120);
             let (first, last) = (of.ranking[0].placement, of.ranking.last().map(|one| (one.placement, one.standing)));
@@ -77,7 +81,7 @@ fn what_is_clearly_worse_gets_no_more_phases() {
 
 #[test]
 fn where_nothing_differs_nothing_is_said_to() {
-    for noise in [Noise::Still(0.02), Noise::Still(0.1), Noise::Still(0.3), Noise::Walk(0.1), Noise::Unlike(0.05)] {
+    for noise in [Noise::Still(0.02), Noise::Still(0.2), Noise::Walk(0.1), Noise::Unlike(0.05), Noise::Stalls] {
         for placements in [3, 8] {
             let rates = vec![1e9; placements];
             let wrong = (0..200).filter(|&seed| searched(seed, &rates, noise, 100).differs()).count();
