@@ -26,6 +26,8 @@ pub struct ObservedCommand {
 
 /// Phases of either kind that a verdict asks for.
 const LEAST_PHASES: f64 = 8.0;
+/// Phases that a ranking asks for at least.
+const LEAST_SEARCHED: f64 = 6.0;
 /// What iperf3 runs for unless told otherwise, seconds.
 const IPERF3_SECONDS: f64 = 10.0;
 
@@ -34,16 +36,18 @@ impl ObservedCommand {
     /// how long it takes.
     #[must_use]
     pub fn too_short(&self) -> Option<String> {
-        if self.asked.pin != PinMode::Compare || self.asked.repeat > 1 {
+        if self.asked.repeat > 1 {
             return None;
         }
+        let (phases, what) = match self.asked.pin {
+            PinMode::Compare => (LEAST_PHASES, "four unpinned and four pinned phases"),
+            PinMode::Search => (LEAST_SEARCHED, "three rounds of only two placements"),
+            PinMode::Never | PinMode::Propose => return None,
+        };
         let seconds = client_seconds(&self.command)?;
-        let needed = Duration::from_nanos(self.asked.stretch_ns).as_secs_f64() * LEAST_PHASES;
+        let needed = Duration::from_nanos(self.asked.stretch_ns).as_secs_f64() * phases;
         (seconds < needed).then(|| {
-            format!(
-                "iperf3 -t {seconds} is too short: four unpinned and four pinned phases take {needed} s; use a \
-                 longer -t or a shorter --phase"
-            )
+            format!("iperf3 -t {seconds} is too short: {what} take {needed} s; use a longer -t or a shorter --phase")
         })
     }
 }
@@ -123,14 +127,13 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArguments {
-    /// Pins: never, propose (say which, change nothing), compare (pin and unpin in turn) or search (try and rank placements)
+    /// Pins: never, propose (say which), compare (pin and unpin in turn) or search (try and rank placements)
     #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pin: PinMode,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// Length of a phase: with --pin compare a verdict needs four unpinned and four pinned ones, with --pin search at least
-    /// three of each placement
+    /// Length of a phase; a verdict needs four unpinned and four pinned ones, a search three of each placement
     #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch, allow_negative_numbers = true)]
     stretch: Duration,
     /// Left out at the start of the traffic and of each phase [default: a fifth of --phase, at most 2]
@@ -296,6 +299,8 @@ mod tests {
         {
             assert!(!told(long, PinMode::Compare, 1), "of '{long}' nothing is to be said");
         }
+        assert!(told("iperf3 -c h", PinMode::Search, 1), "ten seconds are over before six phases of two");
+        assert!(!told("iperf3 -c h -t 12", PinMode::Search, 1), "how many placements there are is not known yet");
         assert!(
             !told("iperf3 -c h -t 4", PinMode::Never, 1) && !told("iperf3 -c h -t 4", PinMode::Compare, 4),
             "no phases"

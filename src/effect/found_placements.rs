@@ -46,6 +46,12 @@ pub fn found_placements(dir: &Path) -> Result<Vec<FoundPlacement>, JournalError>
 /// # Errors
 /// The file cannot be read or written, or its directory is not for this user.
 pub fn remember_placement(dir: &Path, test: &TestKind, found: Option<&FoundPlacement>) -> Result<(), JournalError> {
+    let unwritten = |error| JournalError::Unwritten(dir.join(FOUND_FILE), error);
+    if found.is_some() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritten)?;
+    }
+    // What another vnettop has found in the same moment is not lost.
+    let _lock = journal::lock(dir)?;
     let mut known = found_placements(dir)?;
     let before = known.len();
     known.retain(|one| one.test != *test);
@@ -54,19 +60,16 @@ pub fn remember_placement(dir: &Path, test: &TestKind, found: Option<&FoundPlace
     }
     known.extend(found.cloned());
     known.drain(..known.len().saturating_sub(MOST));
-    let unwritten = |error| JournalError::Unwritten(dir.join(FOUND_FILE), error);
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(unwritten)?;
-    let _lock = journal::lock(dir)?;
-    let mut text = Vec::new();
+    let mut lines = Vec::new();
     for one in &known {
-        serde_json::to_writer(&mut text, one).map_err(|error| unwritten(error.into()))?;
-        text.push(b'\n');
+        serde_json::to_writer(&mut lines, one).map_err(|error| unwritten(error.into()))?;
+        lines.push(b'\n');
     }
     // Whole or not at all: a reader never sees half of it.
     let fresh = dir.join(format!("{FOUND_FILE}.{}", std::process::id()));
     let _ = fs::remove_file(&fresh);
     let options = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh);
-    let written = options.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_data()));
+    let written = options.and_then(|mut file| file.write_all(&lines).and_then(|()| file.sync_data()));
     let placed = written.and_then(|()| fs::rename(&fresh, dir.join(FOUND_FILE)));
     placed.inspect_err(|_| drop(fs::remove_file(&fresh))).map_err(unwritten)
 }

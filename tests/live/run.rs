@@ -205,7 +205,7 @@ fn help_is_for_somebody_new() {
         vnettop
     });
     assert_eq!(code, Some(0));
-    assert!(out.matches("    vnettop run ").count() == 2, "there are two examples:\n{out}");
+    assert!(out.matches("    vnettop run ").count() == 3, "there are three examples:\n{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 160), "no line is endless:\n{out}");
 }
 

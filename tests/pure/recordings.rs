@@ -8,9 +8,9 @@ use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
     Benchmark, Busy, Congestion, CoreSet, Direction, Event, Facts, FlowProgress, FlowSample, Host, Ifindex, Interrupts,
-    Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PortState,
-    Problem, ProblemSource, Program, Proto, Report, Reported, Runner, Sample, Side, Steering, TcpState, ThreadId,
-    UdpState, Unread, Whole,
+    Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PlacedThread,
+    PlacementClass, PortState, Problem, ProblemSource, Program, Proto, Report, Reported, Runner, Sample, SearchStep,
+    Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -189,6 +189,31 @@ fn what_is_read_back_is_what_was_written() {
         let (_dir, path) = written(name);
         assert_eq!(read(&path), (items(), None), "{name} comes back item by item, to the last bit");
     }
+}
+
+#[test]
+fn every_step_of_a_search_comes_back() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("run.jsonl");
+    let thread = ThreadId { pid: 1, tid: 2, start: 3 };
+    let placed = PlacedThread { thread, label: "iperf3 client".to_owned(), core: 4 };
+    let tried = |class, threads| TriedPlacement { class, is_rule: class == PlacementClass::SameCore, threads };
+    let placements = vec![tried(PlacementClass::Unpinned, vec![]), tried(PlacementClass::SameCore, vec![placed])];
+    let test = TestKind { machine: "2 cores".to_owned(), links: vec!["veth".to_owned()], streams: 1, threads: 2 };
+    let steps = [
+        SearchStep::Started { seed: u64::MAX, placements, left_out: vec!["not tried: x".to_owned()], test },
+        SearchStep::Phase { placement: 1, round: 2 },
+        SearchStep::Dropped { placement: 1, rounds: 3 },
+        SearchStep::Failed { placement: 1, why: "core 4 is offline".to_owned() },
+        SearchStep::Ended,
+    ];
+    let items: Vec<Item> = steps.map(|step| Item::Event(Event::Search { at_ns: 7, step })).to_vec();
+    let mut recorder = Recorder::create(&path).expect("a new file");
+    for item in &items {
+        recorder.write(item).expect("it is written");
+    }
+    recorder.finish().expect("it is closed");
+    assert_eq!(read(&path), (items, None), "from the first to the last");
 }
 
 #[test]

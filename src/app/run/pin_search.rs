@@ -1,5 +1,5 @@
 //! Where a search for the best placement stands: when the next phase is due. It decides from what was derived and sets nothing
-//! itself; whose phase it is decides `derive::run::SearchSchedule`.
+//! itself; whose phase it is decides `derive::run::SearchSchedule`. Threads that start later stay as they are.
 
 use super::pin_schedule::busy;
 use crate::derive::Metrics;
@@ -68,8 +68,12 @@ impl PinSearch {
                     Err(why) => SearchWish::Refuse(why),
                 })
             }
-            SearchStage::Trying { since_ns, .. } => {
-                (metrics.at_ns.saturating_sub(*since_ns) >= self.phase_ns).then_some(SearchWish::NextPhase)
+            SearchStage::Trying { since_ns, placements, .. } => {
+                let is_over = metrics.at_ns.saturating_sub(*since_ns) >= self.phase_ns;
+                // A test that is over while its command goes on is not placed any more.
+                let mut placed = placements.iter().flat_map(|tried| &tried.threads);
+                let is_there = placed.any(|at| metrics.threads.iter().any(|thread| thread.sample.id == at.thread));
+                (is_over && is_there).then_some(SearchWish::NextPhase)
             }
         }
     }

@@ -7,6 +7,7 @@
 
 use crate::derive::before_after::{CONFIDENCE, Difference, LEAST};
 use crate::derive::cause::chance::Chance;
+use std::collections::BTreeMap;
 
 /// Nothing is said of fewer rounds.
 pub const LEAST_ROUNDS: u32 = 3;
@@ -20,30 +21,25 @@ const UNLIKE: f64 = 1.5;
 
 /// Means of phases, bits/s, by placement and round.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct PhaseMeans(Vec<Vec<Option<f64>>>);
+pub struct PhaseMeans(Vec<BTreeMap<u32, f64>>);
 
 impl PhaseMeans {
     /// None yet, of so many placements.
     #[must_use]
     pub fn none(placements: usize) -> Self {
-        Self(vec![Vec::new(); placements])
+        Self(vec![BTreeMap::new(); placements])
     }
 
     /// Takes the mean of a phase.
-    pub fn add(&mut self, placement: usize, round: u32, mean: Option<f64>) {
-        let Some(rounds) = self.0.get_mut(placement) else { return };
-        let round = usize::try_from(round).unwrap_or(usize::MAX);
-        if rounds.len() <= round && round < MOST_ROUNDS {
-            rounds.resize(round + 1, None);
-        }
-        if let Some(of_round) = rounds.get_mut(round) {
-            *of_round = mean;
+    pub fn add(&mut self, placement: usize, round: u32, mean: f64) {
+        if let Some(rounds) = self.0.get_mut(placement) {
+            rounds.insert(round, mean);
         }
     }
 
-    /// The means of one placement that are known.
+    /// The means of one placement.
     pub fn of(&self, placement: usize) -> impl Iterator<Item = f64> {
-        self.0[placement].iter().copied().flatten()
+        self.0[placement].values().copied()
     }
 
     fn count(&self) -> usize {
@@ -52,13 +48,10 @@ impl PhaseMeans {
 
     /// How much higher the rate of a placement is than that of another, bits/s, in each round that has both.
     fn differences(&self, placement: usize, from: usize) -> Vec<f64> {
-        let pairs = self.0[placement].iter().zip(&self.0[from]);
-        pairs.filter_map(|(one, other)| Some(one.as_ref()? - other.as_ref()?)).collect()
+        let other = &self.0[from];
+        self.0[placement].iter().filter_map(|(round, mean)| Some(mean - other.get(round)?)).collect()
     }
 }
-
-/// A round takes a phase of each placement, and no command that is searched lasts as long.
-const MOST_ROUNDS: usize = 1 << 20;
 
 /// How a placement stands beside the best one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]

@@ -10,6 +10,9 @@ use crate::sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacemen
 /// A phase with fewer known rates has no mean. They are shorter than those of a comparison, because there are more of them.
 const LEAST_BINS: usize = 3;
 
+/// No search has more: all of them are compared with each other.
+const MOST_PLACEMENTS: usize = 64;
+
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchResult {
@@ -127,6 +130,8 @@ pub(super) struct SearchEvents {
     phases: Vec<TriedPhase>,
     /// By placement: after how many rounds it was dropped.
     dropped: Vec<Option<u32>>,
+    /// By placement: its masks could not be set.
+    failed: Vec<bool>,
     is_over: bool,
 }
 
@@ -144,8 +149,10 @@ impl SearchEvents {
         self.end_phase(at_ns);
         match step {
             SearchStep::Started { seed, placements, left_out, test } => {
-                (self.seed, self.placements, self.left_out) = (*seed, placements.clone(), left_out.clone());
+                let placements = &placements[..placements.len().min(MOST_PLACEMENTS)];
+                (self.seed, self.placements, self.left_out) = (*seed, placements.to_vec(), left_out.clone());
                 (self.test, self.dropped) = (test.clone(), vec![None; placements.len()]);
+                self.failed = vec![false; placements.len()];
                 (self.phases, self.is_over) = (Vec::new(), false);
             }
             SearchStep::Phase { placement, round } => {
@@ -163,7 +170,8 @@ impl SearchEvents {
                 let at = usize::try_from(*placement).unwrap_or(usize::MAX);
                 if let Some(tried) = self.placements.get(at) {
                     let class: &str = tried.class.into();
-                    self.left_out.push(format!("not tried: {class}, {why}"));
+                    self.failed[at] = true;
+                    self.left_out.push(format!("not pinned: {class}, {why}"));
                 }
             }
             SearchStep::Ended => self.is_over = true,
@@ -193,8 +201,9 @@ impl SearchEvents {
             let from_ns = phase.from_ns.max(first_ns).saturating_add(settle_ns);
             let part = within(bins, from_ns, phase.to_ns.min(last_ns));
             let rates = || part.iter().filter_map(|bin| bin.bits_per_s);
-            let mean = (known(part) >= LEAST_BINS).then(|| rates().sum::<f64>() / rates().count() as f64);
-            means.add(phase.placement, phase.round, mean);
+            if known(part) >= LEAST_BINS {
+                means.add(phase.placement, phase.round, rates().sum::<f64>() / rates().count() as f64);
+            }
         }
         means
     }
@@ -204,7 +213,8 @@ impl SearchEvents {
         if self.placements.is_empty() {
             return None;
         }
-        let left: Vec<bool> = self.dropped.iter().map(Option::is_none).collect();
+        let left = self.dropped.iter().zip(&self.failed).map(|(dropped, failed)| dropped.is_none() && !failed);
+        let left: Vec<bool> = left.collect();
         let ranking: Vec<SearchedPlacement> =
             ranking(means, &left).into_iter().filter_map(|one| self.searched(means, one)).collect();
         let rounds = ranking.iter().map(|one| one.phases).max().unwrap_or(0);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 pub(super) fn table(search: &SearchResult) -> Option<ComparisonTable> {
     let most = search.ranking.iter().map(|one| one.mean).fold(0.0, f64::max);
     let (bits, unit) = scale(most);
-    let header = ["", &format!("{unit} (99 % interval)"), "% against the best", "phases"].map(str::to_owned);
+    let header = ["placement", &format!("{unit} (99 % interval)"), "% against the best", "phases"].map(str::to_owned);
     let row = |one: &SearchedPlacement| {
         let rate = |bits_per_s: f64| digits(bits_per_s / bits);
         let interval = |of: Difference| format!(" ({} to {})", rate(of.from.max(0.0)), rate(of.to));

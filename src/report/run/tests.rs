@@ -4,9 +4,14 @@ use super::*;
 use crate::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::run::{CardLimit, CommandRun, Comparison, MovesSeen, Seen, WatchedThreads};
+use crate::derive::run::{
+    CardLimit, CommandRun, Comparison, MovesSeen, PlacementStanding, SearchResult, SearchedPlacement, Seen,
+    WatchedThreads,
+};
 use crate::derive::{Finding, FindingId, FlowBasis};
-use crate::sample::{CoreSet, Host, PinMode, RunAsked, StretchSide};
+use crate::sample::{
+    CoreSet, Host, PinMode, PlacedThread, PlacementClass, RunAsked, StretchSide, TestKind, ThreadId, TriedPlacement,
+};
 use std::sync::Arc;
 
 fn jitter(mean: f64, deviation: f64) -> Jitter {
@@ -237,4 +242,88 @@ fn what_is_not_sure_says_between_what() {
 fn limits_that_are_not_kept_are_told() {
     let told = limits(&never());
     assert!(told.len() == 2 && told[0].0 && !told[1].0, "one is broken, one could not be checked: {told:?}");
+}
+
+/// A search that found these placements with these rates against the best one, Gbit/s.
+fn searched(ranking: &[(PlacementClass, f64, PlacementStanding)]) -> RunCard {
+    let best = ranking[0].1;
+    let one = |&(class, rate, standing): &(PlacementClass, f64, PlacementStanding)| {
+        let placed = |(tid, core)| PlacedThread {
+            thread: ThreadId { pid: tid, tid, start: 7 },
+            label: "iperf3 client".to_owned(),
+            core,
+        };
+        let threads = if class == PlacementClass::Unpinned { Vec::new() } else { vec![placed((39081, 4))] };
+        let share = rate / best - 1.0;
+        let behind = Difference { estimate: share, from: share - 0.02, to: share + 0.02 };
+        SearchedPlacement {
+            tried: TriedPlacement { class, is_rule: class == PlacementClass::SameCluster, threads },
+            phases: 6,
+            mean: rate * 1e9,
+            interval: Some(Difference { estimate: rate * 1e9, from: rate * 0.98e9, to: rate * 1.02e9 }),
+            against_best: (standing != PlacementStanding::Best).then_some(behind),
+            standing,
+            dropped_after: (standing == PlacementStanding::Worse).then_some(6),
+        }
+    };
+    let search = SearchResult {
+        seed: 5,
+        rounds: 6,
+        ranking: ranking.iter().map(one).collect(),
+        left_out: vec!["not tried: same node, too few allowed cores".to_owned()],
+        is_over: false,
+        test: TestKind::default(),
+        least_s: 24.0,
+    };
+    let asked = RunAsked { pin: PinMode::Search, ..never().asked };
+    RunCard { asked, search: Some(search), proposal: None, findings: Vec::new(), limits: Vec::new(), ..never() }
+}
+
+#[test]
+fn a_search_is_a_ranking_with_the_best_by_hand() {
+    let ranking = [
+        (PlacementClass::SameCore, 35.0, PlacementStanding::Best),
+        (PlacementClass::AwayFromInterrupts, 34.6, PlacementStanding::Open),
+        (PlacementClass::Unpinned, 28.8, PlacementStanding::Worse),
+        (PlacementClass::SameCluster, 17.0, PlacementStanding::Worse),
+    ];
+    let text = text_card(&searched(&ranking));
+    for line in [
+        "  placement             Gbit/s (99 % interval)      % against the best  phases",
+        "  same core                35.0 (34.3 to 35.7)                    best       6",
+        "  unpinned                 28.8 (28.2 to 29.4)  −17.7 (−19.7 to −15.7)       6",
+        "  verdict   best: same core; surely worse: unpinned, same cluster; not surely worse: away from interrupts",
+        "  best      taskset -cp 4 39081   iperf3 client → core 4",
+        "  p         proposes same core for this kind of test from now on",
+        "  dropped   unpinned after 6 rounds, same cluster after 6 rounds",
+        "  left out  not tried: same node, too few allowed cores",
+    ] {
+        assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
+    }
+    assert!(text.contains("by its rule p proposes same cluster"), "what the rule would have been:\n{text}");
+    let markdown = card(&searched(&ranking), Format::Markdown);
+    assert!(markdown.contains("| same core | 35.0 (34.3 to 35.7) | best | 6 |"), "{markdown}");
+    let value: serde_json::Value = serde_json::from_str(&card(&searched(&ranking), Format::Json)).expect("one object");
+    let search = &value["search"];
+    assert_eq!((&search["found"], &search["differs"]), (&"same core".into(), &true.into()), "{search}");
+    assert_eq!(search["ranking"][3]["dropped_after"], 6, "{search}");
+    assert_eq!(search["ranking"][0]["taskset"][0], "taskset -cp 4 39081", "{search}");
+}
+
+#[test]
+fn placements_that_do_not_differ_are_said_not_to() {
+    let alike = |standing| {
+        searched(&[
+            (PlacementClass::SameCluster, 35.0, PlacementStanding::Best),
+            (PlacementClass::Unpinned, 34.9, standing),
+        ])
+    };
+    let same = text_card(&alike(PlacementStanding::Same));
+    assert!(same.contains("the placements do not differ: each is within 3 % of the best"), "{same}");
+    let open = text_card(&alike(PlacementStanding::Open));
+    assert!(
+        open.contains("the placements do not differ: none is surely worse; up to 2.29 % is not ruled out"),
+        "{open}"
+    );
+    assert!(!same.contains("taskset") && !open.contains("proposes same cluster for"), "and nothing is recommended");
 }
