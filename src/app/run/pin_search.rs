@@ -129,3 +129,24 @@ impl PinSearch {
         self.stage = SearchStage::Over;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::PlacementClass;
+
+    fn at(at_ns: u64) -> Metrics {
+        Metrics { at_ns, ..Metrics::default() }
+    }
+
+    #[test]
+    fn a_search_that_was_stopped_wishes_for_nothing_whatever_comes() {
+        let mut search = PinSearch::new(1);
+        assert_eq!(search.next(&at(10 * LOOK_NS)), None, "no thread is busy, so there is nothing to place");
+        search.start(7, vec![TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new() }]);
+        search.stop();
+        search.refused(20 * LOOK_NS);
+        assert_eq!(search.next(&at(40 * LOOK_NS)), None, "a refusal that comes late does not begin it again");
+        assert_eq!(search.turn(&PhaseMeans::none(1)), (SearchTurn::default(), 0), "and no phase is due");
+    }
+}

@@ -220,27 +220,29 @@ fn at_distance(inputs: &Inputs<'_>, streams: &Streams, class: PlacementClass) ->
     let mut taken = BTreeSet::new();
     let mut chosen = vec![usize::MAX; inputs.threads.len()];
     for &(sender, receiver) in &streams.pairs {
-        let (one, other) = pair(inputs, (sender, receiver), &taken, &|one, other| {
-            class_between(inputs.topology, one.core, other.core) == Some(class)
-        })?;
+        let open = |core: &CandidateCore| !taken.contains(&core.physical);
+        let (one, other) = pair(inputs, (sender, receiver), &open, class)?;
         taken.extend([one.physical, other.physical]);
         (chosen[sender], chosen[receiver]) = (one.index, other.index);
     }
     Some(chosen)
 }
 
-/// The freest two cores for the ends of a stream that are as asked; the sender chooses first, because the softirq work of a
-/// virtual path is done on its core.
+/// The freest two of the open cores for the ends of a stream at this distance; the sender chooses first, because the softirq work of
+/// a virtual path is done on its core.
 fn pair<'a>(
     inputs: &'a Inputs<'a>,
     (sender, receiver): (usize, usize),
-    taken: &BTreeSet<usize>,
-    fits: &dyn Fn(&CandidateCore, &CandidateCore) -> bool,
+    open: &dyn Fn(&CandidateCore) -> bool,
+    class: PlacementClass,
 ) -> Option<(&'a CandidateCore, &'a CandidateCore)> {
-    let is_free = |core: &&&CandidateCore| !taken.contains(&core.physical);
-    let (senders, receivers) = (freest(inputs, sender), freest(inputs, receiver));
-    senders.iter().filter(is_free).find_map(|one| {
-        let other = receivers.iter().filter(is_free).find(|other| fits(one, other))?;
+    let [senders, receivers] =
+        [sender, receiver].map(|nth| freest(inputs, nth).into_iter().filter(|core| open(core)).collect::<Vec<_>>());
+    let is_apart = |one: &CandidateCore, other: &CandidateCore| {
+        class_between(inputs.topology, one.core, other.core) == Some(class)
+    };
+    senders.iter().find_map(|one| {
+        let other = receivers.iter().find(|other| is_apart(one, other))?;
         Some((*one, *other))
     })
 }
@@ -293,11 +295,8 @@ fn together(inputs: &Inputs<'_>, streams: &Streams, fits: &dyn Fn(&CandidateCore
     let mut taken = BTreeSet::new();
     let mut chosen = vec![usize::MAX; inputs.threads.len()];
     for &ends in &streams.pairs {
-        let (one, other) = BY_DISTANCE[2..].iter().find_map(|class| {
-            pair(inputs, ends, &taken, &|one, other| {
-                fits(one) && fits(other) && class_between(inputs.topology, one.core, other.core) == Some(*class)
-            })
-        })?;
+        let open = |core: &CandidateCore| !taken.contains(&core.physical) && fits(core);
+        let (one, other) = BY_DISTANCE[2..].iter().find_map(|class| pair(inputs, ends, &open, *class))?;
         taken.extend([one.physical, other.physical]);
         (chosen[ends.0], chosen[ends.1]) = (one.index, other.index);
     }
