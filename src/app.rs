@@ -7,6 +7,7 @@ mod keep;
 pub mod look;
 mod player;
 mod replay;
+pub mod report;
 pub mod run;
 mod screen;
 mod signals;

@@ -2,10 +2,12 @@
 
 mod cut;
 mod options;
+mod report;
 mod run;
 mod unknown;
 mod values;
 
+pub use report::{AskedReport, WrittenAs};
 pub use run::{CardFormat, ObservedCommand};
 
 use crate::action::KeyStep;
@@ -15,6 +17,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use cut::CutArguments;
 use options::{Options, PaceArguments};
+use report::ReportArguments;
 use run::{CardArguments, RunArguments};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -52,7 +55,7 @@ impl Config {
     /// reads a recording or looks at the machine.
     #[must_use]
     pub fn reads_settings(&self) -> bool {
-        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Doctor(_))
+        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Report(_) | Face::Doctor(_))
     }
 
     /// Takes the settings in force. What is watched and how often are the screen's; a run decides that by itself.
@@ -128,6 +131,8 @@ pub enum Face {
         /// Where to; it must not be there yet.
         output: PathBuf,
     },
+    /// A report of recordings.
+    Report(AskedReport),
 }
 
 /// How data are shown.
@@ -171,6 +176,7 @@ Examples:
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
                                   thirty seconds of it, as a recording of its own
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
+  vnettop report run.zst -o run.html   what was measured, on one page
   vnettop doctor                  what works here, what is missing, and what to do about it
   vnettop undo                    restore CPU affinities left behind by a killed vnettop
 
@@ -203,6 +209,8 @@ enum CliCommand {
     Card(CardArguments),
     /// Write a part of a recording to a file of its own
     Cut(CutArguments),
+    /// Write a report of recordings: one page with plots (HTML), Markdown or JSON
+    Report(ReportArguments),
 }
 
 #[derive(Debug, Args)]
@@ -238,6 +246,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
         (Some(CliCommand::Card(card)), _) => card.face(),
         (Some(CliCommand::Cut(cut)), _) => cut.face()?,
+        (Some(CliCommand::Report(report)), _) => report.checked()?,
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
         }

@@ -87,7 +87,7 @@ fn missing_namespace(config: &Config) -> Option<String> {
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
-        (Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Doctor(_) | Face::Settings { .. }, _) => {}
+        (Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Report(_) | Face::Doctor(_) | Face::Settings { .. }, _) => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
@@ -112,10 +112,11 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Card { recording, format, card } => {
             keep_rights(rights::Work::Replaying);
             let text = app::run::card(recording, card_format(*format))?;
-            let destination = card.as_deref().map(|path| Destination::open(path, None)).transpose()?;
-            write_card(&text, destination, &mut io::stdout())?;
+            let destination = card.as_deref().map(|path| Destination::open("card", path, None)).transpose()?;
+            write_card("card", &text, destination, &mut io::stdout())?;
             Ok(ExitCode::SUCCESS)
         }
+        Face::Report(asked) => report_recordings(asked),
     }
 }
 
@@ -198,7 +199,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     run.too_short().iter().for_each(term::say);
     // Before the command is started, which may take hours: whether its card and its recording can be written.
     let recording = config.record.as_deref();
-    let destination = run.card.as_deref().map(|path| Destination::open(path, recording)).transpose()?;
+    let destination = run.card.as_deref().map(|path| Destination::open("card", path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let controller =
         PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
@@ -215,7 +216,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     app::run::remember(card, effect::journal_dir(environment).as_deref()).iter().for_each(term::say);
     let text = app::run::text(card, card_format(run.format));
-    let written = write_card(&text, destination, &mut io::stderr());
+    let written = write_card("card", &text, destination, &mut io::stderr());
     if let Err(error) = &written {
         term::say(error);
     }
@@ -266,11 +267,37 @@ fn card_format(format: cli::CardFormat) -> app::run::Format {
     }
 }
 
-fn write_card(text: &str, destination: Option<Destination>, otherwise: &mut dyn Write) -> Result<(), CardError> {
+fn write_card(
+    what: &'static str,
+    text: &str,
+    destination: Option<Destination>,
+    otherwise: &mut dyn Write,
+) -> Result<(), CardError> {
     match destination {
         Some(destination) => destination.write(text),
-        None => otherwise.write_all(text.as_bytes()).map_err(CardError::Stream),
+        None => match otherwise.write_all(text.as_bytes()).and_then(|()| otherwise.flush()) {
+            // Whoever reads has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| CardError::Stream(what, error)),
+        },
     }
+}
+
+/// A report of recordings, into a file or on standard output.
+fn report_recordings(asked: &cli::AskedReport) -> Result<ExitCode, Box<dyn std::error::Error>> {
+    keep_rights(rights::Work::Replaying);
+    // Before a long recording is read: whether its report can be written.
+    let output = asked.output.as_deref();
+    let destination = output.map(|path| Destination::open("report", path, None)).transpose()?;
+    let format = match asked.format {
+        cli::WrittenAs::Html => app::report::ReportFormat::Html,
+        cli::WrittenAs::Markdown => app::report::ReportFormat::Markdown,
+        cli::WrittenAs::Json => app::report::ReportFormat::Json,
+    };
+    let options = app::report::ReportOptions { anonymised: asked.anonymise };
+    let text = app::report::report(&asked.recordings, format, options)?;
+    write_card("report", &text, destination, &mut io::stdout())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn world(

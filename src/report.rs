@@ -6,6 +6,8 @@ mod figures;
 pub mod json;
 mod page;
 mod pair;
+pub mod plot;
+pub mod recording;
 pub mod run;
 
 /// How a card is written.

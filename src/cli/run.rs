@@ -3,7 +3,7 @@
 use super::cut::CutArguments;
 use super::options::Options;
 use super::values::packets;
-use super::{CliCommand, CliError, Face};
+use super::{CliCommand, CliError, Face, report};
 use crate::sample::{PinMode, RunAsked, Word};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -232,8 +232,10 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
     ];
     let of_a_cut = CutArguments::refused(options);
+    let of_a_report = report::others(options);
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
+        Some(CliCommand::Report(_)) => &of_a_report,
         Some(CliCommand::Doctor) => &of_the_doctor,
         Some(CliCommand::Config) => &of_settings,
         Some(CliCommand::Replay(_)) => &of_a_recording,

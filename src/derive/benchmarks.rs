@@ -2,7 +2,32 @@
 //! command line says nothing of the test.
 
 use super::flow::Connection;
-use crate::sample::{Benchmark, Direction, Event, Report, Reported, Side};
+use crate::sample::{Benchmark, Direction, Event, Report, Reported, Side, Word};
+
+/// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'; none where none runs.
+#[must_use]
+pub fn words(benchmarks: &[Benchmark]) -> Option<String> {
+    let running = |side| benchmarks.iter().filter(move |one| one.side == side && one.runs());
+    let (one, all) = match running(Side::Client).next() {
+        Some(client) => (client, running(Side::Client).count()),
+        None => (running(Side::Server).next()?, running(Side::Server).count()),
+    };
+    let target = one.target.as_deref().unwrap_or_default();
+    let side = if one.side == Side::Client { "→ " } else { "-s " };
+    let target = if target.contains(':') { format!("[{target}]") } else { target.to_owned() };
+    let mut text = format!("{} {side}{target}:{}", one.program.word(), one.port);
+    text.extend(one.proto.map(|proto| format!(", {}", proto.word().to_uppercase())));
+    text.extend(one.streams.map(|streams| format!(" ×{streams}")));
+    text.push_str(match one.direction {
+        Some(Direction::Reverse) => ", reverse",
+        Some(Direction::Both) => ", both directions",
+        _ => "",
+    });
+    if all > 1 {
+        text = format!("{text} +{}", all - 1);
+    }
+    Some(text)
+}
 
 /// The last interval that the command of `vnettop run` reported into its standard output, and that command's process.
 #[derive(Debug, Clone, Default)]

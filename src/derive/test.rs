@@ -8,8 +8,8 @@ mod sockets;
 use super::flow::{End, FlowMetrics};
 use super::history::History;
 use super::scope::{is_busy, moved};
-use super::{Finding, Metrics, ThreadMetrics};
-use crate::sample::{Benchmark, FlowSample, Proto, Sample, ThreadId, row_of};
+use super::{Finding, Metrics, ThreadMetrics, benchmarks, paths};
+use crate::sample::{Benchmark, FlowSample, Proto, Sample, ThreadId, Word, row_of};
 use running::Running;
 use sockets::Sockets;
 use std::collections::BTreeMap;
@@ -97,6 +97,22 @@ impl Test {
         let behind = connections.iter().filter(|connection| connection.relayed).flat_map(|one| [one.from, one.to]);
         let mut behind = behind.filter(|end| end.pid.is_some() && !is_clients(end));
         [Some(client), Some(behind.next().filter(|_| server.pid.is_none()).unwrap_or(server))]
+    }
+}
+
+impl Test {
+    /// What it is: in the program's own words, else its two ends.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let relay = self.metrics.flow.copied().and_then(|connection| paths::holder(&self.metrics, connection.relay?));
+        let through = relay.map_or_else(String::new, |relay| format!(" through {}", relay.name));
+        if let Some(words) = benchmarks::words(&self.metrics.benchmarks) {
+            return words + &through;
+        }
+        let end = |end: &Option<End>| end.map_or_else(|| "–".to_owned(), |end| end.address.to_string());
+        let [client, server] = self.ends();
+        let proto = self.metrics.flow.connections.first().map_or("", |connection| connection.proto.word());
+        format!("{} → {} {}{through}", end(&client), end(&server), proto.to_uppercase())
     }
 }
 

@@ -5,6 +5,7 @@ use super::frames::{ByteSource, Text, TextPlace};
 use super::{Header, RecordError, SCHEMA_VERSION, file_error};
 use super::{clean, line};
 use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
+use crate::text;
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ pub struct Bookmark {
 /// A recording being read.
 pub struct Recording {
     path: PathBuf,
+    recorded_by: String,
     input: Text,
     line: usize,
     buffer: Vec<u8>,
@@ -79,7 +81,8 @@ impl Recording {
         let input = input.and_then(Text::open);
         let input = input.map_err(|error| file_error("read", path, error))?;
         let (path, facts) = (path.to_owned(), Arc::default());
-        let mut recording = Self { path, input, line: 0, buffer: Vec::new(), facts, truncated: None };
+        let recorded_by = String::new();
+        let mut recording = Self { path, recorded_by, input, line: 0, buffer: Vec::new(), facts, truncated: None };
         recording.header()?;
         Ok(recording)
     }
@@ -104,6 +107,12 @@ impl Recording {
     #[must_use]
     pub fn truncated(&self) -> Option<&str> {
         self.truncated.as_deref()
+    }
+
+    /// The version of vnettop that wrote it; control characters replaced.
+    #[must_use]
+    pub fn recorded_by(&self) -> &str {
+        &self.recorded_by
     }
 
     /// The next item; none at the end.
@@ -146,6 +155,7 @@ impl Recording {
         })?;
         let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
         self.line = 1;
+        self.recorded_by = text::clean(header.vnettop.as_bytes());
         if header.vnettop_recording != SCHEMA_VERSION {
             return Err(RecordError::Version { path: self.path.clone(), version: header.vnettop_recording });
         }

@@ -4,8 +4,8 @@ use super::json::InJson;
 use super::page::{Page, fact};
 use super::timestamp;
 use super::{Format, pair};
-use crate::derive::{Metrics, plural};
-use crate::sample::ThreadSample;
+use crate::derive::{Card, Metrics, plural};
+use crate::sample::{CoreSet, ThreadSample};
 use serde_json::json;
 
 /// The card of what these metrics are of, as a file of its own; none before there is one. `test` is the number of the test that
@@ -13,45 +13,56 @@ use serde_json::json;
 #[must_use]
 pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<String> {
     let card = metrics.card.as_ref()?;
-    let since_ms = metrics.at_ns.saturating_sub(card.pinned_at_ns.unwrap_or(metrics.at_ns)) / 1_000_000;
-    let when = timestamp(metrics.wall_ms.saturating_sub(since_ms));
     let host = &metrics.facts.host;
-    let pinned = metrics.threads.iter().map(|thread| (&thread.sample, thread.pinned)).filter(|(_, pinned)| *pinned);
-    let pin = |thread: &ThreadSample| {
-        Some((format!("{} {}", thread.name, thread.role()), thread.id.tid, thread.allowed.clone()?))
-    };
-    let pins: Vec<_> = pinned.filter_map(|(thread, _)| pin(thread)).collect();
-    let page = || {
-        let cores = plural(metrics.facts.topology.cores.len(), "core");
-        let mut facts = vec![fact("machine", format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch))];
-        facts.extend(metrics.flow.basis.as_ref().map(|basis| fact("rate of", pair::basis(basis, None))));
-        let of = test.map_or_else(|| "everything watched".to_owned(), |number| format!("test {number}"));
-        Page {
-            title: "vnettop, before and after a pin",
-            of: format!("{of}, pinned {when}"),
-            facts,
-            table: Some(pair::table(card, ["before", "after"])),
-            conclusions: pair::conclusions(card, 0.0).into_iter().chain(pair::pins(&pins)).collect(),
-        }
-    };
     Some(match format {
-        Format::Text => page().text(),
-        Format::Markdown => page().markdown(),
+        Format::Text => page(metrics, test)?.text(),
+        Format::Markdown => page(metrics, test)?.markdown(),
         Format::Json => {
             let object = json!({
                 "schema_version": 1,
-                "ts": when,
+                "ts": when(metrics, card),
                 "host": {
                     "name": host.name, "kernel": host.kernel, "arch": host.arch, "cores": metrics.facts.topology.cores.len(),
                 },
                 "test": test,
                 "basis": metrics.flow.basis.as_ref().map(pair::basis_json),
                 "card": InJson(card, metrics),
-                "pins": pair::pins_json(&pins),
+                "pins": pair::pins_json(&pins(metrics)),
             });
             object.to_string() + "\n"
         }
     })
+}
+
+/// What stands on it.
+pub(super) fn page(metrics: &Metrics, test: Option<u32>) -> Option<Page> {
+    let card = metrics.card.as_ref()?;
+    let host = &metrics.facts.host;
+    let cores = plural(metrics.facts.topology.cores.len(), "core");
+    let mut facts = vec![fact("machine", format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch))];
+    facts.extend(metrics.flow.basis.as_ref().map(|basis| fact("rate of", pair::basis(basis, None))));
+    let of = test.map_or_else(|| "everything watched".to_owned(), |number| format!("test {number}"));
+    Some(Page {
+        title: "vnettop, before and after a pin",
+        of: format!("{of}, pinned {}", when(metrics, card)),
+        facts,
+        table: Some(pair::table(card, ["before", "after"])),
+        conclusions: pair::conclusions(card, 0.0).into_iter().chain(pair::pins(&pins(metrics))).collect(),
+    })
+}
+
+/// When the pin was set, by the wall clock.
+fn when(metrics: &Metrics, card: &Card) -> String {
+    let since_ms = metrics.at_ns.saturating_sub(card.pinned_at_ns.unwrap_or(metrics.at_ns)) / 1_000_000;
+    timestamp(metrics.wall_ms.saturating_sub(since_ms))
+}
+
+fn pins(metrics: &Metrics) -> Vec<(String, u32, CoreSet)> {
+    let pinned = metrics.threads.iter().map(|thread| (&thread.sample, thread.pinned)).filter(|(_, pinned)| *pinned);
+    let pin = |thread: &ThreadSample| {
+        Some((format!("{} {}", thread.name, thread.role()), thread.id.tid, thread.allowed.clone()?))
+    };
+    pinned.filter_map(|(thread, _)| pin(thread)).collect()
 }
 
 #[cfg(test)]

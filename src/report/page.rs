@@ -96,7 +96,7 @@ fn aligned(ComparisonTable { header, rows }: &ComparisonTable) -> String {
 }
 
 /// What would end a cell or begin an emphasis, a link or HTML.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         if matches!(c, '|' | '*' | '_' | '`' | '<' | '[' | '\\') {
             out.push('\\');

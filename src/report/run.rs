@@ -15,17 +15,21 @@ use crate::sample::PinMode;
 /// The card, ending with an end of line.
 #[must_use]
 pub fn card(card: &RunCard, format: Format) -> String {
-    let page = || Page {
+    match format {
+        Format::Text => page(card).text(),
+        Format::Markdown => page(card).markdown(),
+        Format::Json => json::json(card),
+    }
+}
+
+/// What stands on it.
+pub(super) fn page(card: &RunCard) -> Page {
+    Page {
         title: "vnettop run",
         of: card.asked.command.join(" "),
         facts: rows::facts(card),
         table: rows::table(card),
         conclusions: rows::conclusions(card),
-    };
-    match format {
-        Format::Text => page().text(),
-        Format::Markdown => page().markdown(),
-        Format::Json => json::json(card),
     }
 }
 

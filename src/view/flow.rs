@@ -7,8 +7,8 @@ use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{Card, FlowBasis, Metrics, Test};
-use crate::sample::{Benchmark, Direction, Side, Word};
+use crate::derive::{Card, FlowBasis, Metrics, Test, benchmarks};
+use crate::sample::Word;
 use crate::state::Units;
 
 /// From this coefficient of variation on the rate swings; below the other one it is steady.
@@ -84,7 +84,7 @@ fn is_test(metrics: &Metrics) -> bool {
     let is_of_link = matches!(metrics.flow.basis, Some(FlowBasis::Link(_)));
     !is_of_link
         || metrics.test.is_some()
-        || test(&metrics.benchmarks).is_some()
+        || benchmarks::words(&metrics.benchmarks).is_some()
         || metrics.benchmark().any(|thread| thread.sample.side.is_some())
 }
 
@@ -95,7 +95,7 @@ fn what(metrics: &Metrics) -> String {
         Some(FlowBasis::Link(name)) => Some(name),
         _ => None,
     };
-    let test = test(&metrics.benchmarks).or_else(|| {
+    let test = benchmarks::words(&metrics.benchmarks).or_else(|| {
         let flow = metrics.flow.connections.iter().find(|connection| connection.carries)?;
         Some(format!("{} → {}, {}", flow.from.address.ip(), flow.to.address, flow.proto.word().to_uppercase()))
     });
@@ -185,37 +185,12 @@ fn beside(metrics: &Metrics) -> Option<String> {
         None => " + UDP at an unknown rate".to_owned(),
     })
 }
-
-/// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'.
-pub(super) fn test(benchmarks: &[Benchmark]) -> Option<String> {
-    let running = |side| benchmarks.iter().filter(move |one| one.side == side && one.runs());
-    let (one, all) = match running(Side::Client).next() {
-        Some(client) => (client, running(Side::Client).count()),
-        None => (running(Side::Server).next()?, running(Side::Server).count()),
-    };
-    let target = one.target.as_deref().unwrap_or_default();
-    let side = if one.side == Side::Client { "→ " } else { "-s " };
-    let target = if target.contains(':') { format!("[{target}]") } else { target.to_owned() };
-    let mut text = format!("{} {side}{target}:{}", one.program.word(), one.port);
-    text.extend(one.proto.map(|proto| format!(", {}", proto.word().to_uppercase())));
-    text.extend(one.streams.map(|streams| format!(" ×{streams}")));
-    text.push_str(match one.direction {
-        Some(Direction::Reverse) => ", reverse",
-        Some(Direction::Both) => ", both directions",
-        _ => "",
-    });
-    if all > 1 {
-        text = format!("{text} +{}", all - 1);
-    }
-    Some(text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::derive::flow::DatagramRate;
     use crate::derive::{FlowMetrics, Jitter};
-    use crate::sample::{Program, Proto};
+    use crate::sample::{Benchmark, Direction, Program, Proto, Side};
     use crate::view::canvas::Area;
 
     fn shown(width: usize, basis: &FlowBasis) -> String {

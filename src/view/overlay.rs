@@ -4,7 +4,7 @@ use super::canvas::{Area, Canvas, cells};
 use super::help::LineSpot;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{Tone, card, drops, finding, help, path, row, test};
+use super::{Tone, card, drops, finding, help, path, row};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
 use crate::sample::{ThreadId, Word};
@@ -60,7 +60,7 @@ fn proposal_title(state: &State, proposal: &Proposal) -> String {
         let thread = metrics.threads.iter().find(|thread| thread.sample.id == step.thread)?;
         metrics.tests.iter().find(|test| Some(test.number) == thread.test)
     });
-    let of = test.map_or_else(String::new, |test| format!(" ── test {}: {}", test.number, test::who(test)));
+    let of = test.map_or_else(String::new, |test| format!(" ── test {}: {}", test.number, test.words()));
     format!("Proposed placement{of}")
 }
 

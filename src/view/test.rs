@@ -2,13 +2,10 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::flow;
 use super::format::{Count, Seconds, UNKNOWN, speed};
 use super::text::plural;
 use crate::action::Action;
-use crate::derive::flow::End;
-use crate::derive::{Metrics, Test, paths};
-use crate::sample::Word;
+use crate::derive::{Metrics, Test};
 use crate::state::{State, rows};
 
 /// Rows that the list takes; none where there is nothing to choose.
@@ -49,22 +46,9 @@ fn row(canvas: &mut Canvas, y: u16, test: &Test, is_selected: bool, metrics: &Me
     let right = u16::try_from(super::canvas::cells(&figures)).unwrap_or(width).min(width);
     let mark = if is_selected { '▸' } else { ' ' };
     let left = width.saturating_sub(right + 3);
-    canvas.left(1, y, left, tone, format_args!("{mark}test {}  {}", test.number, who(test)));
+    canvas.left(1, y, left, tone, format_args!("{mark}test {}  {}", test.number, test.words()));
     canvas.right(width.saturating_sub(right + 1), y, right, tone, figures);
     canvas.spot(0, y, width, Action::SelectTest(test.number));
-}
-
-/// In the program's own words, else its two ends.
-pub(super) fn who(test: &Test) -> String {
-    let relay = test.metrics.flow.copied().and_then(|connection| paths::holder(&test.metrics, connection.relay?));
-    let through = relay.map_or_else(String::new, |relay| format!(" through {}", relay.name));
-    if let Some(words) = flow::test(&test.metrics.benchmarks) {
-        return words + &through;
-    }
-    let end = |end: &Option<End>| end.map_or_else(|| UNKNOWN.to_owned(), |end| end.address.to_string());
-    let [client, server] = test.ends();
-    let proto = test.metrics.flow.connections.first().map_or("", |connection| connection.proto.word());
-    format!("{} → {} {}{through}", end(&client), end(&server), proto.to_uppercase())
 }
 
 fn figures(test: &Test, metrics: &Metrics) -> String {

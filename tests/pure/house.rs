@@ -69,6 +69,8 @@ const CONFINED: &[(&str, &[&str])] = &[
             "source/paths/kernel/tests",
         ],
     ),
+    ("maud", &["report/recording/html", "report/plot"]),
+    ("plotters", &["report/plot"]),
     ("httparse", &["source/slow"]),
     ("toml_edit", &["config"]),
     ("strsim", &["config"]),

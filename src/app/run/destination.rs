@@ -1,4 +1,4 @@
-//! Where a card goes: a file opened before the command runs and kept open, so that a fifo meets one writer, but not touched
+//! Where a card or a report goes: a file opened before the work begins and kept open, so that a fifo meets one writer, but not touched
 //! before there is a card. It refuses to write over a recording, and over the file that the same run records to.
 
 use crate::record::{RecordError, Recording};
@@ -7,26 +7,27 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Why there is no card where it was asked for.
+/// Why there is no card or report where it was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
     /// What is there is a recording.
-    #[error("{} is a recording: name another file for the card", .0.display())]
-    OverRecording(PathBuf),
+    #[error("{} is a recording: name another file for the {}", .1.display(), .0)]
+    OverRecording(&'static str, PathBuf),
     /// The same run records to it.
     #[error("{} cannot hold both the card and the recording: name two files", .0.display())]
     RecordedTo(PathBuf),
     /// The file.
-    #[error("cannot write the card {}: {}", .0.display(), .1)]
-    File(PathBuf, #[source] io::Error),
+    #[error("cannot write the {} {}: {}", .0, .1.display(), .2)]
+    File(&'static str, PathBuf, #[source] io::Error),
     /// Standard output or standard error, where no file was named.
-    #[error("cannot write the card: {0}")]
-    Stream(#[source] io::Error),
+    #[error("cannot write the {0}: {1}")]
+    Stream(&'static str, #[source] io::Error),
 }
 
-/// A file that waits for its card.
+/// A file that waits for what is to be in it.
 #[derive(Debug)]
 pub struct Destination {
+    what: &'static str,
     path: PathBuf,
     file: File,
     /// It did not exist before.
@@ -35,27 +36,27 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Opens the file; what is in it stays there until [`Destination::write`]. `recording` is the file that the same run
+    /// Opens the file for a `card` or a `report`; what is in it stays there until [`Destination::write`]. `recording` is the file that the same run
     /// will record to.
     ///
     /// # Errors
     /// It cannot be written, it is a recording, or it is `recording`.
-    pub fn open(path: &Path, recording: Option<&Path>) -> Result<Self, CardError> {
+    pub fn open(what: &'static str, path: &Path, recording: Option<&Path>) -> Result<Self, CardError> {
         let is_new = !path.exists();
         if path.is_file() && matches!(Recording::open(path), Ok(_) | Err(RecordError::Version { .. })) {
-            return Err(CardError::OverRecording(path.to_owned()));
+            return Err(CardError::OverRecording(what, path.to_owned()));
         }
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = opened.map_err(|error| CardError::File(path.to_owned(), error))?;
+        let file = opened.map_err(|error| CardError::File(what, path.to_owned(), error))?;
         // Dropped, it is removed where it is new.
-        let destination = Self { path: path.to_owned(), file, is_new, written: false };
+        let destination = Self { what, path: path.to_owned(), file, is_new, written: false };
         match recording {
             Some(recording) if destination.is(recording) => Err(CardError::RecordedTo(path.to_owned())),
             _ => Ok(destination),
         }
     }
 
-    /// Replaces what is in the file by the card.
+    /// Replaces what is in the file by this.
     ///
     /// # Errors
     /// It cannot be written.
@@ -64,7 +65,7 @@ impl Destination {
         let emptied = if is_file { self.file.set_len(0) } else { Ok(()) };
         let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
         self.written = written.is_ok();
-        written.map_err(|error| CardError::File(self.path.clone(), error))
+        written.map_err(|error| CardError::File(self.what, self.path.clone(), error))
     }
 
     fn is(&self, other: &Path) -> bool {

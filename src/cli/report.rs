@@ -1,0 +1,145 @@
+//! The arguments of `vnettop report`.
+
+use super::options::Options;
+use super::{CliError, Face};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+
+/// A report of recordings that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedReport {
+    /// At least one.
+    pub recordings: Vec<PathBuf>,
+    /// Where to; none is standard output.
+    pub output: Option<PathBuf>,
+    /// What it is written as.
+    pub format: WrittenAs,
+    /// Without names and addresses.
+    pub anonymise: bool,
+}
+
+/// What a report is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WrittenAs {
+    /// One page that needs nothing else
+    Html,
+    /// For an issue or a wiki
+    Markdown,
+    /// For a program: one object on one line
+    Json,
+}
+
+const EXAMPLES: &str = "\
+Several recordings stand side by side: a table first, then each in full. A recording that is damaged gives a report of what is
+before the damage.
+
+Examples:
+  A page to read, print or mail; it needs no network:
+    vnettop report before.zst -o report.html
+
+  Two runs side by side, without names and addresses, for a public issue:
+    vnettop report before.zst after.zst --anonymise -o report.md
+
+  The figures for a program:
+    vnettop report run.zst --format json | jq '.recordings[0].summary.tests[0].mean_bits_per_s'";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ReportArguments {
+    /// The recordings
+    #[arg(required = true, value_name = "RECORDING")]
+    recordings: Vec<PathBuf>,
+    /// Write the report to FILE; .html, .md and .json say what it is written as, - is standard output
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// What it is written as, whatever the name of FILE: html, markdown or json
+    #[arg(long, value_enum, hide_possible_values = true)]
+    format: Option<WrittenAs>,
+    /// Replace host, container and program names, interfaces, addresses and command lines by neutral labels
+    #[arg(long, alias = "anonymize")]
+    anonymise: bool,
+}
+
+impl ReportArguments {
+    pub(super) fn checked(&self) -> Result<Face, CliError> {
+        let output = self.output.clone().filter(|output| output.as_os_str() != "-");
+        let format = match (self.format, &output) {
+            (Some(format), _) => format,
+            (None, None) => {
+                return Err(usage("name the report, as in -o report.html, or give --format for standard output"));
+            }
+            (None, Some(file)) => by_name(file).ok_or_else(|| {
+                usage("the name of the report ends in .html, .md or .json; for another name give --format")
+            })?,
+        };
+        let asked = AskedReport { recordings: self.recordings.clone(), output, format, anonymise: self.anonymise };
+        Ok(Face::Report(asked))
+    }
+}
+
+fn by_name(file: &Path) -> Option<WrittenAs> {
+    match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "html" | "htm" => Some(WrittenAs::Html),
+        "md" | "markdown" => Some(WrittenAs::Markdown),
+        "json" => Some(WrittenAs::Json),
+        _ => None,
+    }
+}
+
+/// Options of every command that mean nothing where a report is the result.
+pub(super) fn others(options: &Options) -> [(bool, &'static str); 5] {
+    [
+        (options.json, "--json cannot be combined with report: use --format json, or -o FILE.json"),
+        (options.print.is_some(), "--print cannot be combined with report: it writes a file"),
+        (options.record.is_some(), "--record cannot be combined with report: it takes no samples"),
+        (options.bytes, "--bytes cannot be combined with report: its rates are in bits/s"),
+        (options.count.is_some(), "--count cannot be combined with report: it is of the whole recording"),
+    ]
+}
+
+fn usage(sentence: &str) -> CliError {
+    CliError::Usage(sentence.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsString;
+
+    fn parsed(line: &str) -> Result<AskedReport, CliError> {
+        let config = super::super::parse(line.split(' ').map(OsString::from), true)?;
+        match config.face {
+            Face::Report(asked) => Ok(asked),
+            other => panic!("'{line}' asks for a report, not for {other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_name_of_the_file_says_what_it_is_written_as_unless_an_option_does() {
+        let of = |line: &str| parsed(line).map(|asked| asked.format);
+        assert_eq!(of("report a.zst -o b.html"), Ok(WrittenAs::Html));
+        assert_eq!(of("report a.zst -o b.HTM"), Ok(WrittenAs::Html));
+        assert_eq!(of("report a.zst -o b.md"), Ok(WrittenAs::Markdown));
+        assert_eq!(of("report a.zst c.zst --output b.json"), Ok(WrittenAs::Json));
+        assert_eq!(of("report a.zst -o b --format json"), Ok(WrittenAs::Json));
+        let out = parsed("report a.zst -o - --format html").expect("good arguments");
+        assert_eq!((out.output, out.anonymise), (None, false), "- is standard output");
+        assert!(parsed("report a.zst -o b.md --anonymise").is_ok_and(|asked| asked.anonymise));
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_one_sentence_that_says_what_can() {
+        for (line, words) in [
+            ("report a.zst", "-o report.html"),
+            ("report a.zst -o -", "--format"),
+            ("report a.zst -o b.txt", ".html, .md or .json"),
+            ("report -o b.html", "RECORDING"),
+            ("--json report a.zst -o b.json", "--format json"),
+            ("report --bytes a.zst -o b.json", "bits/s"),
+            ("report a.zst --format pdf -o b", "html"),
+        ] {
+            let Err(CliError::Usage(sentence)) = parsed(line) else { panic!("'{line}' is refused") };
+            assert!(sentence.contains(words) && !sentence.contains('\n'), "'{line}': {sentence}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The time of a recording in equal columns; when it gets longer than they are, each becomes twice as long.
+
+/// The shortest column, ns: that of a bin of the rate.
+const SHORTEST_NS: u64 = 100_000_000;
+
+/// Equal columns of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeColumns {
+    origin_ns: u64,
+    column_ns: u64,
+    most: usize,
+}
+
+impl TimeColumns {
+    pub(super) fn new(origin_ns: u64, most: usize) -> Self {
+        Self { origin_ns, column_ns: SHORTEST_NS, most }
+    }
+
+    /// Where the first one begins, monotonic ns.
+    #[must_use]
+    pub fn origin_ns(self) -> u64 {
+        self.origin_ns
+    }
+
+    /// Length of a column, seconds.
+    #[must_use]
+    pub fn seconds(self) -> f64 {
+        self.column_ns as f64 / 1e9
+    }
+
+    /// Seconds from the first column to an instant.
+    #[must_use]
+    pub fn at_s(self, at_ns: u64) -> f64 {
+        at_ns.saturating_sub(self.origin_ns) as f64 / 1e9
+    }
+
+    pub(super) fn has_room_to(self, to_ns: u64) -> bool {
+        to_ns.saturating_sub(self.origin_ns) / self.column_ns < self.most as u64
+    }
+
+    pub(super) fn double(&mut self) {
+        self.column_ns = self.column_ns.saturating_mul(2);
+    }
+
+    /// The columns that a time lies in, and how many seconds of it in each.
+    pub(super) fn spans(self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = (usize, f64)> {
+        let (from, to) = (from_ns.saturating_sub(self.origin_ns), to_ns.saturating_sub(self.origin_ns));
+        let columns = from / self.column_ns..to.div_ceil(self.column_ns).max(from / self.column_ns);
+        columns.take(self.most).map(move |column| {
+            let begin = column * self.column_ns;
+            let ns = to.min(begin + self.column_ns).saturating_sub(from.max(begin));
+            (usize::try_from(column).unwrap_or(usize::MAX), ns as f64 / 1e9)
+        })
+    }
+}
+
+/// Two columns in one; an odd last one stays alone.
+pub(super) fn halve<T: Clone>(columns: &mut Vec<T>, merge: impl Fn(&mut T, &T)) {
+    let halved = columns.chunks(2).map(|pair| {
+        let mut one = pair[0].clone();
+        pair[1..].iter().for_each(|other| merge(&mut one, other));
+        one
+    });
+    *columns = halved.collect();
+}
+
+/// The column, made with everything before it where it is not there yet.
+pub(super) fn column<T: Clone + Default>(columns: &mut Vec<T>, at: usize) -> &mut T {
+    if columns.len() <= at {
+        columns.resize(at + 1, T::default());
+    }
+    &mut columns[at]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_lies_in_the_columns_that_it_crosses_and_nothing_of_it_is_lost() {
+        let columns = TimeColumns::new(1_000_000_000, 10);
+        let spans: Vec<_> = columns.spans(1_050_000_000, 1_230_000_000).collect();
+        assert_eq!(spans.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 1, 2]);
+        let sum: f64 = spans.iter().map(|(_, seconds)| seconds).sum();
+        assert!((sum - 0.18).abs() < 1e-9, "{spans:?}");
+        assert!(columns.has_room_to(1_999_999_999) && !columns.has_room_to(2_000_000_000));
+        let mut longer = columns;
+        longer.double();
+        assert!(longer.has_room_to(2_999_999_999), "twice as long");
+    }
+
+    #[test]
+    fn two_columns_become_one_and_an_odd_one_stays() {
+        let mut sums = vec![1, 2, 3];
+        halve(&mut sums, |one, other| *one += other);
+        assert_eq!(sums, [3, 3]);
+        *column(&mut sums, 3) += 1;
+        assert_eq!(sums, [3, 3, 0, 1]);
+    }
+}

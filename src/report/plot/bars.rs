@@ -1,0 +1,64 @@
+//! Figures beside each other as horizontal bars, each with the interval that it lies in.
+
+use super::{ABOVE, BELOW, PlotColor, PlotText, PlotWidth, axes, row_label, svg, text_style};
+use plotters::prelude::{PathElement, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+/// One figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarRow {
+    /// What it is of.
+    pub label: String,
+    /// The figure; none where it is not known.
+    pub value: Option<f64>,
+    /// Between which values it lies; none where that is not known.
+    pub interval: Option<(f64, f64)>,
+    /// As it is written beside the bar.
+    pub words: String,
+    /// Its colour.
+    pub color: PlotColor,
+}
+
+/// Bars below each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarPlot {
+    /// The figure with its unit.
+    pub x_label: String,
+    /// From the top.
+    pub rows: Vec<BarRow>,
+}
+
+const ROW: u32 = 30;
+
+/// Draws them; the axis begins with 0.
+#[must_use]
+pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
+    let rows = u32::try_from(plot.rows.len()).unwrap_or(u32::MAX).max(1);
+    let values = plot.rows.iter().flat_map(|row| [row.value, row.interval.map(|(_, to)| to)]);
+    let most = values.flatten().filter(|value| value.is_finite()).fold(0.0, f64::max);
+    // Room for what is written behind the longest bar.
+    let to = if most > 0.0 { most * 1.3 } else { 1.0 };
+    svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
+        let top = f64::from(rows);
+        let mut chart = axes(area, width, (0.0..to, Some(&plot.x_label)), (top, None))?;
+        for (nth, row) in plot.rows.iter().enumerate() {
+            let base = top - nth as f64 - 1.0;
+            row_label(area, &chart, width, (0.0, base + 0.5), &row.label)?;
+            let value = row.value.filter(|value| value.is_finite()).unwrap_or(0.0).max(0.0);
+            let bar = Rectangle::new([(0.0, base + 0.2), (value, base + 0.8)], row.color.fill(0.7));
+            chart.draw_series(std::iter::once(bar))?;
+            let mut end = value;
+            if let Some((from, to)) = row.interval.filter(|(from, to)| from.is_finite() && to.is_finite()) {
+                end = end.max(to);
+                let line = |points| PathElement::new(points, PlotColor::Text.line(2));
+                let cap = |at: f64| line(vec![(at, base + 0.35), (at, base + 0.65)]);
+                let whiskers = [line(vec![(from, base + 0.5), (to, base + 0.5)]), cap(from), cap(to)];
+                chart.draw_series(whiskers)?;
+            }
+            let (x, y) = chart.backend_coord(&(end, base + 0.5));
+            let style = text_style().pos(Pos::new(HPos::Left, VPos::Center));
+            area.draw(&Text::new(row.words.clone(), (x + 6, y), style))?;
+        }
+        Ok(())
+    })
+}

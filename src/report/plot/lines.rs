@@ -1,0 +1,94 @@
+//! A figure over time, with lanes below it on the same axis.
+
+use super::{BELOW, PlotColor, PlotMark, PlotText, PlotTime, PlotWidth, chart, draw_marks, row_label, svg};
+use plotters::prelude::{PathElement, Polygon, Rectangle};
+
+/// One figure over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LineSeries {
+    /// Its colour.
+    pub color: PlotColor,
+    /// Seconds and value; the line is broken where the value is not known.
+    pub points: Vec<(f64, Option<f64>)>,
+    /// Smallest and largest value around each point, where one point stands for several; empty else.
+    pub band: Vec<(f64, f64, f64)>,
+}
+
+/// Events over time as bars in a row: the higher the more.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lane {
+    /// What it counts.
+    pub name: String,
+    /// Its colour.
+    pub color: PlotColor,
+    /// From, to (seconds) and how many.
+    pub bars: Vec<(f64, f64, f64)>,
+}
+
+/// A plot of lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinePlot {
+    /// Time.
+    pub x: PlotTime,
+    /// The figure with its unit.
+    pub y_label: String,
+    /// Where its axis ends; it begins with 0.
+    pub y_to: f64,
+    /// The figures.
+    pub series: Vec<LineSeries>,
+    /// What is below them.
+    pub lanes: Vec<Lane>,
+    /// What was done.
+    pub marks: Vec<PlotMark>,
+}
+
+const LANE: u32 = 26;
+
+/// Draws it.
+#[must_use]
+pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
+    let upper = if width == PlotWidth::Wide { 250 } else { 210 };
+    let lanes = u32::try_from(plot.lanes.len()).unwrap_or(0);
+    let height = if lanes == 0 { upper + BELOW } else { upper + super::ABOVE + lanes * LANE + BELOW };
+    let (scale, _) = plot.x.unit();
+    let y_to = if plot.y_to.is_finite() && plot.y_to > 0.0 { plot.y_to } else { 1.0 };
+    svg(text, width, height, |area| {
+        let (main, below) = area.split_vertically(if lanes == 0 { height } else { upper });
+        let mut rates = chart(&main, width, (plot.x, lanes == 0), (y_to, Some(&plot.y_label)))?;
+        for series in &plot.series {
+            if series.band.len() > 1 {
+                let low = series.band.iter().map(|(at, low, _)| (at / scale, *low));
+                let high = series.band.iter().rev().map(|(at, _, high)| (at / scale, *high));
+                let outline: Vec<_> = low.chain(high).collect();
+                rates.draw_series(std::iter::once(Polygon::new(outline, series.color.fill(0.25))))?;
+            }
+            for part in series.points.split(|(_, value)| value.is_none_or(|value| !value.is_finite())) {
+                let points: Vec<_> = part.iter().filter_map(|(at, value)| Some((at / scale, (*value)?))).collect();
+                rates.draw_series(std::iter::once(PathElement::new(points, series.color.line(2))))?;
+            }
+        }
+        draw_marks(&main, &mut rates, (plot.x, y_to), &plot.marks, true)?;
+        if lanes == 0 {
+            return Ok(());
+        }
+        let rows = f64::from(lanes);
+        let mut counts = chart(&below, width, (plot.x, true), (rows, None))?;
+        for (nth, lane) in (0..lanes).zip(&plot.lanes) {
+            let base = rows - f64::from(nth) - 1.0;
+            let most =
+                lane.bars.iter().map(|(_, _, count)| *count).filter(|count| count.is_finite()).fold(0.0, f64::max);
+            let bar = |&(from, to, count): &(f64, f64, f64)| {
+                let top = base + (0.15 + 0.7 * count / most).min(0.9);
+                Rectangle::new([(from / scale, base), (to / scale, top)], lane.color.fill(1.0))
+            };
+            counts.draw_series(lane.bars.iter().filter(|(_, _, count)| *count > 0.0).map(bar))?;
+            let line = PathElement::new(
+                vec![(plot.x.range().start, base), (plot.x.range().end, base)],
+                PlotColor::Grid.line(1),
+            );
+            counts.draw_series(std::iter::once(line))?;
+            row_label(&below, &counts, width, (plot.x.range().start, base + 0.45), &lane.name)?;
+        }
+        draw_marks(&below, &mut counts, (plot.x, rows), &plot.marks, false)
+    })
+}

@@ -1,0 +1,63 @@
+//! Every kind of plot, in both widths.
+
+use super::*;
+
+fn text() -> PlotText {
+    PlotText { title: "rate <b> & \"x\"".to_owned(), description: "its mean is 1".to_owned() }
+}
+
+fn all(width: PlotWidth) -> [String; 4] {
+    let x = PlotTime { from_s: 0.0, to_s: 60.0 };
+    let marks = vec![PlotMark { at_s: 30.0, word: "pin <x>".to_owned() }];
+    let points = (0..600).map(|at| (f64::from(at) / 10.0, (at % 50 != 3).then_some(f64::from(at % 7)))).collect();
+    let series = vec![LineSeries { color: PlotColor::Blue, points, band: Vec::new() }];
+    let lanes = vec![Lane { name: "lost".to_owned(), color: PlotColor::Red, bars: vec![(1.0, 2.0, 5.0)] }];
+    let row = |label: &str| HeatRow { label: label.to_owned(), cells: vec![Some(0.5), None, Some(1.0), Some(0.0)] };
+    let run = StripRun { from_s: 0.0, to_s: 40.0, word: "core 3".to_owned(), color: PlotColor::Teal };
+    let strip = StripRow { label: "<i>server</i>".to_owned(), runs: vec![run], ticks: vec![3.0] };
+    let bar = BarRow {
+        label: "a".to_owned(),
+        value: Some(3.0),
+        interval: Some((2.0, 4.0)),
+        words: "3".to_owned(),
+        color: PlotColor::Green,
+    };
+    [
+        lines(
+            &text(),
+            width,
+            &LinePlot { x, y_label: "Gbit/s".to_owned(), y_to: 7.0, series, lanes, marks: marks.clone() },
+        ),
+        heat(
+            &text(),
+            width,
+            &HeatPlot { x, column_s: 15.0, rows: vec![row("core 0")], color: PlotColor::Blue, marks: marks.clone() },
+        ),
+        strips(&text(), width, &StripPlot { x, rows: vec![strip], marks }),
+        bars(&text(), width, &BarPlot { x_label: "rate, Gbit/s".to_owned(), rows: vec![bar] }),
+    ]
+}
+
+#[test]
+fn every_plot_has_a_role_a_title_and_a_description_and_only_the_colours_of_the_page() {
+    for svg in all(PlotWidth::Wide).into_iter().chain(all(PlotWidth::Narrow)) {
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"), "{svg}");
+        assert!(svg.contains("role=\"img\""), "{svg}");
+        assert!(svg.contains("<title>rate &lt;b&gt; &amp; &quot;x&quot;</title><desc>its mean is 1</desc>"), "{svg}");
+        assert!(!svg.contains("\"#"), "a colour that is not the page's: {svg}");
+        assert!(!svg.contains("<i>") && !svg.contains("<x>"), "names are escaped: {svg}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf\""), "{svg}");
+    }
+}
+
+#[test]
+fn what_has_no_length_or_no_value_is_drawn_as_nothing() {
+    let x = PlotTime { from_s: 5.0, to_s: 5.0 };
+    let none = LineSeries { color: PlotColor::Blue, points: vec![(5.0, Some(f64::NAN))], band: Vec::new() };
+    let plot =
+        LinePlot { x, y_label: String::new(), y_to: 0.0, series: vec![none], lanes: Vec::new(), marks: Vec::new() };
+    let svg = lines(&text(), PlotWidth::Wide, &plot);
+    assert!(svg.contains("</desc>") && !svg.contains("NaN"), "{svg}");
+    let empty = BarPlot { x_label: String::new(), rows: Vec::new() };
+    assert!(bars(&text(), PlotWidth::Narrow, &empty).ends_with("</svg>"));
+}

@@ -1,0 +1,94 @@
+//! A report of one recording or of several: what was measured, in HTML, Markdown or JSON. The same blocks in the same words
+//! make the page and the Markdown; every figure is of [`RecordingSummary`] or of a card.
+
+mod document;
+mod html;
+mod json;
+mod machine;
+mod markdown;
+mod rate_plot;
+mod side_by_side;
+mod test;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use crate::derive::RecordingSummary;
+use crate::derive::run::RunCard;
+use document::{Document, Section};
+
+/// What becomes of a recording in a report.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReportedRecording {
+    /// What it is called: its file, or what it is.
+    pub name: String,
+    /// What it was like; none of one with fewer than two samples.
+    pub summary: Option<RecordingSummary>,
+    /// The card of the run in it, if it has one.
+    pub run: Option<RunCard>,
+    /// The version of vnettop that recorded it; none where that is not known.
+    pub recorded_by: Option<String>,
+    /// What else is to be said of it: where it is damaged.
+    pub notes: Vec<String>,
+}
+
+/// What a report is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportFormat {
+    /// One page that needs nothing else.
+    Html,
+    /// Text for an issue or a wiki; plots are described.
+    Markdown,
+    /// One object for a program.
+    Json,
+}
+
+/// How a report differs from the plain one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReportOptions {
+    /// The items were anonymised before anything was derived of them: the report says so.
+    pub anonymised: bool,
+}
+
+/// The whole report, ending with an end of line.
+#[must_use]
+pub fn report(recordings: &[ReportedRecording], format: ReportFormat, options: ReportOptions) -> String {
+    match format {
+        ReportFormat::Html => html::page(&document(recordings, options)),
+        ReportFormat::Markdown => markdown::text(&document(recordings, options)),
+        ReportFormat::Json => json::object(recordings, options),
+    }
+}
+
+fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Document {
+    let section = |recording: &ReportedRecording| Section { title: recording.name.clone(), blocks: blocks(recording) };
+    let title = match recordings {
+        [one] => one.name.clone(),
+        many => format!("{} recordings side by side", many.len()),
+    };
+    let mut notes = Vec::new();
+    if options.anonymised {
+        notes.push(words::ANONYMISED.to_owned());
+    }
+    Document {
+        title,
+        notes,
+        overview: if recordings.len() > 1 { side_by_side::blocks(recordings) } else { Vec::new() },
+        sections: recordings.iter().map(section).collect(),
+    }
+}
+
+fn blocks(recording: &ReportedRecording) -> Vec<document::Block> {
+    let mut blocks = machine::head(recording);
+    let Some(summary) = &recording.summary else { return blocks };
+    blocks.extend(recording.run.iter().map(test::run_card));
+    for test in &summary.tests {
+        blocks.extend(test::blocks(summary, test));
+    }
+    if summary.tests_left_out > 0 {
+        let tests = crate::derive::plural(summary.tests_left_out, "smaller test");
+        blocks.push(document::Block::Text(format!("{tests} are left out.")));
+    }
+    blocks.extend(machine::blocks(summary));
+    blocks
+}

@@ -1,0 +1,93 @@
+//! A report before it is written: headings, figures, tables, plots, in their order. Plain values for every way of writing.
+
+use crate::report::page::Page;
+use crate::report::plot::{PlotText, PlotWidth};
+
+/// A whole report.
+pub(super) struct Document {
+    pub title: String,
+    /// What holds for all of it.
+    pub notes: Vec<String>,
+    /// What compares the sections; empty where there is one.
+    pub overview: Vec<Block>,
+    /// One a recording.
+    pub sections: Vec<Section>,
+}
+
+pub(super) struct Section {
+    pub title: String,
+    pub blocks: Vec<Block>,
+}
+
+/// A part of a section.
+pub(super) enum Block {
+    Heading(String),
+    /// Below that.
+    Subheading(String),
+    /// The sentence that says it all.
+    Lead(String),
+    /// Something is missing or wrong.
+    Warning(String),
+    Text(String),
+    List(Vec<ListItem>),
+    Figures(Vec<KeyFigure>),
+    Table(ReportTable),
+    Plot(ReportPlot),
+    Card(Page),
+}
+
+/// A sentence, and what is said of it in passing.
+pub(super) struct ListItem {
+    pub text: String,
+    pub aside: String,
+}
+
+/// A figure large enough to be read from afar, and what it means.
+pub(super) struct KeyFigure {
+    pub label: String,
+    pub value: String,
+    pub hint: String,
+}
+
+/// The first column names the row; those of figures stand to the right.
+pub(super) struct ReportTable {
+    pub caption: String,
+    /// Head, and whether it is one of figures.
+    pub columns: Vec<(String, bool)>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A plot for each width, and what its colours mean.
+pub(super) struct ReportPlot {
+    pub text: PlotText,
+    pub legend: Vec<LegendEntry>,
+    pub svgs: [String; 2],
+}
+
+/// The name of a colour of the style sheet, and what it stands for.
+pub(super) struct LegendEntry {
+    pub color: &'static str,
+    pub word: String,
+}
+
+impl ReportTable {
+    /// Columns as `name` or, of figures, `>name`.
+    pub fn new(caption: &str, columns: &[&str], rows: Vec<Vec<String>>) -> Self {
+        let column = |name: &&str| match name.strip_prefix('>') {
+            Some(name) => (name.to_owned(), true),
+            None => ((*name).to_owned(), false),
+        };
+        Self { caption: caption.to_owned(), columns: columns.iter().map(column).collect(), rows }
+    }
+}
+
+impl ReportPlot {
+    pub fn new(text: PlotText, legend: Vec<LegendEntry>, draw: impl Fn(&PlotText, PlotWidth) -> String) -> Self {
+        let svgs = [PlotWidth::Wide, PlotWidth::Narrow].map(|width| draw(&text, width));
+        Self { text, legend, svgs }
+    }
+}
+
+pub(super) fn legend(color: &'static str, word: impl Into<String>) -> LegendEntry {
+    LegendEntry { color, word: word.into() }
+}

@@ -1,0 +1,165 @@
+//! The document as one HTML page that needs nothing else: its style is in it, its plots are in it, it has no script.
+
+use super::document::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section};
+use crate::report::page::{ComparisonTable, Fact, Page};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+const STYLE: &str = include_str!("style.css");
+/// A browser refuses whatever this page would fetch or run.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+pub(super) fn page(document: &Document) -> String {
+    let is_alone = document.sections.len() == 1;
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { (document.title) " - vnettop report" }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.kind { "vnettop report" }
+                    h1 { (document.title) }
+                    @for note in &document.notes { p.note { (note) } }
+                }
+                main {
+                    @if !document.overview.is_empty() {
+                        section { @for one in &document.overview { (block(one)) } }
+                    }
+                    div.recordings.several[!is_alone] {
+                        @for one in &document.sections { (section(one, is_alone)) }
+                    }
+                    (glossary())
+                }
+                footer { p { "Written by vnettop " (env!("CARGO_PKG_VERSION")) ". Rates are in bits/s, SI: 1 Gbit/s is 10⁹ bit/s." } }
+            }
+        }
+    };
+    markup.into_string() + "\n"
+}
+
+fn section(section: &Section, is_alone: bool) -> Markup {
+    html! {
+        section.recording {
+            @if !is_alone { h2.name { (section.title) } }
+            @for one in &section.blocks { (block(one)) }
+        }
+    }
+}
+
+fn block(block: &Block) -> Markup {
+    match block {
+        Block::Heading(text) => html! { h2 { (text) } },
+        Block::Subheading(text) => html! { h3 { (text) } },
+        Block::Lead(text) => html! { p.lead { (text) } },
+        Block::Warning(text) => html! { p.warning { strong { "Note: " } (text) } },
+        Block::Text(text) => html! { p { (text) } },
+        Block::List(items) => html! { ul { @for item in items { (list_item(item)) } } },
+        Block::Figures(figures) => html! {
+            dl.figures {
+                @for figure in figures {
+                    div { dt { (figure.label) } dd { b { (figure.value) } small { (figure.hint) } } }
+                }
+            }
+        },
+        Block::Table(of) => table(of),
+        Block::Plot(of) => plot(of),
+        Block::Card(of) => card(of),
+    }
+}
+
+fn list_item(item: &ListItem) -> Markup {
+    html! { li { (item.text) " " small { "(" (item.aside) ")" } } }
+}
+
+/// One that is wider than the page is moved by itself, with the keyboard too.
+fn table(of: &ReportTable) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(of.caption) {
+            table {
+                caption { (of.caption) }
+                thead { tr { @for (name, is_figure) in &of.columns { th.figure[*is_figure] scope="col" { (name) } } } }
+                tbody {
+                    @for row in &of.rows {
+                        tr {
+                            @for (nth, (cell, (_, is_figure))) in row.iter().zip(&of.columns).enumerate() {
+                                @if nth == 0 { th scope="row" { (cell) } } @else { td.figure[*is_figure].long[is_long(cell)] { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// It is broken into lines; others are not.
+fn is_long(cell: &str) -> bool {
+    cell.chars().count() > 32
+}
+
+fn plot(of: &ReportPlot) -> Markup {
+    let entry = |entry: &LegendEntry| {
+        html! { li { i class=(entry.color) {} (entry.word) } }
+    };
+    html! {
+        figure {
+            figcaption { (of.text.title) }
+            @for svg in &of.svgs { (PreEscaped(svg)) }
+            @if !of.legend.is_empty() { ul.legend { @for one in &of.legend { (entry(one)) } } }
+        }
+    }
+}
+
+fn facts(facts: &[Fact]) -> Markup {
+    html! {
+        dl.facts { @for fact in facts { dt { (fact.label) } dd { (fact.text) } } }
+    }
+}
+
+fn card(page: &Page) -> Markup {
+    html! {
+        article.card {
+            h3 { (page.title) }
+            p.of { code { (page.of) } }
+            (facts(&page.facts))
+            @if let Some(ComparisonTable { header, rows }) = &page.table {
+                div.scroll tabindex="0" role="region" aria-label=(page.title) {
+                    table {
+                        thead { tr { @for (nth, head) in header.iter().enumerate() { th.figure[nth > 0] scope="col" { (head) } } } }
+                        tbody {
+                            @for [name, cells @ ..] in rows {
+                                tr { th scope="row" { (name) } @for cell in cells { td.figure { (cell) } } }
+                            }
+                        }
+                    }
+                }
+            }
+            (facts(&page.conclusions))
+        }
+    }
+}
+
+const WORDS: [(&str, &str); 7] = [
+    ("mean rate", "payload of the test's connections over its time, both ends counted once"),
+    ("CV", "coefficient of variation: the standard deviation of the bins divided by their mean"),
+    ("migration", "the kernel carries a thread from one core to another; far ones leave its cache or NUMA node"),
+    ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
+    ("softirq", "time in which the kernel handles packets, outside of any thread"),
+    ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),
+    ("–", "not known"),
+];
+
+fn glossary() -> Markup {
+    html! {
+        section.words {
+            h2 { "Words" }
+            dl.facts { @for (word, meaning) in WORDS { dt { (word) } dd { (meaning) } } }
+        }
+    }
+}

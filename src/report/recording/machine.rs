@@ -1,0 +1,248 @@
+//! What a report says of the machine: what it is, what its cores and links did.
+
+use super::ReportedRecording;
+use super::document::{Block, ReportPlot, ReportTable, legend};
+use super::words::{UNKNOWN, all_marks, count, known, known_percent, known_rate, length, machine, nominal, when};
+use crate::derive::summary::{CoreColumn, CoreSummary, LinkSummary};
+use crate::derive::{RecordingSummary, plural};
+use crate::report::figures::percent;
+use crate::report::plot::{HeatPlot, HeatRow, PlotColor, PlotText, PlotTime, heat};
+use crate::sample::{Topology, TraceSource};
+
+/// Rows of a heat map and of a table.
+const CORES: usize = 64;
+const SOFTIRQ_CORES: usize = 24;
+const LINKS: usize = 40;
+/// A core that was never busier than this is left out of the map, and one with less in softirqs out of theirs.
+const QUIET: f64 = 0.05;
+const FEW_SOFTIRQS: f64 = 0.01;
+/// A link that carried less than this share of the busiest one's traffic is left out.
+const IDLE_LINK: f64 = 0.001;
+
+/// Which recording it is, and what is wrong with it.
+pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    match &recording.summary {
+        Some(summary) => {
+            let about = format!(
+                "{}. Recorded {}, {} long.",
+                machine(summary),
+                when(summary.begin_wall_ms),
+                length(summary.seconds())
+            );
+            blocks.push(Block::Text(about));
+        }
+        None => blocks.push(Block::Warning("It has fewer than two samples, so nothing was measured.".to_owned())),
+    }
+    blocks.extend(recording.notes.iter().cloned().map(Block::Warning));
+    let Some(summary) = &recording.summary else { return blocks };
+    if summary.restarts > 0 {
+        let sentence = "The clock of the recording went back: this is what came after that.";
+        blocks.push(Block::Warning(sentence.to_owned()));
+    }
+    if summary.tests.is_empty() {
+        blocks.push(Block::Text("No benchmark test ran: there is no rate of one.".to_owned()));
+    }
+    blocks
+}
+
+pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading("Cores".to_owned())];
+    blocks.extend(cores(summary));
+    blocks.extend(softirqs(summary));
+    blocks.push(Block::Heading("Links".to_owned()));
+    blocks.push(links(summary));
+    blocks.push(Block::Heading("Machine and measurement".to_owned()));
+    blocks.push(facts(summary));
+    let problems = &summary.facts.problems;
+    if !problems.is_empty() {
+        blocks.push(Block::Subheading("What could not be read".to_owned()));
+        let item = |problem: &crate::sample::Problem| super::document::ListItem {
+            text: problem.text.clone(),
+            aside: problem.source.to_string(),
+        };
+        blocks.push(Block::List(problems.iter().take(20).map(item).collect()));
+    }
+    blocks
+}
+
+fn core_label(topology: &Topology, core: &CoreSummary) -> String {
+    match core.place.node.filter(|_| topology.nodes > 1) {
+        Some(node) => format!("core {} · n{node}", core.place.core),
+        None => format!("core {}", core.place.core),
+    }
+}
+
+/// The heat map of these cores, in the order of their numbers.
+fn map(
+    summary: &RecordingSummary,
+    mut cores: Vec<&CoreSummary>,
+    (text, color, word): (PlotText, PlotColor, &'static str),
+    cell: fn(CoreColumn) -> Option<f64>,
+) -> Block {
+    cores.sort_by_key(|core| (core.place.node, core.place.core));
+    let row = |core: &&CoreSummary| HeatRow {
+        label: core_label(&summary.facts.topology, core),
+        cells: core.columns.iter().map(|column| cell(*column)).collect(),
+    };
+    let plot = HeatPlot {
+        x: PlotTime { from_s: 0.0, to_s: summary.seconds() },
+        column_s: summary.columns.seconds(),
+        rows: cores.iter().map(row).collect(),
+        color,
+        marks: all_marks(summary),
+    };
+    let legend = vec![legend(word, "the fuller the darker: empty is 0 %, full colour is 100 % of its time")];
+    Block::Plot(ReportPlot::new(text, legend, |text, width| heat(text, width, &plot)))
+}
+
+fn cores(summary: &RecordingSummary) -> Vec<Block> {
+    let peak = |core: &CoreSummary| core.columns.iter().filter_map(|column| column.busy()).fold(0.0, f64::max);
+    let mut busy: Vec<&CoreSummary> = summary.cores.iter().filter(|core| peak(core) >= QUIET).collect();
+    if busy.is_empty() {
+        return vec![Block::Text("No core was busy.".to_owned())];
+    }
+    let mean = |core: &CoreSummary| core.busy.unwrap_or(0.0);
+    busy.sort_by(|one, other| mean(other).total_cmp(&mean(one)));
+    let quiet = summary.cores.len() - busy.len().min(CORES);
+    let first: Vec<String> =
+        busy.iter().take(5).map(|core| format!("core {} {}", core.place.core, known_percent(core.busy))).collect();
+    busy.truncate(CORES);
+    let text = PlotText {
+        title: "Busy share of each core over time".to_owned(),
+        description: format!("User, system, irq and softirq time. Busiest on average: {}.", first.join(", ")),
+    };
+    let mut blocks = vec![map(summary, busy, (text, PlotColor::Blue, "blue"), CoreColumn::busy)];
+    if quiet > 0 {
+        blocks.push(Block::Text(format!("Not shown: {} that were less busy.", plural(quiet, "core"))));
+    }
+    blocks
+}
+
+fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
+    let share = |core: &CoreSummary| core.softirq.unwrap_or(0.0);
+    let mut cores: Vec<&CoreSummary> = summary
+        .cores
+        .iter()
+        .filter(|core| share(core) >= FEW_SOFTIRQS || core.backlog_drops > 0.0 || core.squeezes >= 1.0)
+        .collect();
+    let mut blocks = vec![Block::Subheading("Softirqs".to_owned())];
+    if cores.is_empty() {
+        blocks.push(Block::Text("No core spent 1 % of its time in softirqs.".to_owned()));
+        return blocks;
+    }
+    cores.sort_by(|one, other| share(other).total_cmp(&share(one)));
+    cores.truncate(SOFTIRQ_CORES);
+    let first: Vec<String> =
+        cores.iter().take(5).map(|core| format!("core {} {}", core.place.core, known_percent(core.softirq))).collect();
+    let text = PlotText {
+        title: "Softirq share of each core over time".to_owned(),
+        description: format!("Where the kernel handles packets. Most on average: {}.", first.join(", ")),
+    };
+    blocks.push(map(summary, cores.clone(), (text, PlotColor::Orange, "orange"), CoreColumn::softirq));
+    let row = |core: &&CoreSummary| {
+        vec![
+            core_label(&summary.facts.topology, core),
+            known_percent(core.busy),
+            known_percent(core.softirq),
+            known(core.net_rx_per_s, count),
+            count(core.backlog_drops),
+            count(core.squeezes),
+        ]
+    };
+    let columns = ["core", ">busy", ">softirq", ">NET_RX/s", ">backlog drops", ">squeezes"];
+    let caption = "Means over the recording; drops and squeezes are totals";
+    blocks.push(Block::Table(ReportTable::new(caption, &columns, cores.iter().map(row).collect())));
+    blocks
+}
+
+fn links(summary: &RecordingSummary) -> Block {
+    let peak = |link: &LinkSummary| link.rx_bits_per_s.unwrap_or(0.0).max(link.tx_bits_per_s.unwrap_or(0.0));
+    let most = summary.links.iter().map(peak).fold(0.0, f64::max);
+    let is_shown =
+        |link: &&LinkSummary| most > 0.0 && (peak(link) >= most * IDLE_LINK || link.dropped.is_some_and(|n| n > 0));
+    let shown: Vec<&LinkSummary> = summary.links.iter().filter(is_shown).take(LINKS).collect();
+    let row = |link: &&LinkSummary| {
+        let nominal_bits = link.facts.speed_mbps.filter(|&mbps| mbps > 0).map(|mbps| f64::from(mbps) * 1e6);
+        vec![
+            link.facts.name.clone(),
+            known(link.space.clone(), |space| space),
+            link.facts.kind.word().to_owned(),
+            known(link.owner.as_ref(), |owner| owner.name.clone()),
+            nominal(link.facts.speed_mbps, link.basis),
+            known_rate(link.rx_bits_per_s),
+            known_rate(link.tx_bits_per_s),
+            known(nominal_bits.filter(|_| peak(link) > 0.0), |bits| percent(peak(link) / bits)),
+            known(link.dropped, |packets| count(packets as f64)),
+        ]
+    };
+    let left_out = summary.links.len() - shown.len();
+    let rest = if left_out > 0 {
+        format!("; {} that carried next to nothing left out", plural(left_out, "link"))
+    } else {
+        String::new()
+    };
+    let columns = ["link", "netns", "kind", "owner", ">nominal speed", ">received", ">sent", ">of nominal", ">dropped"];
+    let caption = format!("Mean rates over the time that each link was there{rest}");
+    Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
+}
+
+fn facts(summary: &RecordingSummary) -> Block {
+    let (host, topology) = (&summary.facts.host, &summary.facts.topology);
+    let policy = &host.policy;
+    let yes = |of: Option<bool>| known(of, |is| if is { "on" } else { "off" }.to_owned());
+    let ghz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
+    let ovs = summary.facts.ovs.iter().map(|switch| known(switch.version.clone(), |version| version));
+    let ovs: Vec<String> = ovs.collect();
+    let trace = match summary.trace {
+        Some(TraceSource::Bpf) => "traced by BPF, every one",
+        Some(TraceSource::Ftrace) => "traced by ftrace, every one",
+        Some(TraceSource::Perf) => "sampled by perf",
+        None => "counted by the kernel, without their instants",
+    };
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let mut rows = vec![
+        row("host", host.name.clone()),
+        row("kernel", format!("Linux {} {}", host.kernel, host.arch)),
+        row("cores", cores_in_words(topology)),
+        row(
+            "isolated cores",
+            if topology.isolated.is_empty() { "none".to_owned() } else { topology.isolated.to_string() },
+        ),
+        row("governor", known(policy.governor.clone(), |governor| governor)),
+        row("clock", format!("{} of {}", known(policy.limit_khz, ghz), known(policy.most_khz, ghz))),
+        row("NUMA balancing", yes(policy.numa_balancing)),
+        row("irqbalance", yes(policy.irqbalance)),
+    ];
+    if !ovs.is_empty() {
+        rows.push(row("Open vSwitch", ovs.join(", ")));
+    }
+    rows.extend([
+        row("samples", format!("{} every {}", count(summary.samples as f64), length(summary.interval_ns as f64 / 1e9))),
+        row("late or left out", format!("{} late, {} left out", summary.late_ticks, summary.left_out)),
+        row("migrations", trace.to_owned()),
+        row("CPU time of vnettop", known(summary.own_cpu, |share| format!("{} of one core", percent(share)))),
+    ]);
+    Block::Table(ReportTable::new("The machine and how it was measured", &["what", "value"], rows))
+}
+
+fn cores_in_words(topology: &Topology) -> String {
+    if topology.cores.is_empty() {
+        return UNKNOWN.to_owned();
+    }
+    let distinct = |of: fn(&crate::sample::CorePlace) -> Option<u32>| {
+        let mut all: Vec<u32> = topology.cores.iter().filter_map(of).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    };
+    let levels = [
+        (distinct(|place| place.physical), "physical core"),
+        (distinct(|place| place.cluster), "cluster"),
+        (distinct(|place| place.llc), "last-level cache"),
+        (distinct(|place| place.node), "node"),
+        (distinct(|place| place.socket), "socket"),
+    ];
+    let words = levels.iter().filter(|(count, _)| *count > 0).map(|&(count, word)| plural(count, word));
+    std::iter::once(plural(topology.cores.len(), "core")).chain(words).collect::<Vec<_>>().join(", ")
+}

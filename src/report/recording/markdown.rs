@@ -1,0 +1,58 @@
+//! The document as Markdown, for an issue or a wiki. A plot is its description.
+
+use super::document::{Block, Document, ReportTable};
+use crate::report::page::escaped;
+use std::fmt::Write;
+
+pub(super) fn text(document: &Document) -> String {
+    let mut out = format!("# {}\n", inline(&document.title));
+    for note in &document.notes {
+        let _ = writeln!(out, "\n{}", inline(note));
+    }
+    document.overview.iter().for_each(|one| block(&mut out, one));
+    for section in &document.sections {
+        if document.sections.len() > 1 {
+            let _ = writeln!(out, "\n# {}", inline(&section.title));
+        }
+        section.blocks.iter().for_each(|one| block(&mut out, one));
+    }
+    out
+}
+
+fn block(out: &mut String, block: &Block) {
+    out.push('\n');
+    let _ = match block {
+        Block::Heading(text) => writeln!(out, "## {}", inline(text)),
+        Block::Subheading(text) => writeln!(out, "### {}", inline(text)),
+        Block::Lead(text) => writeln!(out, "**{}**", inline(text)),
+        Block::Warning(text) => writeln!(out, "> {}", inline(text)),
+        Block::Text(text) => writeln!(out, "{}", inline(text)),
+        Block::List(items) => {
+            items.iter().try_for_each(|item| writeln!(out, "- {} ({})", inline(&item.text), inline(&item.aside)))
+        }
+        Block::Figures(figures) => {
+            let row = |of: &super::document::KeyFigure| vec![of.label.clone(), of.value.clone(), of.hint.clone()];
+            let rows = figures.iter().map(row).collect();
+            table(out, &ReportTable::new("", &["figure", ">value", "what it is"], rows))
+        }
+        Block::Table(of) => table(out, of),
+        Block::Plot(of) => writeln!(out, "*{}:* {}", inline(&of.text.title), inline(&of.text.description)),
+        Block::Card(page) => writeln!(out, "{}", page.markdown().trim_end()),
+    };
+}
+
+fn table(out: &mut String, of: &ReportTable) -> std::fmt::Result {
+    if !of.caption.is_empty() {
+        writeln!(out, "{}:\n", inline(&of.caption))?;
+    }
+    let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+    writeln!(out, "{}", line(of.columns.iter().map(|(name, _)| inline(name)).collect()))?;
+    let rule = of.columns.iter().map(|(_, is_figure)| if *is_figure { "---:" } else { "---" }.to_owned());
+    writeln!(out, "{}", line(rule.collect()))?;
+    of.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row.iter().map(|cell| inline(cell)).collect())))
+}
+
+/// Text that begins nothing of Markdown's, on one line.
+fn inline(text: &str) -> String {
+    escaped(text).replace(['\n', '\r'], " ").replace('#', "\\#")
+}

@@ -1,0 +1,310 @@
+//! What a report says of one test: the figures first, then why, then its threads and its path.
+
+use super::document::{Block, KeyFigure, ListItem, ReportPlot, ReportTable, legend};
+use super::rate_plot::{axis, rate_plot};
+use super::words::{UNKNOWN, count, known, known_percent, known_rate, length, marks, nominal, test_title};
+use crate::derive::run::{RunCard, Seen};
+use crate::derive::summary::{HopSummary, PathSummary, StripColumn, ThreadSummary};
+use crate::derive::{Evidence, RecordingSummary, TestSummary, plural};
+use crate::report::card;
+use crate::report::figures::{digits, percent, rate, scale, seconds};
+use crate::report::page::Page;
+use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};
+use crate::sample::{CoreId, HopWay, Word};
+
+/// Rows of a table and of a plot of threads.
+const THREADS: usize = 32;
+const STRIPS: usize = 16;
+/// A thread that uses less is in the table only, share of a core.
+const IDLE: f64 = 0.02;
+
+pub(super) fn run_card(run: &RunCard) -> Block {
+    Block::Card(crate::report::run::page(run))
+}
+
+pub(super) fn blocks(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(test_title(test)), Block::Lead(lead(test))];
+    blocks.extend(reason(test).map(Block::Text));
+    blocks.push(Block::Figures(figures(test)));
+    if test.rate.bins.is_empty() {
+        blocks.push(Block::Text("No rate is known of it.".to_owned()));
+    } else {
+        blocks.push(Block::Plot(rate_plot(summary, test)));
+    }
+    blocks.extend(limits(test));
+    if !test.findings.is_empty() {
+        let ran_s = test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9;
+        blocks.push(Block::Subheading("Findings, with their last figures".to_owned()));
+        blocks.push(Block::List(test.findings.iter().map(|seen| finding(seen, ran_s)).collect()));
+    }
+    blocks.extend(before_after(test));
+    blocks.extend(losses(test));
+    for path in &test.paths {
+        blocks.extend(path_blocks(path));
+    }
+    blocks.extend(threads(summary, test));
+    blocks
+}
+
+/// The result in one sentence.
+fn lead(test: &TestSummary) -> String {
+    let Some(jitter) = &test.rate.jitter else {
+        return match test.mean_bits_per_s {
+            Some(mean) => format!("{} on average; too short for a spread.", rate(mean)),
+            None => "Its rate is not known.".to_owned(),
+        };
+    };
+    let mean = test.mean_bits_per_s.unwrap_or(jitter.mean);
+    let spread = jitter.cv.map_or_else(String::new, |cv| {
+        let word = match cv {
+            ..0.05 => "steady",
+            ..0.15 => "uneven",
+            _ => "unsteady",
+        };
+        format!(", {word}: it varies by {} (CV)", percent(cv))
+    });
+    let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
+    format!("{} on average{spread}{lost}.", rate(mean))
+}
+
+/// What limited it most, and what a pin changed.
+fn reason(test: &TestSummary) -> Option<String> {
+    let card = test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
+    let pin = card.map(|card| format!("After the pin: {}.", card.sentence()));
+    let limit = test.limits.first().map(|seen| format!("Limit: {}.", seen.limit.text));
+    let all: Vec<String> = limit.into_iter().chain(pin).collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
+fn figures(test: &TestSummary) -> Vec<KeyFigure> {
+    let figure =
+        |label: &str, value: String, hint: &str| KeyFigure { label: label.to_owned(), value, hint: hint.to_owned() };
+    let jitter = test.rate.jitter.as_ref();
+    let ran_s = test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9;
+    let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
+    let mut all = vec![
+        figure("mean rate", known_rate(test.mean_bits_per_s), "payload, both ends counted once"),
+        figure("CV", known_percent(jitter.and_then(|jitter| jitter.cv)), "standard deviation as a share of the mean"),
+        figure("median", known_rate(jitter.map(|jitter| jitter.p50)), "half of the time it was faster"),
+        figure("p5 to p95", known(jitter, |of| spread(of.p5, of.p95)), "nine tenths of the bins are in between"),
+        figure("longest dip", known(jitter, |of| seconds(of.longest_dip_s)), "in a row below half of the median"),
+        figure("migrations", known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s))), &by_class(test)),
+        figure("packets lost", count(test.lost), "on the path of its data"),
+    ];
+    all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
+    all.push(figure("length", length(ran_s), over));
+    all
+}
+
+fn spread(low: f64, high: f64) -> String {
+    let (bits, unit) = scale(high);
+    format!("{} to {} {unit}", digits(low / bits), digits(high / bits))
+}
+
+fn by_class(test: &TestSummary) -> String {
+    let words = test.rate.moves_by_class.words();
+    let far = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
+    format!("of its threads, from core to core{far}")
+}
+
+fn limits(test: &TestSummary) -> Vec<Block> {
+    if test.limits.is_empty() {
+        return Vec::new();
+    }
+    let whole: f64 = test.limits.iter().map(|seen| seen.seconds).sum();
+    let item = |seen: &crate::derive::summary::LimitSeen| ListItem {
+        text: seen.limit.text.clone(),
+        aside: format!("for {} of {}", length(seen.seconds), length(whole)),
+    };
+    vec![Block::Subheading("What limited it".to_owned()), Block::List(test.limits.iter().take(4).map(item).collect())]
+}
+
+fn finding(seen: &Seen, ran_s: f64) -> ListItem {
+    let aside = format!("for {} of {}", length(seen.seconds), length(ran_s.max(seen.seconds)));
+    ListItem { text: seen.finding.text.clone(), aside }
+}
+
+fn before_after(test: &TestSummary) -> Vec<Block> {
+    let Some(metrics) = test.test.as_ref().map(|test| &test.metrics) else { return Vec::new() };
+    let Some(card) = &metrics.card else { return Vec::new() };
+    let (bits, unit) = scale(card.before.jitter.p95.max(card.after.jitter.p95));
+    let row = |label: &str, side: &crate::derive::before_after::CardSide, color| BarRow {
+        label: label.to_owned(),
+        value: Some(side.jitter.mean / bits),
+        interval: Some((side.jitter.p5 / bits, side.jitter.p95 / bits)),
+        words: digits(side.jitter.mean / bits),
+        color,
+    };
+    let plot = BarPlot {
+        x_label: format!("mean rate, {unit}; the line is from p5 to p95"),
+        rows: vec![row("before", &card.before, PlotColor::Gray), row("after the pin", &card.after, PlotColor::Blue)],
+    };
+    let text = PlotText { title: "Before and after the pin".to_owned(), description: card.sentence() };
+    let mut blocks = vec![
+        Block::Subheading("What the pin changed".to_owned()),
+        Block::Lead(card.sentence()),
+        Block::Plot(ReportPlot::new(text, Vec::new(), |text, width| bars(text, width, &plot))),
+    ];
+    let page: Option<Page> = card::page(metrics, test.test.as_ref().map(|test| test.number));
+    blocks.extend(page.map(Block::Card));
+    blocks
+}
+
+fn losses(test: &TestSummary) -> Vec<Block> {
+    if test.losses.is_empty() {
+        return Vec::new();
+    }
+    let row = |loss: &crate::derive::summary::LossSummary| {
+        let text = |of: &Option<std::sync::Arc<str>>| known(of.as_deref(), str::to_owned);
+        vec![loss.words(), count(loss.packets), text(&loss.reason), text(&loss.function)]
+    };
+    let rows = test.losses.iter().map(row).collect();
+    let columns = ["place", ">packets", "reason of the kernel", "function"];
+    vec![Block::Table(ReportTable::new("Where packets were lost", &columns, rows))]
+}
+
+fn path_blocks(path: &PathSummary) -> Vec<Block> {
+    let name = |hop: &HopSummary| hop.name.clone().unwrap_or_else(|| "a link that is gone".to_owned());
+    let cell = |(nth, hop): (usize, &HopSummary)| {
+        let side = if hop.way == HopWay::Passed { "crosses" } else { hop.way.word() };
+        vec![
+            format!("{} {}", nth + 1, name(hop)),
+            hop.space.clone(),
+            known(hop.owner.clone(), |owner| owner),
+            known(hop.kind.as_ref(), |kind| kind.word().to_owned()),
+            side.to_owned(),
+            nominal(hop.claim_mbps, hop.basis),
+            known_rate(hop.bits_per_s),
+            known(hop.dropped, count),
+            known(hop.mtu, |mtu| mtu.to_string()),
+        ]
+    };
+    let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
+    let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">dropped", ">MTU"];
+    let caption = "The links of its path in the order of the packets, with all traffic on them while it ran";
+    let mut blocks = vec![Block::Subheading("Path".to_owned())];
+    blocks.extend(path_plot(path, &name));
+    blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
+    let gap = path.gap.as_ref().map(|gap| Block::Warning(format!("The path is not known to its end: {gap}")));
+    blocks.extend(gap.into_iter().chain(path.note.clone().map(Block::Text)));
+    blocks
+}
+
+/// The rate at each hop, beside what the link says that it can do.
+fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Option<Block> {
+    let most = path.hops.iter().filter_map(|hop| hop.bits_per_s).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return None;
+    }
+    let (bits, unit) = scale(most);
+    let row = |hop: &HopSummary| {
+        let nominal = hop.claim_mbps.map_or_else(String::new, |mbps| format!(" of {}", rate(f64::from(mbps) * 1e6)));
+        BarRow {
+            label: name(hop),
+            value: hop.bits_per_s.map(|rate| rate / bits),
+            interval: None,
+            words: known(hop.bits_per_s, |bits_per_s| format!("{}{nominal}", rate(bits_per_s))),
+            color: PlotColor::Blue,
+        }
+    };
+    let rows: Vec<BarRow> = path.hops.iter().map(row).collect();
+    let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
+    let text = PlotText {
+        title: "Mean rate and nominal speed along the path".to_owned(),
+        description: format!("In the order of the packets: {list}."),
+    };
+    let plot = BarPlot { x_label: format!("mean rate, {unit}; behind it the nominal speed"), rows };
+    Some(Block::Plot(ReportPlot::new(text, Vec::new(), |text, width| bars(text, width, &plot))))
+}
+
+fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
+    let number = test.test.as_ref().map(|test| test.number);
+    let is_own = |thread: &&ThreadSummary| number.is_none() || thread.test == number;
+    let own: Vec<&ThreadSummary> = summary.threads.iter().filter(is_own).collect();
+    if own.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Subheading("Threads".to_owned())];
+    let busy: Vec<&ThreadSummary> =
+        own.iter().copied().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= IDLE)).take(STRIPS).collect();
+    if !busy.is_empty() {
+        blocks.push(Block::Plot(strip_plot(summary, test, &busy)));
+    }
+    let rows = own.iter().take(THREADS).map(|thread| row(thread)).collect();
+    let columns = ["thread", ">tid", ">CPU", ">waits", ">migrations", "of which", "pinned"];
+    let caption = "Its threads: mean CPU time and time waiting for a core, as shares of one core";
+    blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
+    if own.len() > THREADS {
+        blocks.push(Block::Text(format!("{} more used less.", plural(own.len() - THREADS, "thread"))));
+    }
+    blocks
+}
+
+fn row(thread: &ThreadSummary) -> Vec<String> {
+    let at_least = if thread.evidence == Evidence::Sampled { "≥ " } else { "" };
+    let classes = thread.by_class.words();
+    vec![
+        label(thread),
+        thread.id.tid.to_string(),
+        known_percent(thread.cpu),
+        known_percent(thread.wait),
+        format!("{at_least}{}", count(thread.moves as f64)),
+        if classes.is_empty() { UNKNOWN.to_owned() } else { classes.join(", ") },
+        if thread.pinned { "yes" } else { "no" }.to_owned(),
+    ]
+}
+
+fn label(thread: &ThreadSummary) -> String {
+    format!("{} {}", thread.name, thread.role)
+}
+
+const CORE_COLORS: [PlotColor; 6] =
+    [PlotColor::Blue, PlotColor::Teal, PlotColor::Green, PlotColor::Purple, PlotColor::Brown, PlotColor::Gray];
+
+/// Core over time; the cores that were used most have a colour each.
+fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&ThreadSummary]) -> ReportPlot {
+    let mut used: Vec<(CoreId, usize)> = Vec::new();
+    for core in threads.iter().flat_map(|thread| &thread.columns).filter_map(|column| column.core()) {
+        match used.iter_mut().find(|(known, _)| *known == core) {
+            Some((_, columns)) => *columns += 1,
+            None => used.push((core, 1)),
+        }
+    }
+    used.sort_by_key(|&(core, columns)| (std::cmp::Reverse(columns), core));
+    let color = |core: CoreId| {
+        let rank = used.iter().position(|(known, _)| *known == core).unwrap_or(usize::MAX);
+        CORE_COLORS[rank.min(CORE_COLORS.len() - 1)]
+    };
+    let x = axis(summary, test);
+    let column_s = summary.columns.seconds();
+    let strip = |thread: &&ThreadSummary| {
+        let mut runs = Vec::new();
+        let mut at = 0;
+        for run in thread.columns.chunk_by(|one, other| one.core() == other.core()) {
+            let (from_s, to_s) = (at as f64 * column_s, (at + run.len()) as f64 * column_s);
+            at += run.len();
+            let Some(core) = run[0].core().filter(|_| to_s > x.from_s && from_s < x.to_s) else { continue };
+            let (from_s, to_s) = (from_s.max(x.from_s), to_s.min(x.to_s));
+            runs.push(StripRun { from_s, to_s, word: format!("core {core}"), color: color(core) });
+        }
+        let moved = |(nth, column): (usize, &StripColumn)| {
+            let at_s = (nth as f64 + 0.5) * column_s;
+            (column.moves >= 0.5 && at_s >= x.from_s && at_s <= x.to_s).then_some(at_s)
+        };
+        let ticks = thread.columns.iter().enumerate().filter_map(moved).collect();
+        StripRow { label: format!("{} {}", thread.role, thread.id.tid), runs, ticks }
+    };
+    let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), marks: marks(summary, &test.incidents) };
+    let list = threads.iter().map(|thread| format!("{}: {} migrations", label(thread), count(thread.moves as f64)));
+    let text = PlotText {
+        title: "Core over time of each busy thread".to_owned(),
+        description: format!(
+            "Which core each thread was on. {}; {} were used.",
+            list.collect::<Vec<_>>().join("; "),
+            plural(used.len(), "core")
+        ),
+    };
+    let legend =
+        vec![legend("red", "above a strip: it migrated"), legend("blue", "one colour a core, gray for the rest")];
+    ReportPlot::new(text, legend, |text, width| strips(text, width, &plot))
+}

@@ -1,0 +1,108 @@
+//! Words that several parts of a report share.
+
+use crate::derive::links::Basis;
+use crate::derive::timeline::{Incident, IncidentKind};
+use crate::derive::{RecordingSummary, TestSummary};
+use crate::report::figures::{digits, percent, rate};
+use crate::report::plot::PlotMark;
+use crate::report::timestamp;
+use crate::sample::Word;
+
+pub(super) const UNKNOWN: &str = "–";
+
+pub(super) const ANONYMISED: &str = "Anonymised: host, container and program names, interfaces, namespaces and command lines are \
+    replaced by neutral labels, addresses by ones of 240.0.0.0/8 and 100::/64.";
+
+/// A figure where it is known.
+pub(super) fn known<T>(value: Option<T>, words: impl Fn(T) -> String) -> String {
+    value.map_or_else(|| UNKNOWN.to_owned(), words)
+}
+
+pub(super) fn known_rate(bits_per_s: Option<f64>) -> String {
+    known(bits_per_s, rate)
+}
+
+pub(super) fn known_percent(share: Option<f64>) -> String {
+    known(share, percent)
+}
+
+/// `12`, `3,450`; with a digit behind the point where there are few.
+pub(super) fn count(value: f64) -> String {
+    if value < 99.95 && (value - value.round()).abs() > 0.05 {
+        return digits(value);
+    }
+    let whole = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `60.1 s`, `12 min 5 s`, `3 h 4 min`.
+pub(super) fn length(seconds: f64) -> String {
+    let whole = seconds.round();
+    match seconds {
+        3600.0.. => format!("{:.0} h {:.0} min", (whole / 3600.0).floor(), (whole % 3600.0 / 60.0).floor()),
+        120.0.. => format!("{:.0} min {:.0} s", (whole / 60.0).floor(), whole % 60.0),
+        _ => format!("{} s", (seconds * 10.0).round() / 10.0),
+    }
+}
+
+/// `10 Gbit/s (constant of the driver)`: what a link says of itself, and what that is worth.
+pub(super) fn nominal(mbps: Option<u32>, basis: Basis) -> String {
+    let Some(mbps) = mbps.filter(|_| basis != Basis::None) else { return UNKNOWN.to_owned() };
+    let worth = match basis {
+        Basis::Real => "real",
+        Basis::Constant => "constant of the driver",
+        Basis::Inherited => "of the link below",
+        Basis::MaxOfPorts => "largest of its ports",
+        Basis::SumOfPorts => "sum of its ports",
+        Basis::UserSet => "set by somebody",
+        Basis::None => "",
+    };
+    format!("{} ({worth})", rate(f64::from(mbps) * 1e6))
+}
+
+/// What is done to threads, on the axis of a recording.
+pub(super) fn marks(summary: &RecordingSummary, incidents: &[Incident]) -> Vec<PlotMark> {
+    let mark = |incident: &Incident| {
+        let word = match (incident.kind, incident.count) {
+            (IncidentKind::Mark, _) | (_, 1) => incident.kind.word().to_owned(),
+            (kind, count) => format!("{} ×{count}", kind.word()),
+        };
+        PlotMark { at_s: summary.columns.at_s(incident.at_ns), word }
+    };
+    incidents.iter().map(mark).collect()
+}
+
+/// Those of all tests, each once.
+pub(super) fn all_marks(summary: &RecordingSummary) -> Vec<PlotMark> {
+    let mut all: Vec<Incident> = summary.tests.iter().flat_map(|test| test.incidents.iter().copied()).collect();
+    all.sort_by_key(|incident| incident.at_ns);
+    all.dedup_by_key(|incident| (incident.at_ns, incident.kind.word()));
+    marks(summary, &all)
+}
+
+/// `test 1: iperf3 → 198.18.0.1:5201, TCP ×1`.
+pub(super) fn test_title(test: &TestSummary) -> String {
+    match &test.test {
+        Some(test) => format!("Test {}: {}", test.number, test.words()),
+        None => "Everything that was watched".to_owned(),
+    }
+}
+
+/// `2026-01-02 03:04:05 UTC`.
+pub(super) fn when(wall_ms: u64) -> String {
+    let stamp = timestamp(wall_ms);
+    stamp.get(..19).map_or_else(|| UNKNOWN.to_owned(), |stamp| format!("{} UTC", stamp.replace('T', " ")))
+}
+
+/// The machine in one line.
+pub(super) fn machine(summary: &RecordingSummary) -> String {
+    let (host, cores) = (&summary.facts.host, crate::derive::plural(summary.facts.topology.cores.len(), "core"));
+    format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch)
+}
