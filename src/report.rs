@@ -1,5 +1,6 @@
 //! Metrics → text for other programs. The same numbers as on the screen; unknown is null.
 
+pub mod anonymise;
 pub mod card;
 pub mod doctor;
 mod figures;

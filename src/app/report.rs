@@ -4,6 +4,7 @@ use super::AppError;
 use crate::derive::run::Run;
 use crate::derive::{Derivation, SummaryRoom, SummaryTrack};
 use crate::record::{RecordError, Recording};
+use crate::report::anonymise::Anonymiser;
 use crate::report::recording::{ReportedRecording, report as written};
 use crate::sample::{Event, Item};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ fn read(path: &Path, number: usize, options: ReportOptions) -> Result<ReportedRe
     let (mut derivation, mut track) = (Derivation::default(), SummaryTrack::new(SummaryRoom::REPORT));
     // Only a recording of a run has a card of one.
     let mut run: Option<Run> = None;
+    let mut anonymiser = options.anonymised.then(Anonymiser::default);
     let mut notes = Vec::new();
     loop {
         let item = match recording.next_item() {
@@ -34,6 +36,10 @@ fn read(path: &Path, number: usize, options: ReportOptions) -> Result<ReportedRe
                 notes.push(damaged(&error));
                 break;
             }
+        };
+        let item = match &mut anonymiser {
+            Some(anonymiser) => anonymiser.item(item),
+            None => item,
         };
         if matches!(item, Item::Event(Event::RunAsked(_))) {
             run = run.or_else(|| Some(Run::default()));
@@ -46,14 +52,24 @@ fn read(path: &Path, number: usize, options: ReportOptions) -> Result<ReportedRe
         }
     }
     notes.extend(recording.truncated().map(str::to_owned));
+    if options.anonymised && !notes.is_empty() {
+        // The sentence names the file, and may hold a word of it.
+        notes = vec!["the recording is damaged: this is what is before that".to_owned()];
+    }
     let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
     Ok(ReportedRecording {
-        name: file,
+        name: if options.anonymised { format!("recording {number}") } else { file },
         summary: track.summary(),
         run: run.and_then(|run| run.card()),
-        recorded_by: Some(recording.recorded_by().to_owned()),
+        recorded_by: Some(recording.recorded_by().to_owned())
+            .filter(|version| !options.anonymised || is_version(version)),
         notes,
     })
+}
+
+/// It is no name.
+fn is_version(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
 /// What becomes of a recording that cannot be read on.

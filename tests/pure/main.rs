@@ -26,6 +26,7 @@ mod placements;
 mod readme;
 mod recording_format;
 mod recordings;
+mod report;
 mod screens;
 mod screens_cost;
 mod screens_kernel;

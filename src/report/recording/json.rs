@@ -82,7 +82,7 @@ fn one_test(of: &RecordingSummary, test: &TestSummary) -> Value {
         "jitter": test.rate.jitter,
         "moves_per_s": test.rate.moves_per_s,
         "moves_by_class": test.rate.moves_by_class,
-        "lost": test.lost,
+        "lost_packets": test.lost,
         "losses": test.losses.iter().map(loss).collect::<Vec<_>>(),
         "retransmits": test.retransmits,
         "limits": test.limits.iter().map(|seen| json!({

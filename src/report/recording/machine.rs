@@ -24,8 +24,10 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
     let mut blocks = Vec::new();
     match &recording.summary {
         Some(summary) => {
+            let by = recording.recorded_by.as_ref();
+            let by = by.map_or_else(String::new, |version| format!(" by vnettop {version}"));
             let about = format!(
-                "{}. Recorded {}, {} long.",
+                "{}. Recorded {}{by}, {} long.",
                 machine(summary),
                 when(summary.begin_wall_ms),
                 length(summary.seconds())
