@@ -7,6 +7,7 @@ mod run;
 mod unknown;
 mod values;
 
+pub use cut::AskedCut;
 pub use report::{AskedReport, WrittenAs};
 pub use run::{CardFormat, ObservedCommand};
 
@@ -55,7 +56,7 @@ impl Config {
     /// reads a recording or looks at the machine.
     #[must_use]
     pub fn reads_settings(&self) -> bool {
-        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Report(_) | Face::Doctor(_))
+        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Cut(_) | Face::Report(_) | Face::Doctor(_))
     }
 
     /// Takes the settings in force. What is watched and how often are the screen's; a run decides that by itself.
@@ -121,16 +122,7 @@ pub enum Face {
         card: Option<PathBuf>,
     },
     /// A part of a recording, as a recording of its own.
-    Cut {
-        /// The recording.
-        recording: PathBuf,
-        /// How long after its first sample the part begins.
-        from: Duration,
-        /// And ends; none is with the recording.
-        to: Option<Duration>,
-        /// Where to; it must not be there yet.
-        output: PathBuf,
-    },
+    Cut(AskedCut),
     /// A report of recordings.
     Report(AskedReport),
 }

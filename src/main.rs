@@ -87,7 +87,10 @@ fn missing_namespace(config: &Config) -> Option<String> {
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
-        (Face::Undo | Face::Card { .. } | Face::Cut { .. } | Face::Report(_) | Face::Doctor(_) | Face::Settings { .. }, _) => {}
+        (
+            Face::Undo | Face::Card { .. } | Face::Cut(_) | Face::Report(_) | Face::Doctor(_) | Face::Settings { .. },
+            _,
+        ) => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
@@ -103,9 +106,9 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Undo => undo(config),
         Face::Doctor(json) => doctor(config, configured, *json),
         Face::Run(run) => run_command(config, run),
-        Face::Cut { recording, from, to, output } => {
+        Face::Cut(asked) => {
             keep_rights(rights::Work::Replaying);
-            let missing = record::cut(recording, *from, *to, output)?;
+            let missing = record::cut(&asked.recording, asked.from, asked.to, &asked.output)?;
             missing.iter().for_each(term::say);
             Ok(ExitCode::from(u8::from(missing.is_some())))
         }

@@ -7,6 +7,19 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// What part of which recording is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedCut {
+    /// The recording.
+    pub recording: PathBuf,
+    /// How long after its first sample the part begins.
+    pub from: Duration,
+    /// And ends; none is with the recording.
+    pub to: Option<Duration>,
+    /// Where to; it must not be there yet.
+    pub output: PathBuf,
+}
+
 const EXAMPLES: &str = "\
 What is written replays by itself: it starts with the facts and the pins that are in force there.
 
@@ -40,7 +53,7 @@ impl CutArguments {
             return Err(CliError::Usage("--from is after --to: exchange the two".to_owned()));
         }
         let (recording, output) = (self.recording.clone(), self.output.clone());
-        Ok(Face::Cut { recording, from: self.from.unwrap_or_default(), to: self.to, output })
+        Ok(Face::Cut(AskedCut { recording, from: self.from.unwrap_or_default(), to: self.to, output }))
     }
 
     /// Options of every command that mean nothing where a recording is the result.

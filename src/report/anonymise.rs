@@ -7,7 +7,7 @@ mod labels;
 use crate::sample::{
     Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, OvsBridge,
     OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem, ProblemSource,
-    RunAsked, Runner, Sample, Space, Steering,
+    RunAsked, Runner, Sample, SearchStep, Space, Steering,
 };
 use labels::Labels;
 use std::sync::Arc;
@@ -233,6 +233,7 @@ impl Anonymiser {
                 Event::RunAsked(RunAsked { command: command.into_iter().collect(), watch, ..asked })
             }
             Event::NotPinned { at_ns, why: _ } => Event::NotPinned { at_ns, why: "the reason is left out".to_owned() },
+            Event::Search { at_ns, step } => Event::Search { at_ns, step: search_step(step) },
             Event::Pinned { .. }
             | Event::Restored { .. }
             | Event::Mark { .. }
@@ -241,6 +242,22 @@ impl Anonymiser {
             | Event::Reported { .. }
             | Event::RunEnded { .. } => event,
         }
+    }
+}
+
+/// A step of a search, without the names of threads and without sentences, which may hold anything.
+fn search_step(step: SearchStep) -> SearchStep {
+    match step {
+        SearchStep::Started { seed, mut placements, left_out: _, test } => {
+            for thread in placements.iter_mut().flat_map(|placement| &mut placement.threads) {
+                "thread".clone_into(&mut thread.label);
+            }
+            SearchStep::Started { seed, placements, left_out: Vec::new(), test }
+        }
+        SearchStep::Failed { placement, why: _ } => {
+            SearchStep::Failed { placement, why: "the reason is left out".to_owned() }
+        }
+        SearchStep::Phase { .. } | SearchStep::Dropped { .. } | SearchStep::Ended => step,
     }
 }
 

@@ -70,7 +70,7 @@ impl PlotWidth {
 pub enum PlotColor {
     /// That of the page's text.
     Text = 1,
-    /// LinePlot that lead the eye.
+    /// Lines that lead the eye.
     Grid,
     /// That of what is behind.
     Back,

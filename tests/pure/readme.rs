@@ -65,7 +65,7 @@ fn the_options_exist() {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
-    let help = help(&["--help"]) + &help(&["run", "--help"]);
+    let help = help(&["--help"]) + &help(&["run", "--help"]) + &help(&["report", "--help"]);
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);
         let named = text

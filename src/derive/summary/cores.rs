@@ -7,26 +7,27 @@ use crate::sample::{CorePlace, SoftirqKind};
 /// One core in one column of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CoreColumn {
-    busy_s: f32,
-    softirq_s: f32,
-    known_s: f32,
+    /// Seconds.
+    busy: f32,
+    softirq: f32,
+    known: f32,
 }
 
 impl CoreColumn {
     /// Share of its time that it was busy; none where that is not known.
     #[must_use]
     pub fn busy(self) -> Option<f64> {
-        self.share(self.busy_s)
+        self.share(self.busy)
     }
 
     /// Share of its time in softirqs.
     #[must_use]
     pub fn softirq(self) -> Option<f64> {
-        self.share(self.softirq_s)
+        self.share(self.softirq)
     }
 
     fn share(self, of_s: f32) -> Option<f64> {
-        (self.known_s > 0.0).then(|| f64::from(of_s / self.known_s))
+        (self.known > 0.0).then(|| f64::from(of_s / self.known))
     }
 }
 
@@ -39,7 +40,7 @@ pub struct CoreSummary {
     pub busy: Option<f64>,
     /// Mean share in softirqs.
     pub softirq: Option<f64>,
-    /// NET_RX softirqs a second.
+    /// `NET_RX` softirqs a second.
     pub net_rx_per_s: Option<f64>,
     /// Packets that its full backlog dropped.
     pub backlog_drops: f64,
@@ -88,9 +89,9 @@ impl CoresTrack {
                 let column = column(&mut track.columns, at);
                 #[allow(clippy::cast_possible_truncation, reason = "seconds of one column, for a picture")]
                 let part = |share: f64| (share * seconds) as f32;
-                column.busy_s += part(shares.busy());
-                column.softirq_s += part(shares.softirq);
-                column.known_s += part(1.0);
+                column.busy += part(shares.busy());
+                column.softirq += part(shares.softirq);
+                column.known += part(1.0);
             }
         }
     }
@@ -98,9 +99,9 @@ impl CoresTrack {
     pub fn halve(&mut self) {
         for track in &mut self.cores {
             halve(&mut track.columns, |one, other| {
-                one.busy_s += other.busy_s;
-                one.softirq_s += other.softirq_s;
-                one.known_s += other.known_s;
+                one.busy += other.busy;
+                one.softirq += other.softirq;
+                one.known += other.known;
             });
         }
     }

@@ -54,7 +54,9 @@ impl RateTrack {
         // Some at a time: the rest of the list is carried to its front.
         if over > 64 {
             let over: Vec<Bin> = self.recent.drain(..over).collect();
-            over.into_iter().for_each(|bin| self.settle(bin));
+            for bin in over {
+                self.settle(bin);
+            }
         }
     }
 

@@ -94,21 +94,22 @@ impl Labels {
         text.parse().ok().map(|address| self.address(address).to_string())
     }
 
-    /// An address of a range that nobody uses: 240.0.0.0/8 and 100::/64. This host and no host stay what they are.
+    /// An address of a range that nobody uses: `240.0.0.0/8` and `100::/64`. This host and no host stay what they are.
     fn address(&mut self, address: IpAddr) -> IpAddr {
         if address.to_canonical().is_loopback() || address.to_canonical().is_unspecified() {
             return address;
         }
         match address {
             IpAddr::V4(address) => IpAddr::V4(self.v4(address)),
-            IpAddr::V6(address) => match address.to_ipv4_mapped() {
-                Some(inner) => IpAddr::V6(self.v4(inner).to_ipv6_mapped()),
-                None => {
+            IpAddr::V6(address) => {
+                if let Some(inner) = address.to_ipv4_mapped() {
+                    IpAddr::V6(self.v4(inner).to_ipv6_mapped())
+                } else {
                     let next = self.v6.len() as u128 + 1;
                     let first = u128::from(Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0));
                     IpAddr::V6(*self.v6.entry(address).or_insert(Ipv6Addr::from(first + next)))
                 }
-            },
+            }
         }
     }
 

@@ -35,8 +35,8 @@ const STEPS: f64 = 10.0;
 pub fn heat(text: &PlotText, width: PlotWidth, plot: &HeatPlot) -> String {
     let rows = u32::try_from(plot.rows.len()).unwrap_or(u32::MAX).max(1);
     let row_height = match rows {
-        ..=16 => 20,
-        ..=40 => 14,
+        0..=16 => 20,
+        17..=40 => 14,
         _ => 8,
     };
     // Labels keep their distance, whatever the height of a row.

@@ -113,7 +113,7 @@ fn finding(seen: &Seen) -> Value {
 fn path(path: &PathSummary) -> Value {
     let hop = |hop: &HopSummary| {
         json!({
-            "netns": hop.link.netns, "ifindex": hop.link.ifindex, "name": hop.name, "kind": hop.kind.as_ref().map(|kind| kind.word()),
+            "netns": hop.link.netns, "ifindex": hop.link.ifindex, "name": hop.name, "kind": hop.kind.as_ref().map(crate::sample::Kind::word),
             "owner": hop.owner, "way": hop.way.word(), "by": hop.by.word(), "mtu": hop.mtu, "claim_mbps": hop.claim_mbps,
             "claim_basis": hop.basis.word(), "mean_bits_per_s": hop.bits_per_s, "dropped": hop.dropped,
         })

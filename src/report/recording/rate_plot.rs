@@ -24,16 +24,16 @@ pub(super) fn axis(summary: &RecordingSummary, test: &TestSummary) -> PlotTime {
 
 pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary) -> ReportPlot {
     let bins = &test.rate.bins;
-    let (bits, unit) = scale(bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max));
+    let (per_unit, unit) = scale(bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max));
     let at = |ns| summary.columns.at_s(ns);
     let middle = |bin: &Bin| at(bin.from_ns + bin.length_ns() / 2);
     let (points, band): (Vec<_>, Vec<_>) = if bins.len() > MOST_POINTS {
-        let grouped = bins.chunks(bins.len().div_ceil(FEW_POINTS)).map(|group| grouped(group, bits, &middle));
+        let grouped = bins.chunks(bins.len().div_ceil(FEW_POINTS)).map(|group| grouped(group, per_unit, &middle));
         grouped.unzip()
     } else {
-        (bins.iter().map(|bin| (middle(bin), bin.bits_per_s.map(|rate| rate / bits))).collect(), Vec::new())
+        (bins.iter().map(|bin| (middle(bin), bin.bits_per_s.map(|rate| rate / per_unit))).collect(), Vec::new())
     };
-    let highest = bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max) / bits;
+    let highest = bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max) / per_unit;
     let has_band = !band.is_empty();
     let plot = LinePlot {
         x: axis(summary, test),

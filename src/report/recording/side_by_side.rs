@@ -76,7 +76,8 @@ fn plot(recordings: &[ReportedRecording]) -> Option<Block> {
     };
     let rows: Vec<BarRow> = tests.iter().map(row).collect();
     let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
-    let text = PlotText { title: "Mean rate of each recording".to_owned(), description: format!("In {unit}. {list}.") };
+    let words =
+        PlotText { title: "Mean rate of each recording".to_owned(), description: format!("In {unit}. {list}.") };
     let plot = BarPlot { x_label: format!("mean rate, {unit}; the line is from p5 to p95"), rows };
-    Some(Block::Plot(ReportPlot::new(text, Vec::new(), |text, width| bars(text, width, &plot))))
+    Some(Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))))
 }

@@ -139,11 +139,11 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
         x_label: format!("mean rate, {unit}; the line is from p5 to p95"),
         rows: vec![row("before", &card.before, PlotColor::Gray), row("after the pin", &card.after, PlotColor::Blue)],
     };
-    let text = PlotText { title: "Before and after the pin".to_owned(), description: card.sentence() };
+    let words = PlotText { title: "Before and after the pin".to_owned(), description: card.sentence() };
     let mut blocks = vec![
         Block::Subheading("What the pin changed".to_owned()),
         Block::Lead(card.sentence()),
-        Block::Plot(ReportPlot::new(text, Vec::new(), |text, width| bars(text, width, &plot))),
+        Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))),
     ];
     let page: Option<Page> = card::page(metrics, test.test.as_ref().map(|test| test.number));
     blocks.extend(page.map(Block::Card));
@@ -155,8 +155,8 @@ fn losses(test: &TestSummary) -> Vec<Block> {
         return Vec::new();
     }
     let row = |loss: &crate::derive::summary::LossSummary| {
-        let text = |of: &Option<std::sync::Arc<str>>| known(of.as_deref(), str::to_owned);
-        vec![loss.words(), count(loss.packets), text(&loss.reason), text(&loss.function)]
+        let word = |of: &Option<std::sync::Arc<str>>| known(of.as_deref(), str::to_owned);
+        vec![loss.words(), count(loss.packets), word(&loss.reason), word(&loss.function)]
     };
     let rows = test.losses.iter().map(row).collect();
     let columns = ["place", ">packets", "reason of the kernel", "function"];
@@ -209,12 +209,12 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
     };
     let rows: Vec<BarRow> = path.hops.iter().map(row).collect();
     let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
-    let text = PlotText {
+    let words = PlotText {
         title: "Mean rate and nominal speed along the path".to_owned(),
         description: format!("In the order of the packets: {list}."),
     };
     let plot = BarPlot { x_label: format!("mean rate, {unit}; behind it the nominal speed"), rows };
-    Some(Block::Plot(ReportPlot::new(text, Vec::new(), |text, width| bars(text, width, &plot))))
+    Some(Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))))
 }
 
 fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
@@ -296,7 +296,7 @@ fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&Thread
     };
     let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), marks: marks(summary, &test.incidents) };
     let list = threads.iter().map(|thread| format!("{}: {} migrations", label(thread), count(thread.moves as f64)));
-    let text = PlotText {
+    let words = PlotText {
         title: "Core over time of each busy thread".to_owned(),
         description: format!(
             "Which core each thread was on. {}; {} were used.",
@@ -306,5 +306,5 @@ fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&Thread
     };
     let legend =
         vec![legend("red", "above a strip: it migrated"), legend("blue", "one colour a core, gray for the rest")];
-    ReportPlot::new(text, legend, |text, width| strips(text, width, &plot))
+    ReportPlot::new(words, legend, |text, width| strips(text, width, &plot))
 }

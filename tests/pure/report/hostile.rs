@@ -228,6 +228,7 @@ pub fn names(file: &Path) -> BTreeSet<String> {
     let known = [
         "lo",
         "client",
+        "over",
         "server",
         "iperf3",
         "iperf",
