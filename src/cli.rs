@@ -166,7 +166,7 @@ Examples:
   vnettop replay run.zst          that recording, back and forth
   vnettop replay                  the case that vnettop was made for
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
-                                  thirty seconds of it, as a recording of its own
+                                  half a minute of it, by itself
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop report run.zst -o run.html   what was measured, on one page
   vnettop doctor                  what works here, what is missing, and what to do about it

@@ -21,7 +21,7 @@ pub struct AskedCut {
 }
 
 const EXAMPLES: &str = "\
-What is written replays by itself: it starts with the facts and the pins that are in force there.
+What is written replays by itself, with the facts and pins in force there.
 
 Examples:
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst

@@ -41,7 +41,7 @@ Examples:
     vnettop report before.zst after.zst --anonymise -o report.md
 
   The figures for a program:
-    vnettop report run.zst --format json | jq '.recordings[0].summary.tests[0].mean_bits_per_s'";
+    vnettop report run.zst --format json | jq '.recordings[0].summary'";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -177,9 +177,7 @@ impl RunArguments {
             return Err(usage(READONLY_COMPARES));
         }
         if self.pin == PinMode::Search && self.repeat > 1 {
-            return Err(usage(
-                "--pin search takes phases within one run: use a command that runs longer, not --repeat",
-            ));
+            return Err(usage("--pin search takes phases within one run: use a longer command, not --repeat"));
         }
         if self.pin != PinMode::Search && self.stretch < LEAST_PHASE {
             return Err(usage("a phase is between 1 and 3600 seconds; with --pin search from 0.5 on"));

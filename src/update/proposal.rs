@@ -54,9 +54,7 @@ fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
     let class = found.class.word();
     let is_there = |step: &crate::derive::placement::Step| step.old == Some(CoreSet::single(step.core));
     if proposal.steps.iter().all(is_there) {
-        return Some(Err(format!(
-            "nothing to gain: the busy threads are pinned as was best for this kind of test: {class}"
-        )));
+        return Some(Err(format!("nothing to gain: the busy threads are pinned as was best for this test: {class}")));
     }
     proposal.reasons.insert(0, reason(found, class, &when));
     Some(Ok(proposal))

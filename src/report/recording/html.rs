@@ -147,7 +147,7 @@ fn card(page: &Page) -> Markup {
 
 const WORDS: [(&str, &str); 7] = [
     ("mean rate", "payload of the test's connections over its time, both ends counted once"),
-    ("CV", "coefficient of variation: the standard deviation of the bins divided by their mean"),
+    ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
     ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
     ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
     ("softirq", "time in which the kernel handles packets, outside of any thread"),

@@ -181,7 +181,7 @@ fn path_blocks(path: &PathSummary) -> Vec<Block> {
     };
     let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">dropped", ">MTU"];
-    let caption = "The links of its path in the order of the packets, with all traffic on them while it ran";
+    let caption = "The links of its path in the packets' order, with all of their traffic";
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
