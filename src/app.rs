@@ -1,6 +1,7 @@
 //! The loops over an injected world: the screen, the JSON lines, the printed frame. They wait, hand items and keys on,
 //! and perform effects; they compute nothing and draw nothing themselves.
 
+pub mod compare;
 pub mod doctor;
 mod headless;
 mod keep;

@@ -1,5 +1,6 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
+mod compare;
 mod cut;
 mod options;
 mod report;
@@ -7,6 +8,7 @@ mod run;
 mod unknown;
 mod values;
 
+pub use compare::{AskedComparison, ComparisonFace};
 pub use cut::AskedCut;
 pub use report::{AskedReport, WrittenAs};
 pub use run::{CardFormat, ObservedCommand};
@@ -16,6 +18,7 @@ use crate::config::{Override, Preferences};
 use crate::sample::PinMode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use compare::CompareArguments;
 use cut::CutArguments;
 use options::{Options, PaceArguments};
 use report::ReportArguments;
@@ -56,7 +59,16 @@ impl Config {
     /// reads a recording or looks at the machine.
     #[must_use]
     pub fn reads_settings(&self) -> bool {
-        !matches!(self.face, Face::Undo | Face::Card { .. } | Face::Cut(_) | Face::Report(_) | Face::Doctor(_))
+        !matches!(
+            self.face,
+            Face::Undo
+                | Face::Card { .. }
+                | Face::Cut(_)
+                | Face::Report(_)
+                | Face::Doctor(_)
+                | Face::ListWays
+                | Face::ShowScript(_)
+        )
     }
 
     /// Takes the settings in force. What is watched and how often are the screen's; a run decides that by itself.
@@ -112,6 +124,12 @@ pub enum Face {
     },
     /// A command under observation, and its card.
     Run(ObservedCommand),
+    /// Every network of this machine, measured in turn.
+    Compare(AskedComparison),
+    /// The ways that can be compared, and which of them this machine can do.
+    ListWays,
+    /// The script that makes a way.
+    ShowScript(String),
     /// The card of a recorded run.
     Card {
         /// The recording.
@@ -169,6 +187,7 @@ Examples:
                                   half a minute of it, by itself
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop report run.zst -o run.html   what was measured, on one page
+  vnettop compare                 virtual networks of this machine in turn
   vnettop doctor                  what works here, what is missing, and what to do about it
   vnettop undo                    restore CPU affinities left behind by a killed vnettop
 
@@ -203,6 +222,8 @@ enum CliCommand {
     Cut(CutArguments),
     /// Write a report of recordings: one page with plots (HTML), Markdown or JSON
     Report(ReportArguments),
+    /// Measure each virtual network that this machine can make, unpinned and pinned
+    Compare(CompareArguments),
 }
 
 #[derive(Debug, Args)]
@@ -239,6 +260,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Card(card)), _) => card.face(),
         (Some(CliCommand::Cut(cut)), _) => cut.face()?,
         (Some(CliCommand::Report(report)), _) => report.checked()?,
+        (Some(CliCommand::Compare(compare)), _) => compare.face(options.json, options.readonly),
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
         }
@@ -247,7 +269,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     };
     let interval_ms = match face {
         Face::Watch(Presentation::Screen) => 500,
-        Face::Run(_) => 100,
+        Face::Run(_) | Face::Compare(_) => 100,
         _ => 1000,
     };
     let replayed = |file, pace: PaceArguments| Origin::Replay {
@@ -308,92 +330,4 @@ fn cli_error(error: &clap::Error) -> CliError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(line: &str) -> Result<Config, CliError> {
-        parse(line.split_whitespace().map(OsString::from), true)
-    }
-
-    #[test]
-    fn every_wrong_argument_is_one_sentence() {
-        let lines = "-d 0|-d x|-d nan|-d inf|-d -1|-d|--netns|-n 0|-n x|-n -1|--watch|--print 80|--print 0x24|--print 80x|--print axb\
-            |--keys q|--speed 2|--json --print 80x24|--replay a --record b|--replay a --iperf3-json b|--iperf3-json|--docker-socket|--replay a demo|doctor --print 80x24|doctor --record a|doctor frob|config --json|frob|--frob|undo frob|--speed 0 --replay a";
-        for line in lines.split('|') {
-            match parsed(line) {
-                Err(CliError::Usage(sentence)) => {
-                    assert!(
-                        !sentence.contains('\n') && sentence.len() > 10,
-                        "'{line}' gives one sentence: {sentence:?}"
-                    );
-                }
-                other => panic!("'{line}' is refused, not {other:?}"),
-            }
-        }
-    }
-
-    #[test]
-    fn a_word_that_there_is_not_is_answered_with_the_one_that_was_meant() {
-        let said = |line: &str| match parsed(line) {
-            Err(CliError::Usage(sentence)) => sentence,
-            other => panic!("'{line}' is refused, not {other:?}"),
-        };
-        for (line, words) in [
-            ("topp", "unknown command 'topp': use one of demo, replay, doctor"),
-            ("repaly", "did you mean 'replay'?"),
-            ("--pin", "--pin is an option of vnettop run: vnettop run --pin VALUE -- COMMAND"),
-            ("-i eth0", "/ filters by name"),
-            ("--jsno", "did you mean --json?"),
-            ("--print 10x5", "at least 60x15"),
-            ("--speed 2", "vnettop replay FILE --speed 10"),
-            ("replay --at 1:99", "as in 90, 1:30 or 1:02:03"),
-            ("demo --at 1", "--at"),
-            ("-n 0", "at least 1"),
-            ("-d -1", "between 0.01 and 3600"),
-            ("run --max-cv -1 -- true", "give a share"),
-            ("run --max-drops x -- true", "give a number of packets"),
-        ] {
-            assert!(said(line).contains(words), "'{line}': {}", said(line));
-        }
-    }
-
-    #[test]
-    fn a_replay_has_a_file_or_is_the_shipped_one_and_starts_where_it_is_told() {
-        let origin = |line: &str| parsed(line).expect("good arguments").origin;
-        let shipped = Origin::Replay { file: None, speed: Some(1.0), at: None };
-        assert_eq!(origin("replay"), shipped);
-        let file = Some(PathBuf::from("a.zst"));
-        let told = Origin::Replay { file: file.clone(), speed: None, at: Some(Duration::from_secs(3723)) };
-        assert_eq!(origin("replay a.zst --speed max --at 1:02:03"), told);
-        assert_eq!(origin("--replay a.zst --speed max --at 1:02:03"), told, "the option does the same");
-        assert_eq!(
-            origin("replay a.zst --at 1.5"),
-            Origin::Replay { file, speed: Some(1.0), at: Some(Duration::from_millis(1500)) }
-        );
-    }
-
-    #[test]
-    fn a_name_that_steers_the_terminal_is_refused_and_not_repeated() {
-        let arguments = ["--netns", "a\u{1b}[2J"].map(OsString::from);
-        let Err(CliError::Usage(sentence)) = parse(arguments, true) else { panic!("no namespace has such a name") };
-        assert!(!sentence.contains(char::is_control) && sentence.contains("--netns"), "{sentence:?}");
-    }
-
-    #[test]
-    fn help_and_version_are_text_not_errors() {
-        for line in ["--help", "-h", "--version", "-V", "demo --help"] {
-            assert!(matches!(parsed(line), Err(CliError::Text(_))), "'{line}' is answered on standard output");
-        }
-    }
-
-    #[test]
-    fn what_is_no_terminal_gets_json() {
-        let config = parse([OsString::from("-d"), OsString::from("0.25")], false).expect("good arguments");
-        assert_eq!(config.face, Face::Watch(Presentation::Json), "a pipe gets JSON lines");
-        assert_eq!(config.interval, Duration::from_millis(250), "fractions of seconds are allowed");
-        let [Override { key, value, option: "--delay" }] = &config.overrides[..] else {
-            panic!("nothing else was given")
-        };
-        assert_eq!((key.as_str(), value.as_float()), ("interval", Some(0.25)));
-    }
-}
+mod tests;

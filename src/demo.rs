@@ -6,17 +6,13 @@
 mod child;
 mod echo;
 mod failure;
-mod namespace;
 mod rtnl;
-mod standin;
-mod sys;
 
 pub use child::run_child;
-pub use namespace::NamespaceError;
 pub use rtnl::RtnlError;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use std::io::{self, Read};
+use crate::networks::{NamespaceError, READY, end, enter_private, first_line};
+use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -104,7 +100,7 @@ impl Generator {
 /// private namespace already and should end.
 pub fn start(streams: usize) -> Result<Demo, DemoError> {
     let generator = Generator::available();
-    namespace::enter_private()?;
+    enter_private()?;
     let mut rtnl = rtnl::Rtnl::open()?;
     rtnl.set_up("lo")?;
     rtnl.create_bridge(BRIDGE)?;
@@ -123,7 +119,7 @@ impl Demo {
     fn add(&mut self, role: &'static str, options: &[&str]) -> Result<(), DemoError> {
         let mut child = child::command(role).args(options).spawn().map_err(|error| DemoError::Spawn { role, error })?;
         let line = first_line(&mut child, Instant::now() + PATIENCE);
-        if line.as_ref().is_ok_and(|line| line == child::READY) {
+        if line.as_ref().is_ok_and(|line| line == READY) {
             self.children.push(child);
             return Ok(());
         }
@@ -138,12 +134,6 @@ impl Demo {
     }
 }
 
-/// Kills a child and collects it; one that is gone already needs neither, so failures mean nothing.
-fn end(child: &mut Child) {
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
 fn notice(generator: Generator, tun: Result<(), DemoError>) -> String {
     let traffic = match generator {
         Generator::Iperf3 => "iperf3",
@@ -154,24 +144,5 @@ fn notice(generator: Generator, tun: Result<(), DemoError>) -> String {
         Ok(()) => format!("{bridge}, 20 Mbit/s of UDP through {}", echo::NAME),
         Err(DemoError::Child { text, .. }) => format!("{bridge}; no {}: {text}", echo::NAME),
         Err(error) => format!("{bridge}; no {}: {error}", echo::NAME),
-    }
-}
-
-/// What a child writes up to its first line end, its own end or the deadline.
-fn first_line(child: &mut Child, deadline: Instant) -> io::Result<String> {
-    let Some(mut out) = child.stdout.take() else { return Ok(String::new()) };
-    let mut line = Vec::new();
-    loop {
-        let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).map_err(io::Error::other)?;
-        if poll(&mut [PollFd::new(&out, PollFlags::IN)], Some(&left))? == 0 {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let mut piece = [0; 256];
-        let bytes = out.read(&mut piece)?;
-        line.extend_from_slice(&piece[..bytes]);
-        if bytes == 0 || line.contains(&b'\n') {
-            let text = String::from_utf8_lossy(&line);
-            return Ok(text.lines().next().unwrap_or_default().to_owned());
-        }
     }
 }

@@ -5,6 +5,7 @@
 pub mod before_after;
 pub mod benchmarks;
 pub mod cause;
+pub mod comparison;
 pub mod cores;
 pub mod diagnosis;
 pub mod doctor;

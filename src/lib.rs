@@ -44,6 +44,7 @@ pub mod derive;
 pub mod effect;
 pub mod input;
 pub mod mounts;
+pub mod networks;
 pub mod record;
 pub mod report;
 pub mod rights;

@@ -1,19 +1,25 @@
 //! Parses, builds the world, runs, prints the error chain, sets the exit code. Everything else is in the library.
 
+#[path = "main/compare.rs"]
+mod compare;
 #[path = "main/origin.rs"]
 mod origin;
+#[path = "main/recordings.rs"]
+mod recordings;
 
 use origin::{Opened, choice, docker, environment, live_feed, open, ovs_places, watched};
+use recordings::{card_format, write_card};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
-use vnettop::app::run::{CardError, Destination};
+use vnettop::app::run::Destination;
 use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
 use vnettop::effect::{self, JournalError, Outcome, PinController};
-use vnettop::record::{self, Recorder};
+use vnettop::networks;
+use vnettop::record::Recorder;
 use vnettop::rights;
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::Feed;
@@ -27,6 +33,10 @@ fn main() -> ExitCode {
     // The demo's own children; they are started by vnettop, not by a person.
     if arguments.first().is_some_and(|first| first == "demo-child") {
         return demo::run_child(&arguments[1..]);
+    }
+    // And those of its other networks.
+    if arguments.first().is_some_and(|first| first == networks::SUBCOMMAND) {
+        return networks::run_child(&arguments[1..]);
     }
     match cli::parse(arguments, io::stdout().is_terminal()).and_then(configured) {
         Ok((config, configured)) => run(&config, &configured).unwrap_or_else(|error| {
@@ -58,7 +68,7 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
     configuration.override_by(&config.overrides).map_err(|error| CliError::Settings(error.to_string()))?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
-    let is_seen = matches!(config.face, Face::Watch(Presentation::Screen) | Face::Doctor(_))
+    let is_seen = matches!(config.face, Face::Watch(Presentation::Screen) | Face::Doctor(_) | Face::Compare(_))
         || config.preferences.theme != "auto";
     let look = if is_seen {
         look::of(&config.preferences, &places.folders, environment).map_err(CliError::Settings)?
@@ -88,7 +98,14 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
         (
-            Face::Undo | Face::Card { .. } | Face::Cut(_) | Face::Report(_) | Face::Doctor(_) | Face::Settings { .. },
+            Face::Undo
+            | Face::Card { .. }
+            | Face::Cut(_)
+            | Face::Report(_)
+            | Face::Doctor(_)
+            | Face::Settings { .. }
+            | Face::ListWays
+            | Face::ShowScript(_),
             _,
         ) => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
@@ -103,23 +120,15 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
             io::stdout().write_all(text.as_bytes()).map_err(AppError::Output)?;
             Ok(ExitCode::SUCCESS)
         }
+        Face::Compare(asked) => compare::run(config, configured, asked),
+        Face::ListWays => compare::list(),
+        Face::ShowScript(way) => compare::show(way),
         Face::Undo => undo(config),
         Face::Doctor(json) => doctor(config, configured, *json),
         Face::Run(run) => run_command(config, run),
-        Face::Cut(asked) => {
-            keep_rights(rights::Work::Replaying);
-            let missing = record::cut(&asked.recording, asked.from, asked.to, &asked.output)?;
-            missing.iter().for_each(term::say);
-            Ok(ExitCode::from(u8::from(missing.is_some())))
-        }
-        Face::Card { recording, format, card } => {
-            keep_rights(rights::Work::Replaying);
-            let text = app::run::card(recording, card_format(*format))?;
-            let destination = card.as_deref().map(|path| Destination::open("card", path, None)).transpose()?;
-            write_card("card", &text, destination, &mut io::stdout())?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Face::Report(asked) => report_recordings(asked),
+        Face::Cut(asked) => recordings::cut(asked),
+        Face::Card { recording, format, card } => recordings::card(recording, *format, card.as_deref()),
+        Face::Report(asked) => recordings::report(asked),
     }
 }
 
@@ -261,47 +270,6 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
 
 /// The command went well, but not within the limits.
 const LIMIT_BROKEN: u8 = 3;
-
-fn card_format(format: cli::CardFormat) -> app::run::Format {
-    match format {
-        cli::CardFormat::Text => app::run::Format::Text,
-        cli::CardFormat::Markdown => app::run::Format::Markdown,
-        cli::CardFormat::Json => app::run::Format::Json,
-    }
-}
-
-fn write_card(
-    what: &'static str,
-    text: &str,
-    destination: Option<Destination>,
-    otherwise: &mut dyn Write,
-) -> Result<(), CardError> {
-    match destination {
-        Some(destination) => destination.write(text),
-        None => match otherwise.write_all(text.as_bytes()).and_then(|()| otherwise.flush()) {
-            // Whoever reads has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            written => written.map_err(|error| CardError::Stream(what, error)),
-        },
-    }
-}
-
-/// A report of recordings, into a file or on standard output.
-fn report_recordings(asked: &cli::AskedReport) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    keep_rights(rights::Work::Replaying);
-    // Before a long recording is read: whether its report can be written.
-    let output = asked.output.as_deref();
-    let destination = output.map(|path| Destination::open("report", path, None)).transpose()?;
-    let format = match asked.format {
-        cli::WrittenAs::Html => app::report::ReportFormat::Html,
-        cli::WrittenAs::Markdown => app::report::ReportFormat::Markdown,
-        cli::WrittenAs::Json => app::report::ReportFormat::Json,
-    };
-    let options = app::report::ReportOptions { anonymised: asked.anonymise };
-    let text = app::report::report(&asked.recordings, format, options)?;
-    write_card("report", &text, destination, &mut io::stdout())?;
-    Ok(ExitCode::SUCCESS)
-}
 
 fn world(
     config: &Config,

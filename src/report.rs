@@ -2,7 +2,9 @@
 
 pub mod anonymise;
 pub mod card;
+pub mod comparison;
 pub mod doctor;
+mod document;
 mod figures;
 pub mod json;
 mod page;

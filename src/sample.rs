@@ -3,6 +3,7 @@
 //! or a test. Everything here can be written to a recording and read back bit for bit, so only integers and text.
 
 mod benchmarks;
+mod comparison;
 mod core_set;
 mod cores;
 mod doctor;
@@ -26,6 +27,9 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 pub use benchmarks::{Benchmark, Program};
+pub use comparison::{
+    COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, ThreadOnCore,
+};
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use doctor::{

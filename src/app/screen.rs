@@ -53,6 +53,9 @@ pub trait Console {
     /// The terminal cannot be written to.
     fn show(&mut self, view: &View) -> io::Result<()>;
 
+    /// Readable when something comes from the console.
+    fn fds(&self) -> SmallVec<[BorrowedFd<'_>; 2]>;
+
     /// Asks the whole foreground to stop, this program included, as the terminal's own key would.
     fn ask_to_stop(&self);
 

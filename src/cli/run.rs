@@ -222,6 +222,14 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         (options.print.is_some(), "--print cannot be combined with config: it prints lines"),
         (options.record.is_some(), "--record cannot be combined with config: it takes no samples"),
     ];
+    let of_a_comparison = [
+        (options.print.is_some(), "--print cannot be combined with compare: it prints tables"),
+        (options.record.is_some(), "--record cannot be combined with compare: -o FILE.json keeps what it measures"),
+        (options.count.is_some(), "--count cannot be combined with compare: use --repeat and --time"),
+        (!options.watch.is_empty(), "--watch cannot be combined with compare: it watches what it starts"),
+        (!options.netns.is_empty(), "--netns cannot be combined with compare: it makes its own namespaces"),
+        (options.bytes, "--bytes cannot be combined with compare: its rates are in bits/s"),
+    ];
     let of_a_recording = [
         (options.record.is_some(), "--record cannot be combined with a replay: that is recorded already"),
         (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with a replay: it is in the recording"),
@@ -238,6 +246,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         Some(CliCommand::Config) => &of_settings,
         Some(CliCommand::Replay(_)) => &of_a_recording,
         Some(CliCommand::Cut(_)) => &of_a_cut,
+        Some(CliCommand::Compare(_)) => &of_a_comparison,
         Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))

@@ -1,26 +1,23 @@
 //! The processes that the demo consists of, re-executed from the own program: two ends with a namespace each, the tun
 //! echo, and the stand-ins that tests also start alone. None outlives its parent, none keeps the terminal.
 
-use super::failure::{ChildFailure, cannot};
+use super::failure::ChildFailure;
 use super::rtnl::Rtnl;
-use super::standin::{self, ClientRun};
-use super::{BRIDGE, Generator, echo, sys};
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use super::{BRIDGE, Generator, echo};
+use crate::networks::{
+    ClientRun, RoleError, RoleOptions, cannot, die_with, leave_namespaces, pid, ready, say, standin,
+};
+use rustix::process::getpid;
 use rustix::thread::UnshareFlags;
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// The word on the command line that leads here.
 pub const SUBCOMMAND: &str = "demo-child";
-/// The first line a child writes when its part of the demo stands; anything else is its error.
-pub const READY: &str = "ready";
 /// The child with the receiving end.
 pub const PART_SERVER: &str = "server";
 /// The child with the sending end.
@@ -41,8 +38,8 @@ const IPERF3_SECONDS: &str = "86400";
 pub fn run_child(args: &[OsString]) -> ExitCode {
     let (text, code) = match dispatch(args) {
         Ok(()) => return ExitCode::SUCCESS,
-        Err(usage @ ChildFailure::Usage(_)) => (usage, 2),
-        Err(failure) => (failure, 1),
+        Err(ChildFailure::Role(RoleError::Usage(text))) => (format!("demo-child: {text}"), 2),
+        Err(failure) => (failure.to_string(), 1),
     };
     // The children of `start` are heard through the pipe that their ready line would have taken; the others speak to a
     // person or a test. Either reader may be gone already.
@@ -52,12 +49,12 @@ pub fn run_child(args: &[OsString]) -> ExitCode {
 }
 
 fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
-    let (role, rest) = args.split_first().ok_or_else(|| ChildFailure::Usage("a role is missing".to_owned()))?;
+    let (role, rest) = args.split_first().ok_or_else(|| RoleError::Usage("a role is missing".to_owned()))?;
     let role = role.to_string_lossy();
     if role == "exec" {
         return exec(rest);
     }
-    let options = ChildOptions::parse(rest)?;
+    let options = RoleOptions::parse(rest)?;
     match role.as_ref() {
         PART_SERVER => server(&options),
         PART_CLIENT => client(&options),
@@ -65,32 +62,24 @@ fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
         "standin-server" => standin_server(&options),
         "standin-client" => standin_client(&options),
         "hold" => hold(&options),
-        other => Err(ChildFailure::Usage(format!("{other:?} is not a role"))),
+        other => Err(RoleError::Usage(format!("{other:?} is not a role")).into()),
     }
 }
 
-/// A command that runs this program again as a child of the demo, without the terminal: null input and error, a pipe
-/// for the ready line, and a process group of its own so that Ctrl-C does not reach it.
+/// A command that runs this program again as a child of the demo.
 pub fn command(role: &str) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0("vnettop").args([SUBCOMMAND, role]);
-    command.args(["--parent", &getpid().as_raw_nonzero().to_string()]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-    command
+    crate::networks::command(SUBCOMMAND, role)
 }
 
-/// Makes the kernel kill this process when its parent dies, also if that happened before this line ran.
-fn die_with(parent: Pid) -> Result<(), ChildFailure> {
-    set_parent_process_death_signal(Some(Signal::KILL)).map_err(cannot("stop with the demo"))?;
-    if getppid() == Some(parent) { Ok(()) } else { Err(ChildFailure::Orphaned) }
+/// Makes the kernel kill this process when its parent dies, if one was named: a stand-in started alone may outlive whoever started it.
+fn die_with_given(options: &RoleOptions) -> Result<(), ChildFailure> {
+    if options.given("--parent").is_some() {
+        die_with(options.parent()?)?;
+    }
+    Ok(())
 }
 
-/// The same for a stand-in started alone, which may outlive whoever started it unless `--parent` says otherwise.
-fn die_with_given(options: &ChildOptions) -> Result<(), ChildFailure> {
-    if options.given("--parent").is_some() { die_with(options.parent()?) } else { Ok(()) }
-}
-
-fn server(options: &ChildOptions) -> Result<(), ChildFailure> {
+fn server(options: &RoleOptions) -> Result<(), ChildFailure> {
     end_of_veth(options, "veth-srv", SERVER)?;
     match options.required("--generator")? {
         Generator::Iperf3 => {
@@ -102,12 +91,12 @@ fn server(options: &ChildOptions) -> Result<(), ChildFailure> {
             let listener = standin::listen((SERVER, PORT).into(), name)
                 .map_err(cannot(format!("listen on {SERVER} port {PORT}")))?;
             ready()?;
-            standin::serve(&listener, name).map_err(cannot("accept connections"))
+            Ok(standin::serve(&listener, name).map_err(cannot("accept connections"))?)
         }
     }
 }
 
-fn client(options: &ChildOptions) -> Result<(), ChildFailure> {
+fn client(options: &RoleOptions) -> Result<(), ChildFailure> {
     end_of_veth(options, "veth-cli", CLIENT)?;
     let streams: usize = options.required("--streams")?;
     let generator = options.required("--generator")?;
@@ -134,12 +123,12 @@ fn client(options: &ChildOptions) -> Result<(), ChildFailure> {
 }
 
 /// Moves this process into a namespace of its own at the far end of a veth whose near end is a port of the bridge.
-fn end_of_veth(options: &ChildOptions, near: &str, address: Ipv4Addr) -> Result<(), ChildFailure> {
+fn end_of_veth(options: &RoleOptions, near: &str, address: Ipv4Addr) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER).map_err(cannot("name the process"))?;
     // Opened first, this socket stays with the namespace of the bridge.
     let mut outside = Rtnl::open()?;
-    sys::unshare(UnshareFlags::NEWNET).map_err(cannot(format!("make a network namespace for {near}")))?;
+    leave_namespaces(UnshareFlags::NEWNET).map_err(cannot(format!("make a network namespace for {near}")))?;
     outside.create_veth(near, BRIDGE, "eth0", getpid().as_raw_nonzero().get().unsigned_abs())?;
     let mut inside = Rtnl::open()?;
     inside.set_up("lo")?;
@@ -147,23 +136,12 @@ fn end_of_veth(options: &ChildOptions, near: &str, address: Ipv4Addr) -> Result<
     Ok(inside.set_up("eth0")?)
 }
 
-fn tun(options: &ChildOptions) -> Result<(), ChildFailure> {
+fn tun(options: &RoleOptions) -> Result<(), ChildFailure> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER).map_err(cannot("name the process"))?;
     let device = echo::open()?;
     ready()?;
-    echo::run(device).map_err(cannot("send through the tun device"))
-}
-
-/// Tells the parent that this part stands.
-fn ready() -> Result<(), ChildFailure> {
-    say(READY)
-}
-
-/// One line for the parent, or for whoever started a stand-in alone.
-fn say(line: impl Display) -> Result<(), ChildFailure> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "{line}").and_then(|()| out.flush()).map_err(cannot("write to standard output"))
+    Ok(echo::run(device).map_err(cannot("send through the tun device"))?)
 }
 
 /// Runs iperf3 and runs it again when it ends: the client's first attempt may come before the server listens, and a
@@ -186,76 +164,41 @@ fn keep_running(args: &[&str]) -> Result<(), ChildFailure> {
 /// Becomes another program that dies with its parent: `exec PARENT PROGRAM ARGS...`.
 fn exec(args: &[OsString]) -> Result<(), ChildFailure> {
     let [parent, program, args @ ..] = args else {
-        return Err(ChildFailure::Usage("exec: PARENT and PROGRAM are missing".to_owned()));
+        return Err(RoleError::Usage("exec: PARENT and PROGRAM are missing".to_owned()).into());
     };
     die_with(pid(parent)?)?;
     let error = Command::new(program).args(args).exec();
-    Err(cannot(format!("run {}", program.display()))(error))
+    Err(cannot(format!("run {}", program.display()))(error).into())
 }
 
-fn standin_server(options: &ChildOptions) -> Result<(), ChildFailure> {
+fn standin_server(options: &RoleOptions) -> Result<(), ChildFailure> {
     die_with_given(options)?;
     let name: String = options.required("--name")?;
     let address: SocketAddr = options.required("--bind")?;
     let listener = standin::listen(address, &name).map_err(cannot(format!("listen on {address}")))?;
     say(format_args!("listening {}", listener.local_addr().map_err(cannot("read the port"))?))?;
-    standin::serve(&listener, &name).map_err(cannot("accept connections"))
+    Ok(standin::serve(&listener, &name).map_err(cannot("accept connections"))?)
 }
 
-fn standin_client(options: &ChildOptions) -> Result<(), ChildFailure> {
+fn standin_client(options: &RoleOptions) -> Result<(), ChildFailure> {
     die_with_given(options)?;
     let server: SocketAddr = options.required("--connect")?;
     let seconds: f64 = options.required("--seconds")?;
     let duration = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| ChildFailure::Usage(format!("--seconds {seconds}: {error}")))?;
+        .map_err(|error| RoleError::Usage(format!("--seconds {seconds}: {error}")))?;
     let streams = options.required("--streams")?;
     let name = options.required("--name")?;
     let run = ClientRun { server, streams, name, duration: Some(duration), patience: Duration::from_secs(5) };
     let began = Instant::now();
     let bytes = run.send().map_err(cannot(format!("connect to {server}")))?;
-    say(format_args!("{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64()))
+    Ok(say(format_args!("{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64()))?)
 }
 
 /// Holds a whole demo without a screen until standard input ends; `--end panic` then ends it by a panic.
-fn hold(options: &ChildOptions) -> Result<(), ChildFailure> {
+fn hold(options: &RoleOptions) -> Result<(), ChildFailure> {
     let demo = super::start(options.required("--streams")?)?;
     say(format_args!("watch {}: {}", demo.watch.join(" "), demo.notice))?;
     io::stdin().read_to_end(&mut Vec::new()).map_err(cannot("wait for the end of standard input"))?;
     assert!(options.given("--end") != Some(OsStr::new("panic")), "the demo is asked to end by a panic");
     Ok(())
-}
-
-/// `--key value` pairs.
-struct ChildOptions(HashMap<String, OsString>);
-
-impl ChildOptions {
-    fn parse(args: &[OsString]) -> Result<Self, ChildFailure> {
-        let mut options = HashMap::new();
-        for pair in args.chunks(2) {
-            let [key, value] = pair else {
-                return Err(ChildFailure::Usage(format!("{} lacks its value", pair[0].display())));
-            };
-            options.insert(key.to_string_lossy().into_owned(), value.clone());
-        }
-        Ok(Self(options))
-    }
-
-    fn given(&self, key: &str) -> Option<&OsStr> {
-        self.0.get(key).map(OsString::as_os_str)
-    }
-
-    fn required<T: FromStr>(&self, key: &str) -> Result<T, ChildFailure> {
-        let text = self.given(key).ok_or_else(|| ChildFailure::Usage(format!("{key} is missing")))?;
-        let parsed = text.to_str().and_then(|text| text.parse().ok());
-        parsed.ok_or_else(|| ChildFailure::Usage(format!("{key} {}: not understood", text.display())))
-    }
-
-    fn parent(&self) -> Result<Pid, ChildFailure> {
-        pid(self.given("--parent").unwrap_or_default())
-    }
-}
-
-fn pid(text: &OsStr) -> Result<Pid, ChildFailure> {
-    let number = text.to_str().and_then(|text| text.parse().ok());
-    number.and_then(Pid::from_raw).ok_or_else(|| ChildFailure::Usage(format!("{} is not a process id", text.display())))
 }

@@ -1,9 +1,9 @@
 //! The tun device of the demo: a paced UDP flow into it, and an echo behind it that sends every packet back, so that
 //! both directions move. It answers nothing but its own kind of packet: IPv4, UDP, not a fragment.
 
-use super::failure::{ChildFailure, cannot};
+use super::failure::ChildFailure;
 use super::rtnl::Rtnl;
-use super::sys;
+use crate::networks::{TunKind, attach_tun, cannot};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(10);
 pub fn open() -> Result<File, ChildFailure> {
     let device = rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
         .map_err(cannot(format!("open {DEVICE}")))?;
-    sys::name_tun(&device, NAME).map_err(cannot(format!("create tun device {NAME}")))?;
+    attach_tun(&device, NAME, TunKind::Tun).map_err(cannot(format!("create tun device {NAME}")))?;
     let mut rtnl = Rtnl::open()?;
     rtnl.add_address(NAME, NEAR, 24)?;
     rtnl.set_up(NAME)?;

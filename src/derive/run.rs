@@ -12,7 +12,7 @@ mod search;
 mod tests;
 mod tried;
 
-pub use card::{CardLimit, Comparison, Measured, MovesSeen, RunCard, WatchedThreads};
+pub use card::{CardLimit, Measured, MovesSeen, PinComparison, RunCard, WatchedThreads};
 pub use drops::{DroppedOnPath, RunDrops};
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};

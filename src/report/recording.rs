@@ -1,11 +1,8 @@
 //! A report of one recording or of several: what was measured, in HTML, Markdown or JSON. The same blocks in the same words
 //! make the page and the Markdown; every figure is of [`RecordingSummary`] or of a card.
 
-mod document;
-mod html;
 mod json;
 mod machine;
-mod markdown;
 mod rate_plot;
 mod side_by_side;
 mod test;
@@ -13,9 +10,9 @@ mod test;
 mod tests;
 mod words;
 
+use super::document::{Block, Document, Section};
 use crate::derive::RecordingSummary;
 use crate::derive::run::RunCard;
-use document::{Document, Section};
 
 /// What becomes of a recording in a report.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -54,8 +51,8 @@ pub struct ReportOptions {
 #[must_use]
 pub fn report(recordings: &[ReportedRecording], format: ReportFormat, options: ReportOptions) -> String {
     match format {
-        ReportFormat::Html => html::page(&document(recordings, options)),
-        ReportFormat::Markdown => markdown::text(&document(recordings, options)),
+        ReportFormat::Html => document(recordings, options).html(),
+        ReportFormat::Markdown => document(recordings, options).markdown(),
         ReportFormat::Json => json::object(recordings, options),
     }
 }
@@ -71,14 +68,16 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
         notes.push(words::ANONYMISED.to_owned());
     }
     Document {
+        kind: "vnettop report",
         title,
         notes,
         overview: if recordings.len() > 1 { side_by_side::blocks(recordings) } else { Vec::new() },
         sections: recordings.iter().map(section).collect(),
+        words: words::WORDS.to_vec(),
     }
 }
 
-fn blocks(recording: &ReportedRecording) -> Vec<document::Block> {
+fn blocks(recording: &ReportedRecording) -> Vec<Block> {
     let mut blocks = machine::head(recording);
     let Some(summary) = &recording.summary else { return blocks };
     blocks.extend(recording.run.iter().map(test::run_card));
@@ -87,7 +86,7 @@ fn blocks(recording: &ReportedRecording) -> Vec<document::Block> {
     }
     if summary.tests_left_out > 0 {
         let tests = crate::derive::plural(summary.tests_left_out, "smaller test");
-        blocks.push(document::Block::Text(format!("{tests} are left out.")));
+        blocks.push(Block::Text(format!("{tests} are left out.")));
     }
     blocks.extend(machine::blocks(summary));
     blocks

@@ -1,11 +1,13 @@
 //! Benchmark programs by their command lines: iperf 3 and iperf 2, read as the programs themselves read them. It looks at
 //! no socket: what a server does is not in its command line. `stream` follows what iperf 3 itself reports.
 
+mod client_report;
 mod getopt;
 mod iperf2;
 mod iperf3;
 pub(super) mod stream;
 
+pub use client_report::ClientReport;
 pub(crate) use stream::Lines;
 
 use super::{Roots, proc_file, untrusted_reader};

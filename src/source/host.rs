@@ -1,7 +1,7 @@
 //! The machine, by name: what does not change while it runs. It refreshes no list of processes.
 
 use super::{Roots, policy, proc_file};
-use crate::sample::{Host, version_of};
+use crate::sample::{Host, Machine, version_of};
 use crate::text;
 use sysinfo::System;
 
@@ -15,6 +15,15 @@ pub fn read() -> Host {
         arch: clean(System::cpu_arch()),
         policy: policy::read(&Roots::default()),
     }
+}
+
+/// This machine as a comparison names it; its cores are told by the first sample.
+#[must_use]
+pub fn machine(roots: &Roots) -> Machine {
+    let info = proc_file::text(&roots.proc.join("cpuinfo")).unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let processor = model.map(|(_, name)| text::clean(name.trim().as_bytes())).filter(|name| !name.is_empty());
+    Machine { host: read(), cores: 0, nodes: 0, processor }
 }
 
 /// The machine of a captured tree (`sys/kernel/{hostname,osrelease,arch}` of /proc; `arch` since Linux 6.1). What the

@@ -128,20 +128,20 @@ fn own_tid() -> u32 {
 
 /// What a core does: share of its time in softirq, and busy at all.
 #[derive(Debug, Clone, Copy, Default)]
-struct Load {
+struct OwnCoreLoad {
     softirq: f64,
     busy: f64,
 }
 
 /// That of a core between two readings; nothing where it is not known.
-fn load(before: &[CoreCounters], now: &[CoreCounters], core: CoreId) -> Load {
+fn load(before: &[CoreCounters], now: &[CoreCounters], core: CoreId) -> OwnCoreLoad {
     let row = |rows| row_of(rows, &core, |row: &CoreCounters| row.core);
-    let (Some(before), Some(now)) = (row(before), row(now)) else { return Load::default() };
+    let (Some(before), Some(now)) = (row(before), row(now)) else { return OwnCoreLoad::default() };
     let rise = |field: fn(&CoreCounters) -> u64| field(now).saturating_sub(field(before)) as f64;
     let (softirq, idle) = (rise(|row| row.softirq), rise(|row| row.idle));
     let busy = rise(|row| row.user) + rise(|row| row.system) + rise(|row| row.irq) + softirq;
     let whole = (busy + idle + rise(|row| row.steal)).max(1.0);
-    Load { softirq: softirq / whole, busy: busy / whole }
+    OwnCoreLoad { softirq: softirq / whole, busy: busy / whole }
 }
 
 /// The best core for vnettop; none where every allowed one is taken.
@@ -151,7 +151,7 @@ fn best(
     current: Option<CoreId>,
     topology: &Topology,
     realtime: bool,
-    load: impl Fn(CoreId) -> Load,
+    load: impl Fn(CoreId) -> OwnCoreLoad,
 ) -> Option<CoreId> {
     let shares = |place: &CorePlace, level: fn(&CorePlace) -> Option<u32>| {
         let theirs = |core: CoreId| topology.place(core).and_then(level);

@@ -31,16 +31,23 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("config", &["sample", "action", "state", "ui", "text", "trust"]),
     ("term", &["text"]),
     ("cli", &["sample", "action", "config"]),
-    ("demo", &[]),
+    ("networks", &[]),
+    ("demo", &["networks"]),
     (
         "app",
         &[
             "sample", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state", "update",
-            "view", "ui", "term", "text", "config",
+            "view", "ui", "term", "text", "config", "networks",
         ],
     ),
     ("lib", &[]),
-    ("main", &["app", "cli", "config", "demo", "effect", "record", "rights", "source", "state", "term", "ui"]),
+    (
+        "main",
+        &[
+            "app", "cli", "config", "demo", "networks", "effect", "record", "report", "rights", "sample", "source",
+            "state", "term", "ui",
+        ],
+    ),
 ];
 
 /// Outside package → the only places that may name it (prefixes below `src/`).
@@ -69,7 +76,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "source/paths/kernel/tests",
         ],
     ),
-    ("maud", &["report/recording/html", "report/plot"]),
+    ("maud", &["report/document/html", "report/plot"]),
     ("plotters", &["report/plot"]),
     ("httparse", &["source/slow"]),
     ("toml_edit", &["config"]),

@@ -118,6 +118,10 @@ impl Console for Terminal<'_> {
         self.painter.show(view, theme, &mut self.screen).map(drop)
     }
 
+    fn fds(&self) -> SmallVec<[BorrowedFd<'_>; 2]> {
+        smallvec![self.guard.input().as_fd(), self.signals.fd()]
+    }
+
     fn ask_to_stop(&self) {
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
     }

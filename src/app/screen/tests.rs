@@ -13,6 +13,7 @@ use crate::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use rustix::event::{PollFd, PollFlags, poll};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::path::Path;
 
@@ -43,6 +44,10 @@ impl Console for Script {
     }
 
     fn ask_to_stop(&self) {}
+
+    fn fds(&self) -> SmallVec<[BorrowedFd<'_>; 2]> {
+        SmallVec::new()
+    }
 
     fn stop(&mut self) -> io::Result<()> {
         self.stopped += 1;

@@ -52,7 +52,7 @@ pub struct RunCard {
     /// What would be pinned, or why nothing would; none where it was not asked for.
     pub proposal: Option<Result<Proposal, String>>,
     /// Unpinned against pinned; none where it was not asked for.
-    pub comparison: Option<Comparison>,
+    pub comparison: Option<PinComparison>,
     /// Which placement was best; none where it was not asked for, or before it started.
     pub search: Option<SearchResult>,
     /// The limits asked for.
@@ -103,7 +103,7 @@ pub struct MovesSeen {
 
 /// Unpinned against pinned phases.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
+pub struct PinComparison {
     /// The figures; none of fewer than two pairs.
     pub card: Option<Card>,
     /// Who was pinned where: name, role, tid, cores.
@@ -183,12 +183,12 @@ fn watched(seen: &Observation) -> Vec<WatchedThreads> {
     counts.into_iter().map(|((name, role), threads)| WatchedThreads { name: name.to_owned(), role, threads }).collect()
 }
 
-fn comparison(seen: &Observation, pairs: &[Pair]) -> Comparison {
+fn comparison(seen: &Observation, pairs: &[Pair]) -> PinComparison {
     let pin = |(thread, cores): (&crate::sample::ThreadId, &CoreSet)| {
         let label = seen.watched.get(thread).map_or_else(String::new, |(name, role)| format!("{name} {role}"));
         (label, thread.tid, cores.clone())
     };
-    Comparison { card: Card::of(pairs, &seen.others), pins: seen.pins.iter().map(pin).collect() }
+    PinComparison { card: Card::of(pairs, &seen.others), pins: seen.pins.iter().map(pin).collect() }
 }
 
 /// What was found; how often threads moved is told of the whole run, not of its last moment, and not where all moves fell into
@@ -225,7 +225,7 @@ fn moves(bins: &[Bin], seen: &Observation) -> Option<MovesSeen> {
 fn limits(
     asked: &RunAsked,
     jitter: Option<Jitter>,
-    comparison: Option<&Comparison>,
+    comparison: Option<&PinComparison>,
     drops: Option<&RunDrops>,
 ) -> Vec<CardLimit> {
     let side = comparison.map_or(jitter, |both| both.card.as_ref().map(|card| card.after.jitter));

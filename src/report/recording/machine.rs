@@ -1,10 +1,10 @@
 //! What a report says of the machine: what it is, what its cores and links did.
 
 use super::ReportedRecording;
-use super::document::{Block, ReportPlot, ReportTable, legend};
 use super::words::{UNKNOWN, all_marks, count, known, known_percent, known_rate, length, machine, nominal, when};
 use crate::derive::summary::{CoreColumn, CoreSummary, LinkSummary};
 use crate::derive::{RecordingSummary, plural};
+use crate::report::document::{Block, ReportPlot, ReportTable, legend};
 use crate::report::figures::percent;
 use crate::report::plot::{HeatPlot, HeatRow, PlotColor, PlotText, PlotTime, heat};
 use crate::sample::{Topology, TraceSource};
@@ -59,7 +59,7 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
     let problems = &summary.facts.problems;
     if !problems.is_empty() {
         blocks.push(Block::Subheading("What could not be read".to_owned()));
-        let item = |problem: &crate::sample::Problem| super::document::ListItem {
+        let item = |problem: &crate::sample::Problem| crate::report::document::ListItem {
             text: problem.text.clone(),
             aside: problem.source.to_string(),
         };

@@ -1,9 +1,9 @@
 //! The rate of a test over time, with the migrations, losses and pins below it on the same axis.
 
-use super::document::{LegendEntry, ReportPlot, legend};
 use super::words::{count, known_percent, length, marks};
 use crate::derive::flow::Bin;
 use crate::derive::{RecordingSummary, TestSummary};
+use crate::report::document::{LegendEntry, ReportPlot, legend};
 use crate::report::figures::{digits, rate, scale};
 use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotText, PlotTime, lines};
 

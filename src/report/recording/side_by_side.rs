@@ -1,9 +1,9 @@
 //! Several recordings in one table, and their mean rates in one plot.
 
 use super::ReportedRecording;
-use super::document::{Block, ReportPlot, ReportTable};
 use super::words::{UNKNOWN, count, known, known_percent, known_rate, length};
 use crate::derive::{RecordingSummary, TestSummary};
+use crate::report::document::{Block, ReportPlot, ReportTable};
 use crate::report::figures::{digits, scale};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 

@@ -1,12 +1,12 @@
 //! What a report says of one test: the figures first, then why, then its threads and its path.
 
-use super::document::{Block, KeyFigure, ListItem, ReportPlot, ReportTable, legend};
 use super::rate_plot::{axis, rate_plot};
 use super::words::{UNKNOWN, count, known, known_percent, known_rate, length, marks, nominal, test_title};
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{HopSummary, PathSummary, StripColumn, ThreadSummary};
 use crate::derive::{Evidence, RecordingSummary, TestSummary, plural};
 use crate::report::card;
+use crate::report::document::{Block, KeyFigure, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, rate, scale, seconds};
 use crate::report::page::Page;
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};

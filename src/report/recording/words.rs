@@ -106,3 +106,14 @@ pub(super) fn machine(summary: &RecordingSummary) -> String {
     let (host, cores) = (&summary.facts.host, crate::derive::plural(summary.facts.topology.cores.len(), "core"));
     format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch)
 }
+
+/// What stands in a report and is not said there.
+pub(super) const WORDS: [(&str, &str); 7] = [
+    ("mean rate", "payload of the test's connections over its time, both ends counted once"),
+    ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
+    ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
+    ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
+    ("softirq", "time in which the kernel handles packets, outside of any thread"),
+    ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),
+    ("–", "not known"),
+];

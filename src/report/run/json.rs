@@ -5,7 +5,7 @@ use super::rows;
 use crate::derive::Card;
 use crate::derive::before_after::CardSide;
 use crate::derive::placement::Proposal;
-use crate::derive::run::{Comparison, RunCard, Seen};
+use crate::derive::run::{PinComparison, RunCard, Seen};
 use crate::report::json::Numbers;
 use crate::report::pair;
 use crate::report::timestamp;
@@ -84,7 +84,7 @@ fn proposal(proposal: &Result<Proposal, String>) -> Value {
     }
 }
 
-fn comparison(both: &Comparison, settle_s: f64) -> Value {
+fn comparison(both: &PinComparison, settle_s: f64) -> Value {
     let side =
         |side: &CardSide| json!({ "jitter": side.jitter, "moves_per_s": side.moves_per_s, "other_cores": side.others });
     let card = both.card.as_ref();

@@ -2,7 +2,7 @@
 
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
-use crate::derive::run::{CardLimit, CommandRun, Comparison, DroppedOnPath, Measured, RunCard};
+use crate::derive::run::{CardLimit, CommandRun, DroppedOnPath, Measured, PinComparison, RunCard};
 use crate::derive::{FindingId, Jitter, plural};
 use crate::report::figures::{digits, percent, rate, seconds};
 use crate::report::page::{ComparisonTable, Fact, fact};
@@ -169,7 +169,7 @@ fn drops(card: &RunCard) -> String {
     format!("{} by links{links}, {} by softnet{way}", plural(drops.by_links(), "packet"), drops.softnet)
 }
 
-fn comparison(card: &RunCard, both: &Comparison) -> Vec<Fact> {
+fn comparison(card: &RunCard, both: &PinComparison) -> Vec<Fact> {
     let settle_s = card.asked.settle_ns as f64 / 1e9;
     let mut facts = both.card.as_ref().map_or_else(Vec::new, |of| pair::conclusions(of, settle_s));
     facts.extend(pair::pins(&both.pins));

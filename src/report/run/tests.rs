@@ -5,7 +5,7 @@ use crate::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::run::{
-    CardLimit, CommandRun, Comparison, MovesSeen, PlacementStanding, SearchResult, SearchedPlacement, Seen,
+    CardLimit, CommandRun, MovesSeen, PinComparison, PlacementStanding, SearchResult, SearchedPlacement, Seen,
     WatchedThreads,
 };
 use crate::derive::{Finding, FindingId, FlowBasis};
@@ -103,7 +103,7 @@ fn compared() -> RunCard {
         verdict: Verdict::SteadierAndFaster,
     };
     let pins = vec![("iperf3 client".to_owned(), 39081, CoreSet::single(4))];
-    let comparison = Some(Comparison { card: Some(card), pins });
+    let comparison = Some(PinComparison { card: Some(card), pins });
     RunCard { comparison, proposal: None, ..never() }
 }
 

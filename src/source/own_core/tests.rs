@@ -13,8 +13,8 @@ fn set(list: &str) -> CoreSet {
     list.parse().expect("a list of cores")
 }
 
-fn idle(_: CoreId) -> Load {
-    Load::default()
+fn idle(_: CoreId) -> OwnCoreLoad {
+    OwnCoreLoad::default()
 }
 
 #[test]
@@ -39,7 +39,8 @@ fn the_seat_is_kept_until_it_is_taken_or_plainly_worse() {
     let four = machine(4, |place| place.physical = Some(place.core));
     assert_eq!(best(&set("0-3"), &set("0"), Some(3), &four, true, idle), Some(3), "it does not wander");
     assert_eq!(best(&set("0-3"), &set("0,3"), Some(3), &four, true, idle), Some(1), "a watched thread goes before");
-    let busy = |share| move |core| if core == 3 { Load { softirq: 0.0, busy: share } } else { Load::default() };
+    let busy =
+        |share| move |core| if core == 3 { OwnCoreLoad { softirq: 0.0, busy: share } } else { OwnCoreLoad::default() };
     assert_eq!(best(&set("0-3"), &set("0"), Some(3), &four, true, busy(0.7)), Some(3), "some load moves nobody");
     assert_eq!(best(&set("0-3"), &set("0"), Some(3), &four, true, busy(0.85)), Some(1), "much load does");
 }
@@ -47,9 +48,9 @@ fn the_seat_is_kept_until_it_is_taken_or_plainly_worse() {
 #[test]
 fn packets_and_isolated_cores_are_left_alone() {
     let mut two = machine(2, |_| {});
-    let softirq = |_| Load { softirq: 0.6, busy: 0.6 };
+    let softirq = |_| OwnCoreLoad { softirq: 0.6, busy: 0.6 };
     assert_eq!(best(&set("0-1"), &set("0"), None, &two, true, softirq), None, "there the benchmark's packets wait");
-    let full = |_| Load { softirq: 0.0, busy: 0.95 };
+    let full = |_| OwnCoreLoad { softirq: 0.0, busy: 0.95 };
     assert_eq!(best(&set("0-1"), &set("0"), None, &two, true, full), Some(1), "real-time priority gets its time");
     assert_eq!(best(&set("0-1"), &set("0"), None, &two, false, full), None, "an ordinary thread would starve");
     two.isolated = set("1");

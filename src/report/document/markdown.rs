@@ -1,6 +1,6 @@
 //! The document as Markdown, for an issue or a wiki. A plot is its description.
 
-use super::document::{Block, Document, ReportTable};
+use super::{Block, Document, ReportTable};
 use crate::report::page::escaped;
 use std::fmt::Write;
 
@@ -9,14 +9,28 @@ pub(super) fn text(document: &Document) -> String {
     for note in &document.notes {
         let _ = writeln!(out, "\n{}", inline(note));
     }
-    document.overview.iter().for_each(|one| block(&mut out, one));
+    blocks(&mut out, &document.overview);
     for section in &document.sections {
         if document.sections.len() > 1 {
             let _ = writeln!(out, "\n# {}", inline(&section.title));
         }
-        section.blocks.iter().for_each(|one| block(&mut out, one));
+        blocks(&mut out, &section.blocks);
     }
     out
+}
+
+fn blocks(out: &mut String, blocks: &[Block]) {
+    let mut heading = "";
+    for one in blocks {
+        if let Block::Table(of) = one
+            && !of.caption.is_empty()
+            && of.caption != heading
+        {
+            let _ = writeln!(out, "\n{}:", inline(&of.caption));
+        }
+        heading = if let Block::Heading(text) = one { text } else { "" };
+        block(out, one);
+    }
 }
 
 fn block(out: &mut String, block: &Block) {
@@ -31,7 +45,7 @@ fn block(out: &mut String, block: &Block) {
             items.iter().try_for_each(|item| writeln!(out, "- {} ({})", inline(&item.text), inline(&item.aside)))
         }
         Block::Figures(figures) => {
-            let row = |of: &super::document::KeyFigure| vec![of.label.clone(), of.value.clone(), of.hint.clone()];
+            let row = |of: &super::KeyFigure| vec![of.label.clone(), of.value.clone(), of.hint.clone()];
             let rows = figures.iter().map(row).collect();
             table(out, &ReportTable::new("", &["figure", ">value", "what it is"], rows))
         }
@@ -42,9 +56,6 @@ fn block(out: &mut String, block: &Block) {
 }
 
 fn table(out: &mut String, of: &ReportTable) -> std::fmt::Result {
-    if !of.caption.is_empty() {
-        writeln!(out, "{}:\n", inline(&of.caption))?;
-    }
     let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
     writeln!(out, "{}", line(of.columns.iter().map(|(name, _)| inline(name)).collect()))?;
     let rule = of.columns.iter().map(|(_, is_figure)| if *is_figure { "---:" } else { "---" }.to_owned());

@@ -1,10 +1,16 @@
 //! A report before it is written: headings, figures, tables, plots, in their order. Plain values for every way of writing.
 
-use crate::report::page::Page;
-use crate::report::plot::{PlotText, PlotWidth};
+mod html;
+mod markdown;
+mod text;
+
+use super::page::Page;
+use super::plot::{PlotText, PlotWidth};
 
 /// A whole report.
 pub(super) struct Document {
+    /// The command that writes it.
+    pub kind: &'static str,
     pub title: String,
     /// What holds for all of it.
     pub notes: Vec<String>,
@@ -12,6 +18,25 @@ pub(super) struct Document {
     pub overview: Vec<Block>,
     /// One a recording.
     pub sections: Vec<Section>,
+    /// What its words mean.
+    pub words: Vec<(&'static str, &'static str)>,
+}
+
+impl Document {
+    /// One page that needs nothing else.
+    pub fn html(&self) -> String {
+        html::page(self)
+    }
+
+    /// Text for an issue or a wiki; plots are described.
+    pub fn markdown(&self) -> String {
+        markdown::text(self)
+    }
+
+    /// Text for a terminal, without plots.
+    pub fn text(&self) -> String {
+        text::text(self)
+    }
 }
 
 pub(super) struct Section {

@@ -1,6 +1,6 @@
 //! The document as one HTML page that needs nothing else: its style is in it, its plots are in it, it has no script.
 
-use super::document::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section};
+use super::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section};
 use crate::report::page::{ComparisonTable, Fact, Page};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -18,12 +18,12 @@ pub(super) fn page(document: &Document) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { (document.title) " - vnettop report" }
+                title { (document.title) " - " (document.kind) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 header {
-                    p.kind { "vnettop report" }
+                    p.kind { (document.kind) }
                     h1 { (document.title) }
                     @for note in &document.notes { p.note { (note) } }
                 }
@@ -34,7 +34,7 @@ pub(super) fn page(document: &Document) -> String {
                     div.recordings.several[!is_alone] {
                         @for one in &document.sections { (section(one, is_alone)) }
                     }
-                    (glossary())
+                    (glossary(&document.words))
                 }
                 footer { p { "Written by vnettop " (env!("CARGO_PKG_VERSION")) ". Rates are in bits/s, SI: 1 Gbit/s is 10⁹ bit/s." } }
             }
@@ -145,21 +145,11 @@ fn card(page: &Page) -> Markup {
     }
 }
 
-const WORDS: [(&str, &str); 7] = [
-    ("mean rate", "payload of the test's connections over its time, both ends counted once"),
-    ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
-    ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
-    ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
-    ("softirq", "time in which the kernel handles packets, outside of any thread"),
-    ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),
-    ("–", "not known"),
-];
-
-fn glossary() -> Markup {
+fn glossary(words: &[(&str, &str)]) -> Markup {
     html! {
         section.words {
             h2 { "Words" }
-            dl.facts { @for (word, meaning) in WORDS { dt { (word) } dd { (meaning) } } }
+            dl.facts { @for (word, meaning) in words { dt { (word) } dd { (meaning) } } }
         }
     }
 }

@@ -17,12 +17,18 @@ const RETRY: Duration = Duration::from_millis(20);
 const STALLED: Duration = Duration::from_secs(10);
 
 /// Binds the server's socket, and names this thread.
+///
+/// # Errors
+/// The kernel refuses.
 pub fn listen(address: SocketAddr, name: &str) -> io::Result<TcpListener> {
     rename(name)?;
     TcpListener::bind(address)
 }
 
 /// Accepts for ever; each connection gets a worker thread that reads until its end.
+///
+/// # Errors
+/// The kernel gives no connection or thread.
 pub fn serve(listener: &TcpListener, name: &str) -> io::Result<()> {
     loop {
         let (mut stream, _) = listener.accept()?;
@@ -51,6 +57,9 @@ pub struct ClientRun {
 
 impl ClientRun {
     /// Sends over every stream at once; returns the bytes handed to the kernel by all of them.
+    ///
+    /// # Errors
+    /// The server does not answer, or the kernel gives no thread.
     pub fn send(&self) -> io::Result<u64> {
         rename(&self.name)?;
         let streams = (0..self.streams).map(|_| self.connect()).collect::<io::Result<Vec<_>>>()?;
@@ -68,16 +77,23 @@ impl ClientRun {
     }
 
     fn connect(&self) -> io::Result<TcpStream> {
-        let deadline = Instant::now() + self.patience;
-        loop {
-            match TcpStream::connect(self.server) {
-                Ok(stream) => {
-                    stream.set_write_timeout(Some(STALLED))?;
-                    return Ok(stream);
-                }
-                Err(error) if Instant::now() >= deadline => return Err(error),
-                Err(_) => thread::sleep(RETRY),
-            }
+        let stream = connect(self.server, self.patience)?;
+        stream.set_write_timeout(Some(STALLED))?;
+        Ok(stream)
+    }
+}
+
+/// Connects to a server that may not listen yet.
+///
+/// # Errors
+/// It does not within this time.
+pub fn connect(server: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+    let deadline = Instant::now() + patience;
+    loop {
+        match TcpStream::connect(server) {
+            Ok(stream) => return Ok(stream),
+            Err(error) if Instant::now() >= deadline => return Err(error),
+            Err(_) => thread::sleep(RETRY),
         }
     }
 }
@@ -100,6 +116,9 @@ fn worker(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
 }
 
 /// Names the calling thread, as `comm` of /proc shows it.
+///
+/// # Errors
+/// There is a zero byte in it.
 pub fn rename(name: &str) -> io::Result<()> {
     let name = CString::new(name).map_err(io::Error::from)?;
     rustix::thread::set_name(&name).map_err(io::Error::from)

@@ -1,4 +1,4 @@
-//! The private namespace that the demo lives in: anonymous, held by processes alone, gone with the last of them.
+//! The private namespace that a network of ours lives in: anonymous, held by processes alone, gone with the last of them.
 //! It leaves no file anywhere and never touches the namespace it came from.
 
 use super::sys;
@@ -9,7 +9,7 @@ use std::{fs, io};
 
 /// Why there is no private namespace, and what would help.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make a private network namespace for the demo: {step}: {error}: {advice}")]
+#[error("cannot make a private network namespace: {step}: {error}: {advice}")]
 pub struct NamespaceError {
     step: &'static str,
     #[source]
@@ -19,11 +19,14 @@ pub struct NamespaceError {
 
 /// Moves this process, which must have a single thread, into a network namespace of its own: directly where it may,
 /// otherwise inside a user namespace in which the own user is root.
+///
+/// # Errors
+/// The kernel refuses; the sentence says what would help.
 pub fn enter_private() -> Result<(), NamespaceError> {
     if !is_capable_root() {
         return enter_as_user();
     }
-    sys::unshare(UnshareFlags::NEWNET).map_err(|error| refused("unshare(CLONE_NEWNET)", error))
+    sys::leave_namespaces(UnshareFlags::NEWNET).map_err(|error| refused("unshare(CLONE_NEWNET)", error))
 }
 
 /// Only root keeps its capabilities through the exec of the demo's children, and in a container root may have none:
@@ -36,7 +39,7 @@ fn is_capable_root() -> bool {
 fn enter_as_user() -> Result<(), NamespaceError> {
     // Both numbers are of the old namespace: inside the new one they read as nobody until the maps are written.
     let (user, group) = (geteuid(), getegid());
-    sys::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
+    sys::leave_namespaces(UnshareFlags::NEWUSER | UnshareFlags::NEWNET)
         .map_err(|error| refused("unshare(CLONE_NEWUSER | CLONE_NEWNET)", error))?;
     // The kernel accepts an unprivileged gid_map only after setgroups is denied (user_namespaces(7)). The own user is
     // mapped to 0 because an exec by any other user would drop the capabilities that configuring links takes.

@@ -1,0 +1,4 @@
+# what: pipes, no network: for scale
+# through: pipe
+# loads: tcp rr
+namespaces a

@@ -1,0 +1,4 @@
+# what: a pair of unix sockets, no network: for scale
+# through: socket
+# loads: tcp rr
+namespaces a

@@ -1,0 +1,161 @@
+//! A comparison of networks: makes one after the other, sends through it, unpinned and pinned in turn, and takes it away again. What it
+//! measured is plain data; nothing is computed from several measurements here.
+
+mod bench;
+mod desk;
+mod order;
+mod output;
+mod visit;
+
+use crate::networks::{NetworkKind, PrivateNetwork};
+use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine};
+use crate::source::SourceError;
+use crate::source::feed::Feed;
+use order::Visit;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+pub use bench::has_iperf3;
+pub use desk::{Desk, LinesDesk, Progress, ScreenDesk};
+pub use order::{Selected, select};
+pub use output::{CompareFileError, CompareOutput, read};
+
+/// What is compared, and how.
+#[derive(Debug, Clone)]
+pub struct ComparePlan {
+    /// The ways, in the order asked for; one may stand there several times.
+    pub ways: Vec<Selected>,
+    /// The loads.
+    pub loads: Vec<Load>,
+    /// How often each way is measured.
+    pub rounds: u32,
+    /// How long each measurement is.
+    pub length: Duration,
+    /// What is left out before it.
+    pub warm_up: Duration,
+    /// Each load also with its threads pinned.
+    pub pins: bool,
+}
+
+/// Opens the feed on the namespaces of these processes; watched are the loads.
+pub type OpensFeed<'a> = &'a dyn Fn(&[u32]) -> Result<Feed, SourceError>;
+
+/// What a comparison needs of the world.
+pub struct CompareWorld<'a> {
+    /// Where it happens.
+    pub machine: Machine,
+    /// Where what is measured comes from.
+    pub open: OpensFeed<'a>,
+    /// Who is told, and may ask for an end.
+    pub desk: &'a mut dyn Desk,
+}
+
+/// Measures until everything is measured or an end is asked for.
+pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
+    let CompareWorld { machine, open, desk } = world;
+    let began = Instant::now();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut comparison = Comparison {
+        version: COMPARISON_VERSION,
+        vnettop: env!("CARGO_PKG_VERSION").to_owned(),
+        began_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        machine,
+        plan: ComparisonPlan {
+            seconds: plan.length.as_secs_f64(),
+            warm_up_s: plan.warm_up.as_secs_f64(),
+            rounds: plan.rounds,
+            loads: plan.loads.clone(),
+            pins: plan.pins,
+            iperf3: None,
+            is_root: rustix::process::geteuid().is_root(),
+        },
+        interrupted: false,
+        paths: plan.ways.iter().map(path).collect(),
+    };
+    try_all(plan, &mut comparison, desk);
+    let possible: Vec<bool> = comparison.paths.iter().map(|path| path.skipped.is_none()).collect();
+    let visits = order::visits(plan, &possible);
+    let mut progress = Progress::new(plan, &visits);
+    for visit in &visits {
+        if desk.is_over() {
+            break;
+        }
+        visit_one(plan, visit, &mut comparison, (desk, &mut progress), (open, began));
+    }
+    comparison.interrupted = desk.is_over();
+    comparison
+}
+
+fn path(selected: &Selected) -> ComparedPath {
+    ComparedPath {
+        name: selected.name.clone(),
+        what: selected.way.what().to_owned(),
+        skipped: selected.way.missing(),
+        links: Vec::new(),
+        measurements: Vec::new(),
+    }
+}
+
+/// Makes each way once: what cannot be made here is known before anything is measured, and how long the rest takes too.
+fn try_all(plan: &ComparePlan, comparison: &mut Comparison, desk: &mut dyn Desk) {
+    let mut tried: Vec<(NetworkKind, Option<String>)> = Vec::new();
+    for (selected, path) in plan.ways.iter().zip(&mut comparison.paths) {
+        if path.skipped.is_some() || desk.is_over() {
+            continue;
+        }
+        let known = tried.iter().find(|(way, _)| *way == selected.way).map(|(_, failed)| failed.clone());
+        path.skipped = known.unwrap_or_else(|| {
+            desk.tries(&selected.name);
+            let failed = PrivateNetwork::build(selected.way).err().map(|error| error.to_string());
+            tried.push((selected.way, failed.clone()));
+            failed
+        });
+    }
+}
+
+/// Makes a way, runs its loads, takes it away.
+fn visit_one(
+    plan: &ComparePlan,
+    visit: &Visit,
+    comparison: &mut Comparison,
+    (desk, progress): (&mut dyn Desk, &mut Progress),
+    (open, began): (OpensFeed<'_>, Instant),
+) {
+    let selected = &plan.ways[visit.path];
+    let failed = |why: String| {
+        let missing = |&(load, pinned): &(Load, bool)| crate::sample::Measurement {
+            missing: Some(why.clone()),
+            at_s: began.elapsed().as_secs_f64(),
+            ..crate::sample::Measurement::begun(visit.round, load, pinned)
+        };
+        visit.measurements.iter().map(missing).collect::<Vec<_>>()
+    };
+    let network = match PrivateNetwork::build(selected.way) {
+        Ok(network) => network,
+        Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
+    };
+    let mut running = match visit::RunningVisit::start(plan, &network, open) {
+        Ok(running) => running,
+        Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
+    };
+    for &(load, pinned) in &visit.measurements {
+        if desk.is_over() {
+            break;
+        }
+        progress.next(selected, visit.round, load, pinned);
+        desk.begins(progress);
+        let measured = running.measure(visit.round, load, pinned, desk);
+        let Some(mut measured) = measured else { break };
+        measured.at_s = began.elapsed().as_secs_f64();
+        comparison.paths[visit.path].measurements.push(measured);
+    }
+    if comparison.plan.iperf3.is_none() {
+        comparison.plan.iperf3 = running.iperf3.take();
+    }
+    if running.size.0 > 0 {
+        (comparison.machine.cores, comparison.machine.nodes) = running.size;
+    }
+    let path = &mut comparison.paths[visit.path];
+    if running.links.len() > path.links.len() {
+        path.links = std::mem::take(&mut running.links);
+    }
+}

@@ -1,0 +1,125 @@
+//! What is measured when: every path once a round, there and back, so that what changes slowly on the machine favours none; unpinned and
+//! pinned one after the other, and each of them first as often as second.
+
+use super::ComparePlan;
+use crate::networks::{KINDS, NetworkKind};
+use crate::sample::{Load, Word};
+
+/// A way that is to be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selected {
+    /// The way.
+    pub way: NetworkKind,
+    /// What its row is called: the way's name, with a number where it is asked for again.
+    pub name: String,
+}
+
+/// One visit to a path: the network is made, measured, and taken away.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Visit {
+    /// Its place among the selected.
+    pub path: usize,
+    /// The round, from 1.
+    pub round: u32,
+    /// The loads, each unpinned or pinned, in their order.
+    pub measurements: Vec<(Load, bool)>,
+}
+
+/// The ways of these names, all where none is given, without those that are to be skipped.
+///
+/// # Errors
+/// A sentence that names the word which is no way, or says that nothing is left.
+pub fn select(only: &[String], skip: &[String]) -> Result<Vec<Selected>, String> {
+    let way = |name: &String| {
+        NetworkKind::named(name).ok_or_else(|| {
+            let names: Vec<&str> = KINDS.iter().map(|way| way.name).collect();
+            format!("there is no path called {name:?}: use one of {}", names.join(", "))
+        })
+    };
+    let skipped = skip.iter().map(way).collect::<Result<Vec<_>, _>>()?;
+    let asked = if only.is_empty() { KINDS.to_vec() } else { only.iter().map(way).collect::<Result<_, _>>()? };
+    let mut selected: Vec<Selected> = Vec::new();
+    for way in asked.into_iter().filter(|way| !skipped.contains(way)) {
+        let before = selected.iter().filter(|one| one.way == way).count();
+        let name = if before == 0 { way.name.to_owned() } else { format!("{} ({})", way.name, before + 1) };
+        selected.push(Selected { way, name });
+    }
+    if selected.is_empty() {
+        Err("nothing is left to compare: --skip names every path".to_owned())
+    } else {
+        Ok(selected)
+    }
+}
+
+/// All visits in their order; `possible` tells of each path whether it can be made here.
+pub(super) fn visits(plan: &ComparePlan, possible: &[bool]) -> Vec<Visit> {
+    let mut visits = Vec::new();
+    for round in 1..=plan.rounds {
+        let mut paths: Vec<usize> = (0..plan.ways.len()).filter(|&path| possible[path]).collect();
+        if round % 2 == 0 {
+            paths.reverse();
+        }
+        for path in paths {
+            let measurements = measurements(plan, path, round);
+            if !measurements.is_empty() {
+                visits.push(Visit { path, round, measurements });
+            }
+        }
+    }
+    visits
+}
+
+fn measurements(plan: &ComparePlan, path: usize, round: u32) -> Vec<(Load, bool)> {
+    let possible = plan.ways[path].way.loads();
+    let carries = |load: Load| possible.as_ref().is_none_or(|loads| loads.contains(&load.word()));
+    let mut measurements = Vec::new();
+    for (at, load) in plan.loads.iter().copied().filter(|load| carries(*load)).enumerate() {
+        let pinned_first = (round as usize + at).is_multiple_of(2);
+        if plan.pins {
+            measurements.extend([(load, pinned_first), (load, !pinned_first)]);
+        } else {
+            measurements.push((load, false));
+        }
+    }
+    measurements
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn names(only: &[&str], skip: &[&str]) -> Result<Vec<String>, String> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        select(&words(only), &words(skip)).map(|all| all.into_iter().map(|one| one.name).collect())
+    }
+
+    #[test]
+    fn a_way_asked_for_twice_is_two_rows_and_a_word_that_is_none_is_named() {
+        assert_eq!(names(&["veth", "veth", "tun"], &["tun"]), Ok(vec!["veth".to_owned(), "veth (2)".to_owned()]));
+        assert_eq!(names(&[], &[]).map(|all| all.len()), Ok(KINDS.len()));
+        assert!(names(&["vet"], &[]).expect_err("no way").contains("\"vet\""));
+        assert!(names(&["veth"], &["veth"]).expect_err("nothing").contains("nothing is left"));
+    }
+
+    #[test]
+    fn every_path_is_measured_once_a_round_and_no_side_is_always_first() {
+        let plan = ComparePlan {
+            ways: select(&["veth".to_owned(), "proxy".to_owned(), "tun".to_owned()], &[]).expect("they exist"),
+            loads: vec![Load::Tcp, Load::Udp],
+            rounds: 4,
+            length: Duration::from_secs(1),
+            warm_up: Duration::from_secs(1),
+            pins: true,
+        };
+        let visits = visits(&plan, &[true, true, false]);
+        let order: Vec<usize> = visits.iter().map(|visit| visit.path).collect();
+        assert_eq!(order, [0, 1, 1, 0, 0, 1, 1, 0], "there and back, without what cannot be made");
+        assert_eq!(visits[1].measurements.len(), 2, "the proxy carries no UDP");
+        let first = |load| {
+            let first = |visit: &Visit| visit.measurements.iter().find(|(other, _)| *other == load).map(|one| one.1);
+            visits.iter().filter(|visit| visit.path == 0).filter_map(first).filter(|pinned| *pinned).count()
+        };
+        assert_eq!((first(Load::Tcp), first(Load::Udp)), (2, 2), "pinned is first in half of the rounds");
+    }
+}

@@ -1,0 +1,215 @@
+//! A network under load, watched: one load after the other, its threads pinned where that is asked for, and what the machine does meanwhile.
+
+use super::ComparePlan;
+use super::bench::RunningLoad;
+use super::desk::Desk;
+use crate::app::signals::wait;
+use crate::derive::comparison::{LoadFigures, LoadWindow};
+use crate::derive::placement::{self, BUSY};
+use crate::derive::{Derivation, Metrics};
+use crate::effect::{Kernel, PinController};
+use crate::networks::PrivateNetwork;
+use crate::sample::{ClaimedLink, Item, Load, Measurement, ThreadOnCore, Word};
+use crate::source::feed::{Feed, Next};
+use crate::source::{SourceError, now_ns};
+use crate::update::requests;
+use std::time::{Duration, Instant};
+
+/// How long the busy threads of a load are looked at before they are pinned, ns: all of them are busy by then.
+const LOOK_NS: u64 = 400_000_000;
+/// How much longer than it should a load may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// What a program needs from its start to its first byte, and what its clock may be off, ns: left out at both ends of what is added up.
+const EDGE_NS: u64 = 150_000_000;
+
+/// A network that is being measured.
+pub(super) struct RunningVisit<'a> {
+    plan: &'a ComparePlan,
+    network: &'a PrivateNetwork,
+    feed: Feed,
+    derivation: Derivation,
+    controller: PinController,
+    /// The links that the traffic crosses, as far as they were seen.
+    pub(super) links: Vec<ClaimedLink>,
+    /// Cores online and NUMA nodes, as of the newest sample.
+    pub(super) size: (usize, u32),
+    /// How iperf3 calls itself.
+    pub(super) iperf3: Option<String>,
+}
+
+/// What is to be pinned during a measurement, and what became of it.
+#[derive(Default)]
+struct Pinning {
+    /// When the first busy thread was seen, monotonic ns.
+    busy_ns: Option<u64>,
+    /// When the masks were set.
+    done_ns: Option<u64>,
+    pins: Vec<ThreadOnCore>,
+    /// Why nothing was pinned, as it was last.
+    why: Option<String>,
+}
+
+impl<'a> RunningVisit<'a> {
+    /// Begins to watch a network.
+    pub(super) fn start(
+        plan: &'a ComparePlan,
+        network: &'a PrivateNetwork,
+        open: &dyn Fn(&[u32]) -> Result<Feed, SourceError>,
+    ) -> Result<Self, SourceError> {
+        // Its journal goes with the network, and with the network go the threads that are pinned.
+        let controller = PinController::new(Box::new(Kernel), Some(network.state_folder()), !plan.pins);
+        Ok(Self {
+            plan,
+            network,
+            feed: open(&network.holders())?,
+            derivation: Derivation::of_everything(),
+            controller,
+            links: Vec::new(),
+            size: (0, 0),
+            iperf3: None,
+        })
+    }
+
+    /// Runs a load; none where an end was asked for before it was over.
+    pub(super) fn measure(&mut self, round: u32, load: Load, pinned: bool, desk: &mut dyn Desk) -> Option<Measurement> {
+        let begun = Measurement::begun(round, load, pinned);
+        let began_ns = now_ns();
+        let mut running = match RunningLoad::start(self.network, load, self.plan) {
+            Ok(running) => running,
+            Err(why) => return Some(Measurement { missing: Some(why), ..begun }),
+        };
+        let (mut window, mut pinning) = (LoadWindow::default(), Pinning::default());
+        let ended = self.follow(&mut running, &mut window, pinned.then_some(&mut pinning), desk);
+        if desk.is_over() {
+            return None;
+        }
+        let result = match ended {
+            Ok(()) => running.result(),
+            Err(why) => Err(why),
+        };
+        let sender = running.sender.to_owned();
+        drop(running);
+        // The threads are gone; what is left to be done is to forget them.
+        let _gone = self.controller.restore();
+        let result = match result {
+            Ok(result) => result,
+            Err(why) => return Some(Measurement { missing: Some(why), sender, ..begun }),
+        };
+        self.iperf3 = self.iperf3.take().or(result.version);
+        let warm_ns = began_ns + u64::try_from(self.plan.warm_up.as_nanos()).unwrap_or(u64::MAX);
+        let missing = pinned.then(|| pinning.failure(warm_ns)).flatten();
+        let length_ns = u64::try_from(self.plan.length.as_nanos()).unwrap_or(u64::MAX);
+        let figures = window.figures(warm_ns + EDGE_NS, warm_ns + length_ns.saturating_sub(EDGE_NS));
+        let LoadFigures { bits_per_s, cv, moves_per_s, busy_cores, softirq_cores } = figures;
+        let is_bulk = matches!(load, Load::Tcp | Load::Tcp4);
+        Some(Measurement {
+            sender,
+            seconds: Some(result.seconds),
+            rate: Some(result.rate).filter(|_| missing.is_none()),
+            lost_share: result.lost_share,
+            seen_bits_per_s: bits_per_s.filter(|_| is_bulk),
+            cv: cv.filter(|_| is_bulk),
+            moves_per_s,
+            busy_cores,
+            softirq_cores,
+            pins: pinning.pins,
+            missing,
+            ..begun
+        })
+    }
+
+    /// Until the sender has reported, it takes too long, or an end is asked for.
+    fn follow(
+        &mut self,
+        running: &mut RunningLoad,
+        window: &mut LoadWindow,
+        mut pinning: Option<&mut Pinning>,
+        desk: &mut dyn Desk,
+    ) -> Result<(), String> {
+        let deadline = Instant::now() + self.plan.warm_up + self.plan.length + PATIENCE;
+        loop {
+            while let Next::Item(item) = self.feed.next().map_err(|error| error.to_string())? {
+                if let Some(metrics) = self.take(item) {
+                    window.observe(&metrics);
+                    if let Some(pinning) = pinning.as_deref_mut().filter(|pinning| pinning.done_ns.is_none()) {
+                        self.pin(&metrics, pinning);
+                    }
+                    desk.sees(metrics, self.derivation.history());
+                }
+            }
+            if desk.is_over() {
+                return Ok(());
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let late = PATIENCE.as_secs();
+                return Err(format!("the sender has not reported {late} s after its end: does anything arrive?"));
+            }
+            let is_readable = {
+                let mut fds = vec![running.fd(), self.feed.ready()];
+                fds.extend(desk.fds());
+                wait(&fds, Some(left))[0]
+            };
+            if is_readable && running.receive() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn take(&mut self, item: Item) -> Option<Metrics> {
+        let metrics = self.derivation.advance(item)?;
+        self.size = (metrics.facts.topology.online().len(), metrics.facts.topology.nodes);
+        let longest = metrics.paths.iter().max_by_key(|path| path.hops.len());
+        if let Some(path) = longest.filter(|path| path.hops.len() > self.links.len()) {
+            let link = |hop: &crate::sample::Hop| {
+                let link = metrics.link(hop.link)?;
+                Some(ClaimedLink {
+                    name: link.facts.name.clone(),
+                    kind: link.facts.kind.word().to_owned(),
+                    claim_mbps: link.facts.speed_mbps,
+                    basis: link.basis.word().to_owned(),
+                })
+            };
+            self.links = path.hops.iter().filter_map(link).collect();
+        }
+        Some(metrics)
+    }
+
+    fn pin(&mut self, metrics: &Metrics, pinning: &mut Pinning) {
+        let mut ids = metrics.benchmark().map(|thread| thread.sample.id);
+        if !ids.any(|id| metrics.recent.thread_cpu(id).is_some_and(|cpu| cpu > BUSY)) {
+            return;
+        }
+        let busy_ns = *pinning.busy_ns.get_or_insert(metrics.at_ns);
+        if metrics.at_ns.saturating_sub(busy_ns) < LOOK_NS {
+            return;
+        }
+        match placement::propose(metrics) {
+            Err(why) => pinning.why = Some(why),
+            Ok(proposal) => {
+                let asked = requests(&proposal);
+                let outcome = self.controller.pin(&asked);
+                pinning.why = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
+                pinning.done_ns = Some(now_ns());
+                let on = |request: &crate::effect::PinRequest| {
+                    Some(ThreadOnCore { thread: request.label.clone(), core: request.cores.first()? })
+                };
+                pinning.pins = asked.iter().filter_map(on).collect();
+            }
+        }
+    }
+}
+
+impl Pinning {
+    /// Why what was measured is not of pinned threads; none where it is.
+    fn failure(&self, warm_ns: u64) -> Option<String> {
+        match (self.done_ns, &self.why) {
+            (_, Some(why)) => Some(format!("nothing was pinned: {why}")),
+            (None, None) => Some("nothing was pinned: no thread of the load was busy".to_owned()),
+            (Some(done_ns), None) if done_ns > warm_ns => {
+                Some("the threads were pinned after the warm-up: use a longer --warm-up".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What is made of recordings: a part, a card, a report.
+
+use super::keep_rights;
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use vnettop::app::run::{CardError, Destination};
+use vnettop::{app, cli, record, rights, term};
+
+/// A part of a recording as a file of its own.
+pub fn cut(asked: &cli::AskedCut) -> Result<ExitCode, Box<dyn Error>> {
+    keep_rights(rights::Work::Replaying);
+    let missing = record::cut(&asked.recording, asked.from, asked.to, &asked.output)?;
+    missing.iter().for_each(term::say);
+    Ok(ExitCode::from(u8::from(missing.is_some())))
+}
+
+/// The card of a recording.
+pub fn card(recording: &Path, format: cli::CardFormat, card: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
+    keep_rights(rights::Work::Replaying);
+    let text = app::run::card(recording, card_format(format))?;
+    let destination = card.map(|path| Destination::open("card", path, None)).transpose()?;
+    write_card("card", &text, destination, &mut io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a card is written.
+pub fn card_format(format: cli::CardFormat) -> app::run::Format {
+    match format {
+        cli::CardFormat::Text => app::run::Format::Text,
+        cli::CardFormat::Markdown => app::run::Format::Markdown,
+        cli::CardFormat::Json => app::run::Format::Json,
+    }
+}
+
+/// Into its file, or to somebody who reads.
+pub fn write_card(
+    what: &'static str,
+    text: &str,
+    destination: Option<Destination>,
+    otherwise: &mut dyn Write,
+) -> Result<(), CardError> {
+    match destination {
+        Some(destination) => destination.write(text),
+        None => match otherwise.write_all(text.as_bytes()).and_then(|()| otherwise.flush()) {
+            // Whoever reads has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(|error| CardError::Stream(what, error)),
+        },
+    }
+}
+
+/// A report of recordings, into a file or on standard output.
+pub fn report(asked: &cli::AskedReport) -> Result<ExitCode, Box<dyn Error>> {
+    keep_rights(rights::Work::Replaying);
+    // Before a long recording is read: whether its report can be written.
+    let output = asked.output.as_deref();
+    let destination = output.map(|path| Destination::open("report", path, None)).transpose()?;
+    let format = match asked.format {
+        cli::WrittenAs::Html => app::report::ReportFormat::Html,
+        cli::WrittenAs::Markdown => app::report::ReportFormat::Markdown,
+        cli::WrittenAs::Json => app::report::ReportFormat::Json,
+    };
+    let options = app::report::ReportOptions { anonymised: asked.anonymise };
+    let text = app::report::report(&asked.recordings, format, options)?;
+    write_card("report", &text, destination, &mut io::stdout())?;
+    Ok(ExitCode::SUCCESS)
+}

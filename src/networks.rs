@@ -1,0 +1,26 @@
+//! Networks that vnettop makes itself, and what has to run in them: those of `vnettop compare`, and what `vnettop demo` shares with
+//! them. Everything lies in namespaces that only processes of vnettop's own hold: with the last of them the kernel takes links, rules,
+//! mounts and files away, however vnettop ends. It measures nothing.
+
+mod child;
+mod ground;
+mod kinds;
+mod load;
+mod namespace;
+mod network;
+mod relay;
+mod role;
+pub mod standin;
+mod sys;
+mod wire;
+
+pub use child::run_child;
+pub use kinds::{KINDS, NetworkKind, Through, is_installed};
+pub use load::{ASK, ECHO, FILL, LOAD_NAME, SINK};
+pub use namespace::{NamespaceError, enter_private};
+pub use network::{BuildError, NetworkEnd, PrivateNetwork};
+pub use role::{
+    READY, RoleError, RoleOptions, SUBCOMMAND, cannot, command, die_with, end, first_line, pid, ready, say,
+};
+pub use standin::ClientRun;
+pub use sys::{TunKind, attach_tun, leave_namespaces};

@@ -1,0 +1,116 @@
+//! A comparison of paths → text, Markdown, JSON: the tables that people publish. The words and figures are chosen once, here; what they are
+//! is computed in `derive`.
+
+mod against;
+mod cells;
+mod json;
+mod published;
+
+use super::document::{Block, Document, ListItem, Section};
+use crate::derive::comparison::{LoadTable, PathRow, tables};
+use crate::sample::{COMPARISON_VERSION, Comparison, Load};
+
+/// Why a file is no comparison that can be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoComparison {
+    /// Something else.
+    #[error("it is no comparison of vnettop's: write one with vnettop compare -o FILE.json")]
+    Foreign,
+    /// Of another version.
+    #[error("it is a comparison of version {0}, this vnettop reads {COMPARISON_VERSION}: use a newer vnettop")]
+    Version(u64),
+    /// It has the right first words, and then something is wrong with it.
+    #[error("it is damaged: {0}")]
+    Damaged(String),
+}
+
+/// Reads a comparison that was written as JSON.
+///
+/// # Errors
+/// It is none.
+pub fn read(text: &[u8]) -> Result<Comparison, NoComparison> {
+    json::read(text)
+}
+
+/// What a comparison is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ComparisonFormat {
+    /// For a terminal.
+    Text,
+    /// For a page or an issue.
+    Markdown,
+    /// For a program.
+    Json,
+    /// For a browser.
+    Html,
+}
+
+/// The comparison and what it says against an earlier one (not in JSON: that has its two files), ending with an end of line.
+#[must_use]
+pub fn comparison(comparison: &Comparison, earlier: Option<&Comparison>, format: ComparisonFormat) -> String {
+    match format {
+        ComparisonFormat::Text => document(comparison, earlier).text(),
+        ComparisonFormat::Markdown => document(comparison, earlier).markdown(),
+        ComparisonFormat::Html => document(comparison, earlier).html(),
+        ComparisonFormat::Json => json::json(comparison),
+    }
+}
+
+/// Everything that is said of a comparison, in the order in which it is said.
+fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
+    let tables = tables(comparison);
+    let mut blocks = Vec::new();
+    for table in &tables {
+        blocks.push(Block::Heading(table.load.label().to_owned()));
+        blocks.push(Block::Table(cells::table(comparison, table)));
+        blocks.extend(cells::same(table).into_iter().chain(cells::gains(table)).map(Block::Text));
+        blocks.push(Block::Plot(cells::plot(comparison, table)));
+    }
+    if let Some(claims) = cells::claims(comparison, &tables) {
+        blocks.push(Block::Heading("Nominal speed and measured rate".to_owned()));
+        blocks.push(Block::Table(claims));
+    }
+    blocks.extend(earlier.into_iter().flat_map(|earlier| against::blocks(comparison, earlier)));
+    let unknown = unknown(&tables);
+    if !unknown.is_empty() {
+        blocks.push(Block::Heading("Not known".to_owned()));
+        blocks.push(Block::List(unknown));
+    }
+    let skipped = skipped(comparison);
+    if !skipped.is_empty() {
+        blocks.push(Block::Heading("Not measured".to_owned()));
+        blocks.push(Block::List(skipped));
+    }
+    blocks.extend(published::blocks(&tables));
+    let title = cells::title(comparison);
+    Document {
+        kind: "vnettop compare",
+        notes: cells::facts(comparison),
+        overview: Vec::new(),
+        sections: vec![Section { title: title.clone(), blocks }],
+        words: if tables.is_empty() { Vec::new() } else { cells::words(comparison) },
+        title,
+    }
+}
+
+/// What was not measured, and why.
+fn skipped(comparison: &Comparison) -> Vec<ListItem> {
+    let skipped = comparison.paths.iter().filter_map(|path| Some((path, path.skipped.as_ref()?)));
+    skipped.map(|(path, why)| ListItem { text: format!("{}: {why}", path.name), aside: path.what.clone() }).collect()
+}
+
+/// What is not known of what was measured, and why, each reason once.
+fn unknown(tables: &[LoadTable]) -> Vec<ListItem> {
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let reasons = |load: Load, row: &PathRow| Some((row.missing.clone()?, format!("{} {}", row.name, load)));
+    for (why, of) in tables.iter().flat_map(|table| table.rows.iter().filter_map(|row| reasons(table.load, row))) {
+        match told.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, all)) => all.push(of),
+            None => told.push((why, vec![of])),
+        }
+    }
+    told.into_iter().map(|(why, of)| ListItem { text: why, aside: of.join(", ") }).collect()
+}
+
+#[cfg(test)]
+mod tests;

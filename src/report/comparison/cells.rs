@@ -1,0 +1,237 @@
+//! The tables, plots and sentences of a comparison.
+
+use crate::derive::comparison::{Estimate, LoadTable, PathRow, SideFigures};
+use crate::derive::plural;
+use crate::report::document::{ReportPlot, ReportTable, legend};
+use crate::report::figures::{digits, percent, seconds, signed_digits};
+use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+use crate::sample::{ClaimedLink, Comparison, Load};
+
+pub(super) const UNKNOWN: &str = "–";
+
+/// Host and kernel.
+pub(super) fn title(comparison: &Comparison) -> String {
+    let host = &comparison.machine.host;
+    format!("{} · Linux {} {}", host.name, host.kernel, host.arch)
+}
+
+/// What was measured, where and how.
+pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
+    let (machine, plan) = (&comparison.machine, &comparison.plan);
+    let policy = &machine.host.policy;
+    let governor = policy.governor.as_ref().map_or(String::new(), |governor| format!(", governor {governor}"));
+    let processor = machine.processor.as_ref().map_or(String::new(), |name| format!("{name}, "));
+    let nodes = plural(u64::from(machine.nodes.max(1)), "NUMA node");
+    let cores = plural(machine.cores as u64, "core");
+    let mut facts = vec![format!("{processor}{cores} in {nodes}{governor}")];
+    let sender = plan.iperf3.as_deref().unwrap_or("vnettop's own sender");
+    let order = if plan.rounds > 1 { ", paths in turn" } else { "" };
+    facts.push(format!(
+        "{} of {} after {} of warm-up{order}; sender: {sender}; of request/response: vnettop",
+        plural(u64::from(plan.rounds), "round"),
+        seconds(plan.seconds),
+        seconds(plan.warm_up_s),
+    ));
+    if comparison.interrupted {
+        facts.push("It was stopped early: these are the figures up to there".to_owned());
+    }
+    facts
+}
+
+/// What a rate of this load is told in, and how many a second that is.
+pub(super) fn unit(load: Load) -> (f64, &'static str) {
+    match load {
+        Load::Tcp | Load::Tcp4 => (1e9, "Gbit/s"),
+        Load::Rr => (1e3, "1,000/s"),
+        Load::Udp => (1e6, "Mpps"),
+    }
+}
+
+/// What CPU time is told in, and how many of these a second of it for one bit, transaction or packet is.
+fn cpu_unit(load: Load) -> (f64, &'static str, &'static str) {
+    match load {
+        Load::Tcp | Load::Tcp4 => (1e12, ">CPU ms/Gbit", ">SOFTIRQ ms"),
+        Load::Rr => (1e6, ">CPU µs/trans.", ">SOFTIRQ µs"),
+        Load::Udp => (1e6, ">CPU µs/packet", ">SOFTIRQ µs"),
+    }
+}
+
+/// One load on all paths.
+pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
+    let load = table.load;
+    let rate = format!(">{}", unit(load).1);
+    let mut columns = vec!["PATH", ">PLACE", &rate, ">± 95 %"];
+    match load {
+        Load::Tcp | Load::Tcp4 => columns.push(">CV"),
+        Load::Udp => columns.push(">LOST"),
+        Load::Rr => {}
+    }
+    columns.extend([">MIGR/S", cpu_unit(load).1, cpu_unit(load).2]);
+    if comparison.plan.pins {
+        columns.extend([">PINNED", ">GAIN ± 95 %"]);
+    }
+    let rows = table.rows.iter().map(|row| cells(comparison.plan.pins, load, row)).collect();
+    ReportTable::new(load.label(), &columns, rows)
+}
+
+fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
+    let (scale, (cpu, ..)) = (unit(load).0, cpu_unit(load));
+    let place = row.place.map(|(best, worst)| if best == worst { best.to_string() } else { format!("{best}–{worst}") });
+    let side = row.unpinned.as_ref();
+    let mut cells = vec![Some(row.name.clone()), place];
+    cells.push(side.map(|side| digits(side.rate.mean / scale)));
+    cells.push(side.and_then(|side| Some(digits(side.rate.half()? / scale))));
+    match load {
+        Load::Tcp | Load::Tcp4 => cells.push(side.and_then(|side| Some(percent(side.cv?)))),
+        Load::Udp => cells.push(side.and_then(|side| Some(percent(side.lost_share?)))),
+        Load::Rr => {}
+    }
+    cells.push(side.and_then(|side| Some(digits(side.moves_per_s?))));
+    cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.busy_cores)? * cpu))));
+    cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.softirq_cores)? * cpu))));
+    if pins {
+        cells.push(row.pinned.as_ref().map(|side| digits(side.rate.mean / scale)));
+        cells.push(row.gain.as_ref().map(gain_text));
+    }
+    cells.into_iter().map(|cell| cell.unwrap_or_else(|| UNKNOWN.to_owned())).collect()
+}
+
+/// `+12.0 ± 3.1 %`.
+fn gain_text(gain: &Estimate) -> String {
+    let half = gain.half().map_or(String::new(), |half| format!(" ± {}", digits(half * 100.0)));
+    format!("{}{half} %", signed_digits(gain.mean * 100.0))
+}
+
+/// What the drivers of a path's links claim beside what was measured; none where no path has links.
+pub(super) fn claims(comparison: &Comparison, tables: &[LoadTable]) -> Option<ReportTable> {
+    let rates = tables.iter().find(|table| table.load == Load::Tcp)?;
+    let row = |row: &PathRow| {
+        let path = comparison.paths.iter().find(|path| path.name == row.name)?;
+        let rate = row.unpinned.as_ref()?.rate.mean;
+        let link = |link: &ClaimedLink| {
+            let claim =
+                link.claim_mbps.map_or_else(|| "none".to_owned(), |mbps| format!("{} G", short(f64::from(mbps) / 1e3)));
+            format!("{} ({}) {claim}", link.name, link.kind)
+        };
+        let links: Vec<String> = path.links.iter().map(link).collect();
+        let least = path.links.iter().filter_map(|link| link.claim_mbps).min().filter(|least| *least > 0);
+        let times =
+            least.map_or_else(|| UNKNOWN.to_owned(), |mbps| format!("× {}", digits(rate / (f64::from(mbps) * 1e6))));
+        (!links.is_empty()).then(|| vec![row.name.clone(), digits(rate / 1e9), times, links.join(", ")])
+    };
+    let rows: Vec<Vec<String>> = rates.rows.iter().filter_map(row).collect();
+    let columns = ["PATH", ">Gbit/s", ">OF NOMINAL", "LINKS AND THEIR NOMINAL SPEEDS"];
+    (!rows.is_empty()).then(|| ReportTable::new("Nominal speed and measured rate, TCP with one stream", &columns, rows))
+}
+
+/// The rates of one load as bars, unpinned and pinned below each other.
+pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
+    let (scale, unit) = unit(table.load);
+    let bar = |label: String, side: Option<&SideFigures>, color: PlotColor| {
+        let rate = side.map(|side| side.rate);
+        let words = rate.map_or_else(
+            || "not known".to_owned(),
+            |rate| match rate.half() {
+                Some(half) => format!("{} ± {}", digits(rate.mean / scale), digits(half / scale)),
+                None => digits(rate.mean / scale),
+            },
+        );
+        let interval = rate.and_then(|rate| rate.interval).map(|(from, to)| (from.max(0.0) / scale, to / scale));
+        BarRow { label, value: rate.map(|rate| rate.mean / scale), interval, words, color }
+    };
+    let pins = comparison.plan.pins;
+    let bars_of = |row: &PathRow| {
+        let pinned = pins.then(|| bar(String::new(), row.pinned.as_ref(), PlotColor::Orange));
+        std::iter::once(bar(row.name.clone(), row.unpinned.as_ref(), PlotColor::Blue)).chain(pinned).collect::<Vec<_>>()
+    };
+    let rows: Vec<BarRow> = table.rows.iter().flat_map(bars_of).collect();
+    let told: Vec<String> =
+        rows.iter().filter(|row| !row.label.is_empty()).map(|row| format!("{} {}", row.label, row.words)).collect();
+    let text = PlotText {
+        title: format!("{}: {unit} by path", table.load.label()),
+        description: format!("Unpinned, in {unit}: {}.", told.join("; ")),
+    };
+    let mut colors = vec![legend("blue", "unpinned")];
+    if pins {
+        colors.push(legend("orange", "pinned"));
+    }
+    colors.push(legend("text", "95 % interval of the mean (lines)"));
+    let plot = BarPlot { x_label: unit.to_owned(), rows };
+    ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
+}
+
+/// A number without needless digits.
+fn short(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Which paths do not differ: each group of those that overlap with its fastest.
+pub(super) fn same(table: &LoadTable) -> Option<String> {
+    let known: Vec<(&str, Estimate)> = table
+        .rows
+        .iter()
+        .filter_map(|row| Some((row.name.as_str(), row.unpinned.as_ref()?.rate)))
+        .filter(|(_, rate)| rate.interval.is_some())
+        .collect();
+    let mut groups: Vec<Vec<&str>> = Vec::new();
+    let mut at = 0;
+    while at < known.len() {
+        let fastest = &known[at].1;
+        let end = known[at..].iter().take_while(|(_, rate)| rate.differs_from(fastest) != Some(true)).count();
+        groups.push(known[at..at + end].iter().map(|(name, _)| *name).collect());
+        at += end;
+    }
+    let groups: Vec<String> = groups.into_iter().filter(|group| group.len() > 1).map(|group| and(&group)).collect();
+    (!groups.is_empty()).then(|| format!("No difference between {}", groups.join("; between ")))
+}
+
+fn and(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// Where pinning changed the rate, as far as that can be told.
+pub(super) fn gains(table: &LoadTable) -> Option<String> {
+    let changed = |better: bool| {
+        let is = |row: &&PathRow| {
+            row.gain.and_then(|gain| gain.interval).is_some_and(|(from, to)| if better { from > 0.0 } else { to < 0.0 })
+        };
+        table.rows.iter().filter(is).map(|row| row.name.as_str()).collect::<Vec<_>>()
+    };
+    let (better, worse) = (changed(true), changed(false));
+    let has_gains = table.rows.iter().any(|row| row.gain.is_some_and(|gain| gain.interval.is_some()));
+    let mut parts = Vec::new();
+    if !better.is_empty() {
+        parts.push(format!("pinning raised the rate of {}", and(&better)));
+    }
+    if !worse.is_empty() {
+        parts.push(format!("pinning lowered the rate of {}", and(&worse)));
+    }
+    if parts.is_empty() {
+        return has_gains.then(|| "Pinning made no difference on any path".to_owned());
+    }
+    let text = parts.join("; ");
+    Some(format!("P{}", &text[1..]))
+}
+
+/// What the heads mean.
+pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)> {
+    let mut words = vec![
+        ("PLACE", "from 1, the fastest; paths whose intervals overlap share their places"),
+        ("± 95 %", "half of the interval that holds the mean of all such rounds 95 times of 100"),
+        ("CV", "coefficient of variation within a round, in bins of 100 ms"),
+        ("MIGR/S", "migrations of the load's threads, a second"),
+        ("CPU", "time of all cores without vnettop, for each that arrived; part of it SOFTIRQ"),
+    ];
+    if comparison.plan.pins {
+        words.push(("PINNED", "the same with each busy thread on a core of its own, as p proposes"));
+        words.push(("GAIN", "what pinning changed, against the unpinned rate of the same round"));
+    }
+    words.push(("OF NOMINAL", "measured rate as a multiple of the least nominal speed, which limits nothing"));
+    words.push((UNKNOWN, "not known"));
+    words
+}

@@ -1,0 +1,214 @@
+//! What `vnettop compare` measured, as it is kept in a file: one measurement of a load on a path after the other, nothing computed from
+//! several of them.
+
+use super::{Host, Word};
+use serde::{Deserialize, Serialize};
+
+/// The version of the file. One of another version is refused.
+pub const COMPARISON_VERSION: u32 = 1;
+
+/// A comparison, whole or as far as it got.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`COMPARISON_VERSION`].
+    #[serde(rename = "vnettop_comparison")]
+    pub version: u32,
+    /// The version of the program.
+    pub vnettop: String,
+    /// When it began, wall clock, milliseconds since 1970 (UTC).
+    pub began_ms: u64,
+    /// Where.
+    pub machine: Machine,
+    /// What was asked for.
+    pub plan: ComparisonPlan,
+    /// It was ended before everything was measured.
+    pub interrupted: bool,
+    /// Each way to connect two ends, those too that this machine cannot do, in the order asked for.
+    pub paths: Vec<ComparedPath>,
+}
+
+/// The machine of a comparison.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Name, kernel, architecture, and what it does behind a benchmark's back.
+    #[serde(flatten)]
+    pub host: Host,
+    /// Cores online.
+    pub cores: usize,
+    /// NUMA nodes.
+    pub nodes: u32,
+    /// What the processor calls itself (`model name` of /proc/cpuinfo); none where it has no name.
+    pub processor: Option<String>,
+}
+
+/// What was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonPlan {
+    /// How long each measurement lasts, seconds.
+    pub seconds: f64,
+    /// What is left out before it, seconds.
+    pub warm_up_s: f64,
+    /// How often each path is measured.
+    pub rounds: u32,
+    /// The loads.
+    pub loads: Vec<Load>,
+    /// Each load also with its threads pinned.
+    pub pins: bool,
+    /// The version of the iperf3 that sends; none where there is none and only vnettop's own loads ran.
+    pub iperf3: Option<String>,
+    /// The right that it ran with.
+    pub is_root: bool,
+}
+
+/// A load.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::EnumIter,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Load {
+    /// TCP as fast as it goes, one stream.
+    Tcp,
+    /// Four streams.
+    Tcp4,
+    /// One byte there and one back over TCP, one after the other.
+    Rr,
+    /// UDP packets of 64 bytes as fast as they go: 18 bytes of payload.
+    Udp,
+}
+
+impl Load {
+    /// What its rate counts, a second.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Tcp | Self::Tcp4 => "bits",
+            Self::Rr => "transactions",
+            Self::Udp => "packets",
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP, 1 stream",
+            Self::Tcp4 => "TCP, 4 streams",
+            Self::Rr => "TCP request/response",
+            Self::Udp => "UDP, 64-byte packets",
+        }
+    }
+}
+
+/// A way to connect two ends, and what was measured on it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparedPath {
+    /// As on the command line; a path asked for again has a number behind it.
+    pub name: String,
+    /// What it is, in some words.
+    pub what: String,
+    /// Why it was not measured; none where it was.
+    pub skipped: Option<String>,
+    /// The links that its traffic crosses, in the order of the packets, as far as they are known.
+    pub links: Vec<ClaimedLink>,
+    /// Each measurement, in the order in which they were made.
+    pub measurements: Vec<Measurement>,
+}
+
+/// A link of a path and what its driver claims.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimedLink {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// The speed that ethtool tells, Mbit/s; none where the driver says nothing.
+    pub claim_mbps: Option<u32>,
+    /// What the claim is worth.
+    pub basis: String,
+}
+
+/// One measurement of one load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// The round, from 1.
+    pub round: u32,
+    /// What was sent.
+    pub load: Load,
+    /// The busy threads were pinned for the whole of it.
+    pub pinned: bool,
+    /// Who sent: `iperf3` or `vnettop`.
+    pub sender: String,
+    /// When it was over, seconds since the comparison began.
+    pub at_s: f64,
+    /// How long it was, seconds, by the sender's own clock; none where nothing came of it.
+    pub seconds: Option<f64>,
+    /// What arrived, a second: bits, transactions or packets ([`Load::unit`]), as the program at the receiving end counts.
+    pub rate: Option<f64>,
+    /// Packets sent that did not arrive, share; of UDP alone.
+    pub lost_share: Option<f64>,
+    /// The same rate as vnettop itself saw it from outside, bits/s of payload; of TCP and where it is known.
+    pub seen_bits_per_s: Option<f64>,
+    /// Coefficient of variation of that rate in bins of 100 ms.
+    pub cv: Option<f64>,
+    /// Migrations of the threads at both ends, a second.
+    pub moves_per_s: Option<f64>,
+    /// What the whole machine used meanwhile, but for vnettop itself, cores' worth.
+    pub busy_cores: Option<f64>,
+    /// The part of it that is softirq time.
+    pub softirq_cores: Option<f64>,
+    /// Which thread was pinned where.
+    pub pins: Vec<ThreadOnCore>,
+    /// Why there is no rate, or why nothing was pinned.
+    pub missing: Option<String>,
+}
+
+/// A thread and the core that it was pinned to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadOnCore {
+    /// Its name and role.
+    pub thread: String,
+    /// The core.
+    pub core: u32,
+}
+
+impl Measurement {
+    /// One of which nothing is known yet.
+    #[must_use]
+    pub fn begun(round: u32, load: Load, pinned: bool) -> Self {
+        Self {
+            round,
+            load,
+            pinned,
+            sender: String::new(),
+            at_s: 0.0,
+            seconds: None,
+            rate: None,
+            lost_share: None,
+            seen_bits_per_s: None,
+            cv: None,
+            moves_per_s: None,
+            busy_cores: None,
+            softirq_cores: None,
+            pins: Vec::new(),
+            missing: None,
+        }
+    }
+}
+
+impl std::fmt::Display for Load {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.word())
+    }
+}
