@@ -21,6 +21,8 @@ pub(super) struct Datagrams {
     paths: Arc<Vec<FlowPath>>,
     /// Of the newest tick; none for the first.
     elapsed_s: Option<f64>,
+    /// Processes with a socket that was not there a tick ago.
+    began: BTreeSet<u32>,
     /// The tests of this tick.
     pub tests: Vec<DatagramTest>,
 }
@@ -51,8 +53,10 @@ impl Datagrams {
         let known = std::mem::take(&mut self.ends);
         let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
         let (before, names) = (places(&known), Translated::on(&next.facts.paths));
+        self.began.clear();
         for flow in flows() {
             let old = row_of(&known, &flow.key(), |end| end.key);
+            self.began.extend(old.is_none().then_some(flow.pid));
             let mut end = Socket {
                 key: flow.key(),
                 pid: flow.pid,
@@ -74,14 +78,19 @@ impl Datagrams {
         self.group(previous, next, others);
     }
 
-    /// The rate of all tests together since the sample before; none where there is none, or one of them has no rate.
+    /// The rate of all tests together since the sample before, unknown where one of them is new; none where there is none, or one
+    /// of them has no rate.
     pub fn bin(&self, previous: &Sample, next: &Sample) -> Option<(usize, Bin)> {
-        let netns = self.tests.first().and_then(|test| test.to.filter(|_| test.received.is_some()).or(test.from))?.1;
-        let bits_per_s = self.tests.iter().map(|test| test.rate().map(|rate| rate.bits_per_s)).sum::<Option<f64>>()?;
+        let first = self.tests.first()?;
+        let netns = first.to.filter(|_| first.received.is_some()).or(first.from).or(first.to)?.1;
+        if self.tests.iter().any(|test| test.rate().is_none() && !test.is_new()) {
+            return None;
+        }
+        let bits_per_s = self.tests.iter().map(|test| test.rate().map(|rate| rate.bits_per_s)).sum();
         let at_ns = |sample| datagrams::counters(sample, netns).map(|counters| counters.at_ns);
         let (from_ns, to_ns) = (at_ns(previous)?, at_ns(next)?);
         let streams = self.tests.iter().map(|test| test.streams).sum();
-        Some((streams, Bin { from_ns, to_ns, bits_per_s: Some(bits_per_s), ..Bin::default() }))
+        Some((streams, Bin { from_ns, to_ns, bits_per_s, ..Bin::default() }))
     }
 
     /// Puts the flows of the same two processes together, and measures them.
@@ -100,7 +109,11 @@ impl Datagrams {
             DatagramTest { from: process, to: process, ..DatagramTest::default() }
         };
         let all: Vec<DatagramTest> = tests.iter().copied().chain(others.iter().map(other)).collect();
-        self.tests = tests.iter().map(|test| test.measured(&all, previous, next)).collect();
+        // The time before a test is none of it: where nothing ran, the counters are a second old, and it would begin with a dip.
+        let began =
+            |test: &DatagramTest| [test.from, test.to].into_iter().flatten().any(|(pid, _)| self.began.contains(&pid));
+        let before = |test: &DatagramTest| previous.filter(|_| !began(test));
+        self.tests = tests.iter().map(|test| test.measured(&all, before(test), next)).collect();
     }
 
     /// Every pair of ends, and every end alone that is connected or was seen to carry something.

@@ -1,6 +1,8 @@
 //! UDP: whose datagrams they are, and where they are lost.
 
 use super::*;
+use crate::derive::Jitter;
+use crate::sample::ProtocolCounters;
 
 /// A UDP socket.
 fn datagrams(cookie: u64, ends: (&str, &str), udp: UdpState) -> FlowSample {
@@ -45,4 +47,27 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
 
 fn client(pid: u32) -> Benchmark {
     Benchmark { proto: Some(Proto::Udp), streams: Some(1), ..Benchmark::new(pid, Program::Iperf3, Side::Client, 5201) }
+}
+
+#[test]
+fn a_udp_test_does_not_begin_with_a_dip_where_nothing_ran_before_it() {
+    // While no flow is there, the counters are read now and then; the test begins right before tick 4, a second after that.
+    let counted =
+        |tick: u64| ProtocolCounters { at_ns: tick_ns(if tick < 4 { 2 } else { tick }), ..ProtocolCounters::default() };
+    let track = run(2..24, |tick, sample| {
+        let sent = (tick.saturating_sub(3) * 500).saturating_sub(450);
+        let sender = ProtocolCounters { netns: 1, udp_out_datagrams: sent, ..counted(tick) };
+        sample.protocols = vec![sender, ProtocolCounters { netns: 2, udp_in_datagrams: sent, ..counted(tick) }];
+        if tick >= 4 {
+            let ends = [(1, CLIENT), (2, SERVER)];
+            sample.flows.extend(ends.map(|(cookie, ends)| datagrams(cookie, ends, UdpState::default())));
+        }
+        let direction = Some(Direction::Forward);
+        sample.facts_mut().benchmarks = Arc::new(vec![Benchmark { direction, length_bytes: Some(1000), ..client(1) }]);
+    });
+    assert_eq!(track.basis, Some(FlowBasis::Datagrams(1)));
+    let known: Vec<_> = track.bins.iter().filter_map(|bin| Some((bin.from_ns, bin.bits_per_s?))).collect();
+    assert_eq!(known.first(), Some(&(tick_ns(4), 8e6)), "it begins where it is known to run, at its rate");
+    let jitter = Jitter::of(&track.bins).expect("enough bins");
+    assert!(jitter.longest_dip_s == 0.0 && jitter.window_s <= 20.0 * TICK as f64 / 1e9, "{jitter:?}");
 }
