@@ -34,6 +34,8 @@ pub struct ComparePlan {
     pub warm_up: Duration,
     /// Each load also with its threads pinned.
     pub pins: bool,
+    /// Whoever asked is root, outside of any user namespace of vnettop's own.
+    pub is_root: bool,
 }
 
 /// Opens the feed on the namespaces of these processes; watched are the loads.
@@ -66,7 +68,7 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
             loads: plan.loads.clone(),
             pins: plan.pins,
             iperf3: None,
-            is_root: rustix::process::geteuid().is_root(),
+            is_root: plan.is_root,
         },
         interrupted: false,
         paths: plan.ways.iter().map(path).collect(),

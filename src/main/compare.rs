@@ -38,6 +38,7 @@ pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) ->
         length: asked.length,
         warm_up: asked.warm_up,
         pins: !(asked.unpinned || config.preferences.readonly),
+        is_root: rustix::process::geteuid().is_root(),
     };
     let machine = host::machine(&Roots::default());
     // Before any thread: entering namespaces is for single-threaded processes.

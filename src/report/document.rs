@@ -113,6 +113,18 @@ impl ReportPlot {
     }
 }
 
+/// Each block, and whether it is a table whose caption says what the heading above it has said.
+fn with_captions(blocks: &[Block]) -> impl Iterator<Item = (&Block, bool)> {
+    let before = std::iter::once(None).chain(blocks.iter().map(Some));
+    blocks.iter().zip(before).map(|(block, before)| {
+        let repeats = match (block, before) {
+            (Block::Table(of), Some(Block::Heading(heading))) => of.caption == *heading,
+            _ => false,
+        };
+        (block, repeats)
+    })
+}
+
 pub(super) fn legend(color: &'static str, word: impl Into<String>) -> LegendEntry {
     LegendEntry { color, word: word.into() }
 }

@@ -9,6 +9,7 @@ mod ground;
 mod beside;
 mod bpf_object;
 mod churn;
+mod compare;
 mod containers;
 mod demo;
 mod descriptors;

@@ -111,6 +111,7 @@ mod tests {
             length: Duration::from_secs(1),
             warm_up: Duration::from_secs(1),
             pins: true,
+            is_root: true,
         };
         let visits = visits(&plan, &[true, true, false]);
         let order: Vec<usize> = visits.iter().map(|visit| visit.path).collect();

@@ -29,10 +29,8 @@ pub enum CardError {
 pub struct Destination {
     what: &'static str,
     path: PathBuf,
-    file: File,
-    /// It did not exist before.
-    is_new: bool,
-    written: bool,
+    /// None where there was none: it is made when there is something to be written.
+    file: Option<File>,
 }
 
 impl Destination {
@@ -48,12 +46,15 @@ impl Destination {
         }
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = opened.map_err(|error| CardError::File(what, path.to_owned(), error))?;
-        // Dropped, it is removed where it is new.
-        let destination = Self { what, path: path.to_owned(), file, is_new, written: false };
-        match recording {
-            Some(recording) if destination.is(recording) => Err(CardError::RecordedTo(path.to_owned())),
-            _ => Ok(destination),
+        let is_recorded_to = recording.is_some_and(|recording| is_same(&file, recording));
+        if is_new {
+            // It was made to see whether it can be; whoever is killed before it is written leaves none behind.
+            let _ = fs::remove_file(path);
         }
+        if is_recorded_to {
+            return Err(CardError::RecordedTo(path.to_owned()));
+        }
+        Ok(Self { what, path: path.to_owned(), file: (!is_new).then_some(file) })
     }
 
     /// Replaces what is in the file by this.
@@ -61,24 +62,23 @@ impl Destination {
     /// # Errors
     /// It cannot be written.
     pub fn write(mut self, text: &str) -> Result<(), CardError> {
-        let is_file = self.file.metadata().is_ok_and(|meta| meta.is_file());
-        let emptied = if is_file { self.file.set_len(0) } else { Ok(()) };
-        let written = emptied.and_then(|()| self.file.write_all(text.as_bytes()));
-        self.written = written.is_ok();
+        let written = self.opened().and_then(|mut file| {
+            let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
+            let emptied = if is_file { file.set_len(0) } else { Ok(()) };
+            emptied.and_then(|()| file.write_all(text.as_bytes()))
+        });
         written.map_err(|error| CardError::File(self.what, self.path.clone(), error))
     }
 
-    fn is(&self, other: &Path) -> bool {
-        let same = |a: &Metadata, b: &Metadata| a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
-        self.file.metadata().is_ok_and(|own| other.metadata().is_ok_and(|other| same(&own, &other)))
+    fn opened(&mut self) -> io::Result<File> {
+        match self.file.take() {
+            Some(file) => Ok(file),
+            None => OpenOptions::new().write(true).create(true).truncate(false).open(&self.path),
+        }
     }
 }
 
-impl Drop for Destination {
-    fn drop(&mut self) {
-        // Without a card the file is as it was: not there.
-        if self.is_new && !self.written && self.file.metadata().is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
+fn is_same(file: &File, other: &Path) -> bool {
+    let same = |a: &Metadata, b: &Metadata| a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
+    file.metadata().is_ok_and(|own| other.metadata().is_ok_and(|other| same(&own, &other)))
 }

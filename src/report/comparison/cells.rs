@@ -32,6 +32,9 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
         seconds(plan.seconds),
         seconds(plan.warm_up_s),
     ));
+    if !plan.is_root {
+        facts.push("Without root: what needs it is listed as not measured".to_owned());
+    }
     if comparison.interrupted {
         facts.push("It was stopped early: these are the figures up to there".to_owned());
     }

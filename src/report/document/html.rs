@@ -1,6 +1,6 @@
 //! The document as one HTML page that needs nothing else: its style is in it, its plots are in it, it has no script.
 
-use super::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section};
+use super::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section, with_captions};
 use crate::report::page::{ComparisonTable, Fact, Page};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -29,7 +29,7 @@ pub(super) fn page(document: &Document) -> String {
                 }
                 main {
                     @if !document.overview.is_empty() {
-                        section { @for one in &document.overview { (block(one)) } }
+                        section { (blocks(&document.overview)) }
                     }
                     div.recordings.several[!is_alone] {
                         @for one in &document.sections { (section(one, is_alone)) }
@@ -47,12 +47,16 @@ fn section(section: &Section, is_alone: bool) -> Markup {
     html! {
         section.recording {
             @if !is_alone { h2.name { (section.title) } }
-            @for one in &section.blocks { (block(one)) }
+            (blocks(&section.blocks))
         }
     }
 }
 
-fn block(block: &Block) -> Markup {
+fn blocks(blocks: &[Block]) -> Markup {
+    html! { @for (one, repeats) in with_captions(blocks) { (block(one, repeats)) } }
+}
+
+fn block(block: &Block, repeats: bool) -> Markup {
     match block {
         Block::Heading(text) => html! { h2 { (text) } },
         Block::Subheading(text) => html! { h3 { (text) } },
@@ -67,7 +71,7 @@ fn block(block: &Block) -> Markup {
                 }
             }
         },
-        Block::Table(of) => table(of),
+        Block::Table(of) => table(of, repeats),
         Block::Plot(of) => plot(of),
         Block::Card(of) => card(of),
     }
@@ -78,11 +82,11 @@ fn list_item(item: &ListItem) -> Markup {
 }
 
 /// One that is wider than the page is moved by itself, with the keyboard too.
-fn table(of: &ReportTable) -> Markup {
+fn table(of: &ReportTable, repeats: bool) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(of.caption) {
             table {
-                caption { (of.caption) }
+                @if !repeats { caption { (of.caption) } }
                 thead { tr { @for (name, is_figure) in &of.columns { th.figure[*is_figure] scope="col" { (name) } } } }
                 tbody {
                     @for row in &of.rows {

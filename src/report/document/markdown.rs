@@ -1,6 +1,6 @@
 //! The document as Markdown, for an issue or a wiki. A plot is its description.
 
-use super::{Block, Document, ReportTable};
+use super::{Block, Document, ReportTable, with_captions};
 use crate::report::page::escaped;
 use std::fmt::Write;
 
@@ -20,15 +20,10 @@ pub(super) fn text(document: &Document) -> String {
 }
 
 fn blocks(out: &mut String, blocks: &[Block]) {
-    let mut heading = "";
-    for one in blocks {
-        if let Block::Table(of) = one
-            && !of.caption.is_empty()
-            && of.caption != heading
-        {
+    for (one, repeats) in with_captions(blocks) {
+        if let (Block::Table(of), false) = (one, repeats) {
             let _ = writeln!(out, "\n{}:", inline(&of.caption));
         }
-        heading = if let Block::Heading(text) = one { text } else { "" };
         block(out, one);
     }
 }

@@ -1,6 +1,6 @@
 //! The document as text for a terminal: tables whose columns stand below each other, sentences wrapped, no plots.
 
-use super::{Block, Document, ReportTable};
+use super::{Block, Document, ReportTable, with_captions};
 use crate::text::wrap;
 use std::fmt::Write;
 
@@ -31,14 +31,10 @@ pub(super) fn text(document: &Document) -> String {
 }
 
 fn blocks(out: &mut String, blocks: &[Block]) {
-    let mut heading = "";
-    for one in blocks {
-        if let Block::Table(of) = one
-            && of.caption != heading
-        {
+    for (one, repeats) in with_captions(blocks) {
+        if let (Block::Table(of), false) = (one, repeats) {
             let _ = writeln!(out, "\n{}", of.caption);
         }
-        heading = if let Block::Heading(text) = one { text } else { "" };
         block(out, one);
     }
 }

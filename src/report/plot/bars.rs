@@ -34,10 +34,14 @@ const ROW: u32 = 30;
 #[must_use]
 pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
     let rows = u32::try_from(plot.rows.len()).unwrap_or(u32::MAX).max(1);
-    let values = plot.rows.iter().flat_map(|row| [row.value, row.interval.map(|(_, to)| to)]);
-    let most = values.flatten().filter(|value| value.is_finite()).fold(0.0, f64::max);
-    // Room for what is written behind the longest bar.
-    let to = if most > 0.0 { most * 1.3 } else { 1.0 };
+    let largest = |of: fn(&BarRow) -> Option<f64>| {
+        plot.rows.iter().filter_map(of).filter(|value| value.is_finite()).fold(0.0, f64::max)
+    };
+    let most = largest(|row| row.value);
+    // An interval that says nothing does not press the bars together: it is cut off.
+    let longest = largest(|row| row.interval.map(|(_, to)| to)).clamp(most, most * 1.5);
+    // Room for what is written behind the longest one.
+    let to = if most > 0.0 { longest * 1.3 } else { 1.0 };
     svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
         let top = f64::from(rows);
         let mut chart = axes(area, width, (0.0..to, Some(&plot.x_label)), (top, None))?;
@@ -49,10 +53,12 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
             chart.draw_series(std::iter::once(bar))?;
             let mut end = value;
             if let Some((from, to)) = row.interval.filter(|(from, to)| from.is_finite() && to.is_finite()) {
-                end = end.max(to);
+                let seen = to.min(longest);
+                end = end.max(seen);
                 let line = |points| PathElement::new(points, PlotColor::Text.line(2));
                 let cap = |at: f64| line(vec![(at, base + 0.35), (at, base + 0.65)]);
-                let whiskers = [line(vec![(from, base + 0.5), (to, base + 0.5)]), cap(from), cap(to)];
+                let mut whiskers = vec![line(vec![(from, base + 0.5), (seen, base + 0.5)]), cap(from)];
+                whiskers.extend((to <= longest).then(|| cap(to)));
                 chart.draw_series(whiskers)?;
             }
             let (x, y) = chart.backend_coord(&(end, base + 0.5));
