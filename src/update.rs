@@ -158,6 +158,7 @@ fn refusal(state: &State) -> Option<&'static str> {
             Some("--readonly: no thread is pinned or restored; start vnettop without it to do so")
         }
         Mode::Replay => Some("pinning is not possible in a replay"),
+        Mode::Compare => Some("compare pins by itself"),
         Mode::Live | Mode::Demo => None,
     }
 }

@@ -92,8 +92,8 @@ fn on_screen(
     let (guard, screen) = term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
     let mut terminal = app::Terminal::new(&guard, screen, signals, themes);
     let mut state = State::new(Settings {
-        mode: Mode::Demo,
-        readonly: true,
+        mode: Mode::Compare,
+        readonly: false,
         units: config.preferences.units,
         interval: config.interval,
         watch: vec!["iperf3".to_owned(), LOAD_NAME.to_owned()],

@@ -12,6 +12,8 @@ pub enum Mode {
     Replay,
     /// The kernel, with a network built for show.
     Demo,
+    /// The kernel, with one network after the other that is measured and pinned by `vnettop compare`.
+    Compare,
 }
 
 /// The unit of rates.

@@ -178,6 +178,7 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
         let card = card.map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.word()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
+            Mode::Compare => "by this comparison",
             Mode::Live | Mode::Demo => "by vnettop · U restores the masks",
         };
         return Some(format!("{} pinned {whose}{card}", plural(pins, "thread")));

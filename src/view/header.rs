@@ -90,7 +90,7 @@ fn behind(metrics: &Metrics) -> Option<Duration> {
 fn interval(state: &State, metrics: &Metrics) -> Duration {
     match state.settings().mode {
         Mode::Replay => Duration::from_nanos(metrics.own.interval_ns),
-        Mode::Live | Mode::Demo => state.settings.interval,
+        Mode::Live | Mode::Demo | Mode::Compare => state.settings.interval,
     }
 }
 
@@ -101,6 +101,7 @@ fn status(state: &State) -> Vec<(Tone, String)> {
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),
         (false, Mode::Demo) => (Tone::Good, "● demo"),
+        (false, Mode::Compare) => (Tone::Good, "● compare"),
     };
     let mut status = Vec::new();
     if state.is_recorded {

@@ -68,6 +68,7 @@ fn answer(state: &State, doubtful: bool) -> &'static str {
     match state.settings().mode {
         _ if state.settings().readonly => "--readonly: nothing is changed here · Esc closes",
         Mode::Replay => "a replay: pinning is not possible · Esc closes",
+        Mode::Compare => "compare pins by itself · Esc closes",
         Mode::Live | Mode::Demo if doubtful => "p again: pin anyway · ↑ ↓ Space: thread off · Esc closes",
         Mode::Live | Mode::Demo => "p again: pin · ↑ ↓ Space: thread off · Esc closes",
     }

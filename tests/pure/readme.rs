@@ -65,7 +65,8 @@ fn the_options_exist() {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
-    let help = help(&["--help"]) + &help(&["run", "--help"]) + &help(&["report", "--help"]);
+    let help =
+        help(&["--help"]) + &help(&["run", "--help"]) + &help(&["report", "--help"]) + &help(&["compare", "--help"]);
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);
         let named = text

@@ -28,7 +28,6 @@ pub struct Progress {
     began: Instant,
     done: usize,
     total: usize,
-    rounds: u32,
     each: Duration,
     now: String,
     round: u32,
@@ -38,7 +37,7 @@ impl Progress {
     pub(super) fn new(plan: &ComparePlan, visits: &[Visit]) -> Self {
         let total = visits.iter().map(|visit| visit.measurements.len()).sum();
         let each = plan.length + plan.warm_up + AROUND;
-        Self { began: Instant::now(), done: 0, total, rounds: plan.rounds, each, now: String::new(), round: 0 }
+        Self { began: Instant::now(), done: 0, total, each, now: String::new(), round: 0 }
     }
 
     pub(super) fn next(&mut self, path: &Selected, round: u32, load: Load, pinned: bool) {
@@ -61,8 +60,7 @@ impl Progress {
     #[must_use]
     pub fn line(&self) -> String {
         let left = self.each.mul_f64((self.total + 1).saturating_sub(self.done) as f64);
-        let (done, total, round, rounds) = (self.done, self.total, self.round, self.rounds);
-        format!("{done} of {total} · round {round} of {rounds} · {} · {} left", self.now, words(left))
+        format!("{} of {}, {} left: {}", self.done, self.total, words(left), self.now)
     }
 }
 
@@ -190,12 +188,12 @@ impl<'a, C: Console> ScreenDesk<'a, C> {
 
 impl<C: Console> Desk for ScreenDesk<'_, C> {
     fn tries(&mut self, path: &str) {
-        self.state.notice(false, format!("can this machine do it? {path}"));
+        self.state.notice(false, format!("compare: can this machine make it? {path}"));
         self.paint(&History::default());
     }
 
     fn begins(&mut self, progress: &Progress) {
-        let line = format!("compare: {} · q ends it and keeps what there is", progress.line());
+        let line = format!("compare {} (q stops, keeps the results)", progress.line());
         self.progress = Some(line.clone());
         self.state.notice(false, line);
     }
@@ -219,3 +217,6 @@ impl<C: Console> Desk for ScreenDesk<'_, C> {
         self.console.fds()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,8 @@ impl<'a> RunningVisit<'a> {
         let sender = running.sender.to_owned();
         drop(running);
         // The threads are gone; what is left to be done is to forget them.
-        let _gone = self.controller.restore();
+        let restored = self.controller.restore();
+        restored.events.into_iter().for_each(|event| drop(self.derivation.advance(Item::Event(event))));
         let result = match result {
             Ok(result) => result,
             Err(why) => return Some(Measurement { missing: Some(why), sender, ..begun }),
@@ -191,6 +192,7 @@ impl<'a> RunningVisit<'a> {
                 let outcome = self.controller.pin(&asked);
                 pinning.why = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
                 pinning.done_ns = Some(now_ns());
+                outcome.events.into_iter().for_each(|event| drop(self.derivation.advance(Item::Event(event))));
                 let on = |request: &crate::effect::PinRequest| {
                     Some(ThreadOnCore { thread: request.label.clone(), core: request.cores.first()? })
                 };
