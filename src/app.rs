@@ -17,6 +17,7 @@ mod trim;
 
 use crate::action::{Action, Key};
 use crate::config::SaveSource;
+use crate::derive::{SummaryRoom, SummaryTrack};
 use crate::effect::{Effect, Outcome, PinController};
 use crate::sample::{Event, Item, OnRequest};
 use crate::source::SourceError;
@@ -86,6 +87,8 @@ pub struct App {
     /// What is chosen and shown.
     pub state: State,
     stream: Stream,
+    /// Everything that was seen so far, for the report of it.
+    seen: SummaryTrack,
     controller: PinController,
     feed: Feed,
     /// The recording that is replayed, where it can be read again.
@@ -108,6 +111,7 @@ impl App {
         Self {
             state,
             stream,
+            seen: SummaryTrack::new(SummaryRoom::SCREEN),
             controller,
             feed,
             player: None,
@@ -165,6 +169,7 @@ impl App {
         if metrics.elapsed_s.is_some() {
             self.options.count = self.options.count.map(|left| left.saturating_sub(1));
         }
+        self.seen.observe(&metrics);
         self.state.receive(metrics);
         update::tick(&mut self.state).map_or(Ok(()), |effect| self.perform(effect))?;
         Ok(true)

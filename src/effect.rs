@@ -33,7 +33,7 @@ pub enum Effect {
     SetInterval(Duration),
     /// Begin a recording, or end the one that runs.
     ToggleRecording,
-    /// Write a report of this moment to a file.
+    /// Write a report of what was seen so far to a file.
     WriteReport,
     /// Write the card that is shown to files.
     WriteCard,

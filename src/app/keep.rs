@@ -2,11 +2,12 @@
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
 use super::App;
+use super::player::Player;
 use crate::config::{self, Preferences, SaveError};
-use crate::record::RecordError;
+use crate::record::{RecordError, StoredIn};
 use crate::report::card::card;
+use crate::report::recording::{ReportFormat, ReportOptions, ReportedRecording, length, report};
 use crate::report::{Format, timestamp};
-use crate::ui::Theme;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -54,11 +55,31 @@ impl App {
         Ok(format!("recording to {}", path.display()))
     }
 
-    /// The report is the frame as it is, wide enough for every column, in a file of its own.
+    /// The page that `vnettop report` makes of a recording, of what the screen has seen so far.
     pub(super) fn write_report(&mut self) -> Result<String, KeepError> {
-        let path = self.new_file("vnettop-report", "txt")?;
-        write("report", &path, &self.frame(200, 60, Theme::plain(true)))?;
-        Ok(format!("report written to {}", path.display()))
+        let path = self.new_file("vnettop-report", "html")?;
+        let Some(summary) = self.seen.summary() else {
+            return Ok("there is nothing to report yet: a report needs two samples".to_owned());
+        };
+        let length = length(summary.seconds());
+        let (name, recorded_by) = self.name_of_what_is_seen(&summary.facts.host.name);
+        let seen = ReportedRecording { name, summary: Some(summary), recorded_by, ..ReportedRecording::default() };
+        write("report", &path, &report(&[seen], ReportFormat::Html, ReportOptions::default()))?;
+        Ok(format!("report of {length} written to {}", path.display()))
+    }
+
+    /// What a report of what is seen is called, and the version of vnettop that has measured it.
+    fn name_of_what_is_seen(&self, host: &str) -> (String, Option<String>) {
+        let version = || Some(env!("CARGO_PKG_VERSION").to_owned());
+        match self.player.as_ref().map(Player::stored) {
+            Some(StoredIn::File(path)) => {
+                let file = path.file_name().unwrap_or(path.as_os_str());
+                (format!("{}, as far as it was played", file.to_string_lossy()), None)
+            }
+            Some(StoredIn::Program) => ("the shipped recording, as far as it was played".to_owned(), None),
+            None if self.is_replay() => ("a recording, as far as it was played".to_owned(), None),
+            None => (format!("{host}, live"), version()),
+        }
     }
 
     /// The card that is shown, three times: to be read, to be pasted, to be computed with.

@@ -3,7 +3,7 @@
 
 use super::AppError;
 use super::signals::ring;
-use crate::derive::{Derivation, Highlight, Highlights, Metrics};
+use crate::derive::{Derivation, Highlight, Highlights, Metrics, SummaryRoom, SummaryTrack};
 use crate::record::{Bookmark, RecordError, Recording, StoredIn};
 use crate::sample::Item;
 use crate::source::feed::ReplayCursor;
@@ -41,6 +41,7 @@ struct Checkpoint {
     at_ns: u64,
     place: Bookmark,
     derivation: Derivation,
+    seen: SummaryTrack,
     memory: ScreenMemory,
 }
 
@@ -58,6 +59,8 @@ struct ReadAhead {
 pub struct Start {
     /// Of everything before it.
     pub derivation: Derivation,
+    /// Of everything up to it.
+    pub seen: SummaryTrack,
     /// What comes after it.
     pub reel: ReplayCursor,
     /// Of the last sample before it; none where there is none.
@@ -92,6 +95,12 @@ impl Player {
     #[must_use]
     pub fn playback(&self, speed: Option<f64>) -> Playback {
         Playback { span_ns: Some((self.first_ns, self.first_ns)), speed, ..Playback::default() }
+    }
+
+    /// Where it is stored.
+    #[must_use]
+    pub fn stored(&self) -> &StoredIn {
+        &self.stored
     }
 
     /// When its first sample was taken, monotonic ns.
@@ -153,6 +162,7 @@ impl Player {
             recording.skip_to(&from.place)?;
         }
         let mut derivation = from.map_or_else(Derivation::default, |from| from.derivation.clone());
+        let mut seen = from.map_or_else(|| SummaryTrack::new(SummaryRoom::SCREEN), |from| from.seen.clone());
         if let Some(state) = &mut state {
             state.rewind(from.map_or_else(ScreenMemory::default, |from| from.memory.clone()));
         }
@@ -163,15 +173,14 @@ impl Player {
                 break;
             }
             let metrics = reel.next_item()?.and_then(|item| derivation.advance(item));
-            if let Some(metrics) = metrics
-                && let Some(passed) = last.replace(metrics)
-                && let Some(state) = &mut state
-            {
+            let Some(metrics) = metrics else { continue };
+            seen.observe(&metrics);
+            if let (Some(passed), Some(state)) = (last.replace(metrics), &mut state) {
                 state.pass(passed);
             }
         }
         reel.since_ns = last.as_ref().map(|metrics| metrics.at_ns);
-        Ok(Start { derivation, reel, metrics: last })
+        Ok(Start { derivation, seen, reel, metrics: last })
     }
 }
 
@@ -179,6 +188,7 @@ impl Player {
 fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
     let Ok(mut recording) = Recording::open_stored(stored) else { return };
     let (mut derivation, mut track) = (Derivation::default(), Highlights::default());
+    let mut seen = SummaryTrack::new(SummaryRoom::SCREEN);
     // It looks on as somebody does who has chosen nothing.
     let mut state = State::new(Settings { mode: Mode::Replay, ..Settings::default() });
     let (mut next, mut spacing, mut told) = (ReadAhead::default(), Spacing::default(), Instant::now());
@@ -192,10 +202,12 @@ fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
         let at_ns = metrics.at_ns;
         next.last_ns = at_ns;
         next.highlights.extend(track.observe(&metrics));
+        seen.observe(&metrics);
         state.pass(metrics);
         if spacing.is_due(at_ns) {
-            let (place, derivation, memory) = (recording.bookmark(), derivation.clone(), state.memory());
-            next.checkpoints.push(Checkpoint { at_ns, place, derivation, memory });
+            let (place, memory) = (recording.bookmark(), state.memory());
+            let (derivation, seen) = (derivation.clone(), seen.clone());
+            next.checkpoints.push(Checkpoint { at_ns, place, derivation, seen, memory });
         }
         if told.elapsed() >= NEWS_EVERY {
             told = Instant::now();

@@ -41,9 +41,9 @@ impl App {
             self.state.notice(false, "shown as soon as the recording is read there");
             return Ok(());
         }
-        let Start { derivation, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
+        let Start { derivation, seen, mut reel, metrics } = player.start_at(to_ns, Some(&mut self.state))?;
         let is_over = reel.peek()?.is_none();
-        self.stream.derivation = derivation;
+        (self.stream.derivation, self.seen) = (derivation, seen);
         self.feed = Feed::replay(reel, self.pace())?;
         self.ended = false;
         if let Some(metrics) = metrics {

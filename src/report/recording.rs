@@ -14,6 +14,8 @@ use super::document::{Block, Document, Section};
 use crate::derive::RecordingSummary;
 use crate::derive::run::RunCard;
 
+pub use words::length;
+
 /// What becomes of a recording in a report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedRecording {

@@ -221,6 +221,9 @@ fn what_a_key_writes_is_kept_where_nobody_else_can_lay_a_link_and_is_ones_own() 
     let kept = files(&state.join("vnettop"));
     let [recording, report] = kept.as_slice() else { panic!("a recording and a report: {kept:?}\n{shown}") };
     assert!(shown.contains(&format!("recording to {}", recording.display())), "the whole path is told:\n{shown}");
+    assert!(report.extension().is_some_and(|ending| ending == "html"), "the report is a page: {kept:?}");
+    let page = std::fs::read_to_string(report).expect("the report");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("as far as it was played"), "{page}");
     for file in [recording, report] {
         let mode = std::fs::metadata(file).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{} is for nobody else", file.display());

@@ -90,10 +90,14 @@ fn a_frame_after_a_seek_is_that_of_playing_up_to_there() {
     let first_ns = app.player.as_ref().map(Player::first_ns).expect("it has samples");
     assert!(app.player.as_ref().is_some_and(|player| player.checkpoints.len() == 2), "at 30 s and at 60 s of 80");
     let mut frames: BTreeMap<u64, String> = BTreeMap::new();
+    let mut reported = None;
     while play(&mut app) {
         let at_ns = now_ns(&app);
         // Each is looked at, because what is on screen may depend on it.
         frames.insert(at_ns, frame(&app));
+        if at_ns <= first_ns + 41 * SECOND_NS {
+            reported = app.seen.summary();
+        }
     }
     let last_ns = *frames.keys().last().expect("samples");
     frames.insert(last_ns, frame(&app));
@@ -103,6 +107,7 @@ fn a_frame_after_a_seek_is_that_of_playing_up_to_there() {
             frames.range(..=first_ns + target_s * SECOND_NS).next_back().expect("the first sample at least");
         assert_eq!(now_ns(&app), *at_ns, "the last sample not after {target_s} s");
         assert_eq!(frame(&app), *expected, "{target_s} s after the start");
+        assert!(target_s != 41 || app.seen.summary() == reported, "a report is of everything from the start to there");
         if play(&mut app) {
             assert_eq!(frame(&app), frames[&now_ns(&app)], "and the sample that comes then");
         }

@@ -127,7 +127,7 @@ fn a_key_that_was_chosen_acts_and_stands_in_help_and_footer() {
     assert_eq!(ended, Ended::Done, "Q ends it");
     let [.., before, help, _, after, q, u] = &script.frames[..] else { panic!("a frame after each key but the last") };
     assert!(before.contains("F1 help  Q quit"), "the footer names them:\n{before}");
-    assert!(help.contains("║ o ") && !help.contains("║ s "), "the help too:\n{help}");
+    assert!(help.contains("║ o  ") && !help.contains("║ s  "), "the help too:\n{help}");
     assert!(!help.contains("links in bits, bytes or packets"), "what has no key is not in it:\n{help}");
     assert_eq!([after, q, u], [before; 3], "the usual keys do nothing any more");
 }

@@ -100,16 +100,18 @@ pub(super) struct TestsTrack {
     room: SummaryRoom,
     /// By number; none is everything that is watched while there is no test.
     tests: BTreeMap<Option<u32>, OneTest>,
-    /// The last that was left out: whoever comes after has a higher number.
+    /// The tests that were left out and are told of still, and how many there were.
     left_out: Vec<u32>,
+    left_out_so_far: usize,
 }
 
 impl TestsTrack {
     pub fn new(room: SummaryRoom) -> Self {
-        Self { room, tests: BTreeMap::new(), left_out: Vec::new() }
+        Self { room, tests: BTreeMap::new(), left_out: Vec::new(), left_out_so_far: 0 }
     }
 
     pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
+        self.left_out.retain(|number| metrics.tests.iter().any(|test| test.number == *number));
         for test in &metrics.tests {
             if self.left_out.contains(&test.number) {
                 continue;
@@ -144,6 +146,7 @@ impl TestsTrack {
             let Some(least) = least.and_then(|(number, _)| *number) else { return };
             self.tests.remove(&Some(least));
             self.left_out.push(least);
+            self.left_out_so_far += 1;
         }
     }
 
@@ -161,7 +164,7 @@ impl TestsTrack {
             let watched = self.tests.get(&None).map(OneTest::summary);
             return (watched.into_iter().filter(|one| one.rate.bits() > 0.0).collect(), 0);
         }
-        (all, self.left_out.len())
+        (all, self.left_out_so_far)
     }
 }
 

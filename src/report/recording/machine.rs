@@ -27,7 +27,7 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
             let by = recording.recorded_by.as_ref();
             let by = by.map_or_else(String::new, |version| format!(" by vnettop {version}"));
             let about = format!(
-                "{}. Recorded {}{by}, {} long.",
+                "{}. Measured {}{by}, {} long.",
                 machine(summary),
                 when(summary.begin_wall_ms),
                 length(summary.seconds())

@@ -43,7 +43,8 @@ pub(super) fn count(value: f64) -> String {
 }
 
 /// `60.1 s`, `12 min 5 s`, `3 h 4 min`.
-pub(super) fn length(seconds: f64) -> String {
+#[must_use]
+pub fn length(seconds: f64) -> String {
     let whole = seconds.round();
     match seconds {
         3600.0.. => format!("{:.0} h {:.0} min", (whole / 3600.0).floor(), (whole % 3600.0 / 60.0).floor()),
