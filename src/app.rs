@@ -44,6 +44,9 @@ pub use stream::Stream;
 /// What ends a run.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
+    /// A comparison that is read or written.
+    #[error(transparent)]
+    Compare(#[from] compare::CompareFileError),
     /// The source.
     #[error(transparent)]
     Source(#[from] SourceError),

@@ -6,7 +6,8 @@ pair host parent host other
 ip -n host link add name tap0 link parent type macvtap mode bridge
 ip -n host link add name m2 link parent netns b type macvlan mode bridge
 up host tap0
-in_namespace host sh -c 'IFS=: read -r major minor </sys/class/net/tap0/tap*/dev; mknod /run/tap0 c "$major" "$minor"'
+number=$(in_namespace host sh -c 'cat /sys/class/net/tap0/tap*/dev')
+mknod /run/tap0 c "${number%:*}" "${number#*:}"
 mac=$(in_namespace host cat /sys/class/net/tap0/address)
 ip -n a tuntap add dev eth0 mode tap
 ip -n a link set eth0 address "$mac"

@@ -1,12 +1,14 @@
 //! Recordings → a report: read from start to end, folded, written as text. What the screen has seen so far makes one too.
 
 use super::AppError;
+use super::compare::{self, CompareFileError};
 use crate::derive::run::Run;
 use crate::derive::{Derivation, SummaryRoom, SummaryTrack};
 use crate::record::{RecordError, Recording};
 use crate::report::anonymise::Anonymiser;
+use crate::report::comparison::{ComparisonFormat, NoComparison, comparison};
 use crate::report::recording::{ReportedRecording, report as written};
-use crate::sample::{Event, Item};
+use crate::sample::{Comparison, Event, Item};
 use std::path::{Path, PathBuf};
 
 pub use crate::report::recording::{ReportFormat, ReportOptions};
@@ -16,9 +18,47 @@ pub use crate::report::recording::{ReportFormat, ReportOptions};
 /// # Errors
 /// One of them cannot be opened: it is none, or cannot be read. What is damaged further on is reported as far as it goes.
 pub fn report(recordings: &[PathBuf], format: ReportFormat, options: ReportOptions) -> Result<String, AppError> {
+    if let Some(comparisons) = comparisons(recordings)? {
+        return Ok(compared(comparisons, format, options));
+    }
     let read = |(nth, path): (usize, &PathBuf)| read(path, nth + 1, options);
     let read = recordings.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
     Ok(written(&read, format, options))
+}
+
+/// The comparisons that these files are; none where one is something else.
+fn comparisons(files: &[PathBuf]) -> Result<Option<Vec<Comparison>>, AppError> {
+    if !files.iter().all(|path| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))) {
+        return Ok(None);
+    }
+    let mut comparisons = Vec::new();
+    for path in files {
+        match compare::read(path) {
+            Ok(comparison) => comparisons.push(comparison),
+            Err(CompareFileError::Content(_, NoComparison::Foreign)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match files {
+        [_, _, third, ..] => Err(CompareFileError::TooMany(third.clone()).into()),
+        _ => Ok(Some(comparisons)),
+    }
+}
+
+/// The page of one comparison, or of two: the later against the earlier.
+fn compared(mut comparisons: Vec<Comparison>, format: ReportFormat, options: ReportOptions) -> String {
+    if options.anonymised {
+        for one in &mut comparisons {
+            "host".clone_into(&mut one.machine.host.name);
+        }
+    }
+    comparisons.sort_by_key(|one| std::cmp::Reverse(one.began_ms));
+    let format = match format {
+        ReportFormat::Html => ComparisonFormat::Html,
+        ReportFormat::Markdown => ComparisonFormat::Markdown,
+        ReportFormat::Json => ComparisonFormat::Json,
+    };
+    comparisons.first().map_or_else(String::new, |now| comparison(now, comparisons.get(1), format))
 }
 
 fn read(path: &Path, number: usize, options: ReportOptions) -> Result<ReportedRecording, AppError> {
@@ -79,5 +119,50 @@ fn damaged(error: &RecordError) -> String {
             format!("the recording is damaged in line {line} ({reason}): this is what is before that")
         }
         other => format!("{other}: this is what could be read before that"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::{COMPARISON_VERSION, ComparisonPlan, Machine};
+
+    fn written_to(folder: &Path, name: &str, began_ms: u64) -> PathBuf {
+        let mut machine = Machine::default();
+        name.clone_into(&mut machine.host.name);
+        let plan = ComparisonPlan {
+            seconds: 1.0,
+            warm_up_s: 1.0,
+            rounds: 1,
+            loads: Vec::new(),
+            pins: false,
+            iperf3: None,
+            is_root: true,
+        };
+        let one = Comparison {
+            version: COMPARISON_VERSION,
+            vnettop: "0.2.0".to_owned(),
+            began_ms,
+            machine,
+            plan,
+            interrupted: false,
+            paths: Vec::new(),
+        };
+        let path = folder.join(format!("{name}.json"));
+        std::fs::write(&path, comparison(&one, None, ComparisonFormat::Json)).expect("writable");
+        path
+    }
+
+    #[test]
+    fn comparisons_have_a_page_too_the_later_against_the_earlier() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (old, new) = (written_to(folder.path(), "oldhost", 1), written_to(folder.path(), "newhost", 2));
+        let page = |files: &[PathBuf], anonymised| report(files, ReportFormat::Markdown, ReportOptions { anonymised });
+        let of_two = page(&[old.clone(), new.clone()], false).expect("two comparisons");
+        assert!(of_two.starts_with("# newhost") && of_two.contains("Against oldhost"), "{of_two}");
+        let without = page(&[old.clone(), new.clone()], true).expect("two comparisons");
+        assert!(!without.contains("oldhost") && !without.contains("newhost"), "{without}");
+        let third = page(&[old, new.clone(), new], false).expect_err("three are too many").to_string();
+        assert!(third.contains("newhost.json: a report has one comparison or two"), "{third}");
     }
 }

@@ -46,7 +46,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArguments {
-    /// The recordings
+    /// The recordings; or the JSON of one or two vnettop compare
     #[arg(required = true, value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
     /// Write the report to FILE; .html, .md and .json say what it is written as, - is standard output

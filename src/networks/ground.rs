@@ -125,8 +125,16 @@ fn build(script: &str) -> Result<(), RoleError> {
 fn failure(log: &str) -> String {
     let is_command = |line: &&str| line.starts_with('+');
     let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    // nft repeats the command below its error, and marks the place in it.
+    let is_error = |line: &&&str| line.starts_with("Error: ");
     let said = |line: &&&str| !line.starts_with('+') && !line.contains("|INFO|");
-    let last = lines.iter().rev().find(said).map(|line| line.trim_start_matches("Error: ").trim_end_matches('.'));
+    let after = lines.iter().rposition(|line| is_command(line) && !is_ending(line)).unwrap_or(0);
+    let last = lines[after..]
+        .iter()
+        .rev()
+        .find(is_error)
+        .or_else(|| lines.iter().rev().find(said))
+        .map(|line| line.trim_start_matches("Error: ").trim_end_matches('.'));
     let command = lines.iter().rev().find(|line| is_command(line) && !is_ending(line));
     let command = command.map(|line| line.trim_start_matches('+').trim());
     match (command, last) {
@@ -153,6 +161,8 @@ mod tests {
         let log =
             "+ ovs-vsctl get Interface p error\n+ fail 'no datapath'\n+ echo 'no datapath'\nno datapath\n+ exit 1\n";
         assert_eq!(failure(log), "ovs-vsctl get Interface p error: no datapath");
+        let log = "+ nft add rule ip nat in drop\nError: Could not process rule: No such file or directory\nadd rule ip nat in drop\n                ^^^^\n";
+        assert_eq!(failure(log), "nft add rule ip nat in drop: Could not process rule: No such file or directory");
         assert_eq!(failure(""), "the script failed");
     }
 }

@@ -22,6 +22,9 @@ pub enum CompareFileError {
         #[source]
         error: io::Error,
     },
+    /// A report has room for two.
+    #[error("{}: a report has one comparison or two, the later against the earlier", .0.display())]
+    TooMany(PathBuf),
     /// It cannot be written.
     #[error(transparent)]
     Write(#[from] CardError),

@@ -112,8 +112,7 @@ pub(super) fn claims(comparison: &Comparison, tables: &[LoadTable]) -> Option<Re
         let path = comparison.paths.iter().find(|path| path.name == row.name)?;
         let rate = row.unpinned.as_ref()?.rate.mean;
         let link = |link: &ClaimedLink| {
-            let claim =
-                link.claim_mbps.map_or_else(|| "none".to_owned(), |mbps| format!("{} G", short(f64::from(mbps) / 1e3)));
+            let claim = link.claim_mbps.map_or_else(|| "none".to_owned(), nominal);
             format!("{} ({}) {claim}", link.name, link.kind)
         };
         let links: Vec<String> = path.links.iter().map(link).collect();
@@ -163,10 +162,9 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
 }
 
-/// A number without needless digits.
-fn short(value: f64) -> String {
-    let text = format!("{value:.2}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+/// `10 G`, `2.5 G`, `10 M`.
+fn nominal(mbps: u32) -> String {
+    if mbps < 1000 { format!("{mbps} M") } else { format!("{} G", f64::from(mbps) / 1e3) }
 }
 
 /// Which paths do not differ: each group of those that overlap with its fastest.
