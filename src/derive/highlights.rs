@@ -1,6 +1,7 @@
-//! The moments of a recording that somebody wants to jump to: pins, marks, losses, and where the rate falls.
+//! The moments of a recording that somebody wants to jump to: pins, marks, losses, migrations, and where the rate falls.
 
 use super::flow::Bin;
+use super::placement::BUSY;
 use super::timeline::IncidentKind;
 use super::{Metrics, Timeline};
 use std::collections::VecDeque;
@@ -27,6 +28,8 @@ pub enum HighlightKind {
     Dip,
     /// Packets were lost, after a time without.
     Loss,
+    /// A busy thread of a benchmark migrated, after a time without, or still does.
+    Migration,
 }
 
 /// A dip is a second whose mean is below this share of the minute's median; it ends above the second share.
@@ -37,6 +40,9 @@ const SECOND: usize = 10;
 const LEAST_BINS: usize = 3 * SECOND;
 /// Losses closer to each other are one highlight, ns.
 const LOSS_GAP_NS: u64 = 2_000_000_000;
+/// So are migrations; as long as they go on, there is one more so often: a thread that nobody pinned may migrate all the time.
+const MIGRATION_GAP_NS: u64 = 2_000_000_000;
+const MIGRATIONS_EVERY_NS: u64 = 10_000_000_000;
 
 /// Finds them in the metrics of a run, in their order.
 #[derive(Debug, Default)]
@@ -45,6 +51,9 @@ pub struct Highlights {
     bins_ns: u64,
     losses_ns: u64,
     done_ns: u64,
+    /// The last migration, and the last that is a highlight, monotonic ns.
+    migrated_ns: Option<u64>,
+    migration_told_ns: u64,
     /// The last second of the rate.
     second: VecDeque<Bin>,
     is_low: bool,
@@ -66,11 +75,35 @@ impl Highlights {
             }
         }
         self.losses_ns = timeline.losses.last().map_or(self.losses_ns, |last| last.to_ns.max(self.losses_ns));
+        if let Some(at_ns) = self.migration(metrics) {
+            add(at_ns, HighlightKind::Migration);
+        }
         if let Some(at_ns) = self.dip(timeline) {
             add(at_ns, HighlightKind::Dip);
         }
         found.sort_by_key(|highlight| highlight.at_ns);
         found
+    }
+
+    /// When a migration was that is one to jump to.
+    fn migration(&mut self, metrics: &Metrics) -> Option<u64> {
+        let began_ns = metrics.began_ns()?;
+        // What takes next to no time migrates whenever it is woken, and nothing follows from it.
+        let busy = metrics.benchmark().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY));
+        let migrated = busy.filter(|thread| thread.moves_per_s.is_some_and(|moves| moves > 0.0));
+        let times = migrated.map(|thread| {
+            let traced = || metrics.moves.iter().filter(|one| one.thread == thread.sample.id).map(|one| one.at_ns);
+            // Of one that is only counted it is not known when.
+            traced().min().zip(traced().max()).unwrap_or((began_ns, metrics.at_ns))
+        });
+        let (first_ns, last_ns) = times.reduce(|(first, last), (from, to)| (from.min(first), to.max(last)))?;
+        let before_ns = self.migrated_ns.replace(last_ns);
+        let goes_on = before_ns.is_some_and(|before| first_ns.saturating_sub(before) <= MIGRATION_GAP_NS);
+        if goes_on && first_ns.saturating_sub(self.migration_told_ns) < MIGRATIONS_EVERY_NS {
+            return None;
+        }
+        self.migration_told_ns = first_ns;
+        Some(first_ns)
     }
 
     /// When the dip began that is seen for the first time.

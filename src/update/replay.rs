@@ -29,13 +29,13 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
         Action::SeekEnd => Ok(u64::MAX),
         Action::StepBack => Ok(now_ns.saturating_sub(1)),
         Action::NextHighlight => playback.next(now_ns).map(|highlight| highlight.seen_ns).ok_or(if playback.is_whole {
-            "no pin, mark, dip or loss comes after this"
+            "no pin, mark, dip, loss or migration comes after this"
         } else {
             "none known after this yet: the recording is still being read"
         }),
         Action::PreviousHighlight => {
             let before = playback.previous(now_ns).map(|highlight| highlight.seen_ns);
-            before.ok_or("no pin, mark, dip or loss comes before this")
+            before.ok_or("no pin, mark, dip, loss or migration comes before this")
         }
         _ => Ok(0),
     };

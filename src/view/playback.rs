@@ -97,6 +97,7 @@ fn sign(kind: HighlightKind) -> (Tone, char) {
         HighlightKind::Done(IncidentKind::Mark) => (Tone::Good, '◆'),
         HighlightKind::Loss => (Tone::Bad, '×'),
         HighlightKind::Dip => (Tone::Warning, '▾'),
+        HighlightKind::Migration => (Tone::Warning, '·'),
     }
 }
 
@@ -107,6 +108,7 @@ fn rank(kind: HighlightKind) -> u8 {
         HighlightKind::Done(_) => 1,
         HighlightKind::Loss => 2,
         HighlightKind::Dip => 3,
+        HighlightKind::Migration => 4,
     }
 }
 

@@ -396,6 +396,7 @@ fn a_replay_shows_where_it_is() {
         HighlightKind::Loss,
         HighlightKind::Done(IncidentKind::Pin),
         HighlightKind::Done(IncidentKind::Mark),
+        HighlightKind::Migration,
     ];
     let highlight = |(at, kind)| Highlight { at_ns: first_ns + at, seen_ns: first_ns + at, kind };
     stage.state.playback = Some(vnettop::state::Playback {

@@ -6,8 +6,9 @@ use ratatui::layout::Rect;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use vnettop::app::Player;
-use vnettop::derive::Derivation;
+use vnettop::derive::{Derivation, HighlightKind};
 use vnettop::record::{Recorder, Recording, StoredIn};
+use vnettop::sample::{Item, Sample};
 use vnettop::state::{Mode, Settings, State};
 use vnettop::ui::{self, Colors, Theme};
 use vnettop::view::prepare;
@@ -73,4 +74,37 @@ fn any_second_of_a_recording_of_several_frames_is_shown_as_playing_shows_it() {
             );
         }
     }
+}
+
+/// The threads of the benchmark migrate in every sample, but for half a minute in which they stay where they are.
+#[test]
+fn n_goes_to_the_first_migration_after_a_time_without_and_every_ten_seconds_while_they_go_on() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("moves.jsonl");
+    let mut recorder = Recorder::create(&path).expect("a new file");
+    let (begin_s, quiet) = (98_000, 30..60);
+    let mut stays: Option<Sample> = None;
+    for mut item in Load::new(4, 8, SECOND_NS / 2).take(180) {
+        if let Item::Sample(sample) = &mut item {
+            let is_quiet = quiet.contains(&(sample.at_ns / SECOND_NS - begin_s));
+            let from = stays.take().filter(|_| is_quiet).unwrap_or_else(|| (**sample).clone());
+            for (thread, still) in sample.threads.iter_mut().zip(&from.threads).filter(|_| is_quiet) {
+                (thread.core, thread.migrations) = (still.core, still.migrations);
+            }
+            stays = Some(from).filter(|_| is_quiet);
+        }
+        recorder.write(&item).expect("writable");
+    }
+    recorder.finish().expect("writable");
+    let mut player = Player::open(StoredIn::File(path)).expect("readable").expect("it has samples");
+    let mut playback = player.playback(Some(1.0));
+    player.receive(&mut playback, u64::MAX, Duration::from_mins(2));
+    assert!(playback.is_whole, "it was read to its end");
+    playback.highlights.retain(|highlight| highlight.kind == HighlightKind::Migration);
+    let (mut at_ns, mut stops) = (player.first_ns(), Vec::new());
+    while let Some(next) = playback.next(at_ns) {
+        at_ns = next.seen_ns;
+        stops.push((at_ns - player.first_ns()) / SECOND_NS);
+    }
+    assert_eq!(stops, [0, 10, 20, 59, 69, 79, 89], "seconds after the start at which n stops");
 }

@@ -130,17 +130,18 @@ fn keys_go_back_and_forth_and_from_event_to_event_and_the_end_says_what_to_do() 
         .iter()
         .map(|one| one.kind.word())
         .collect();
-    assert_eq!(kinds, ["dip", "dip", "pin"], "what the recording tells");
+    assert_eq!(kinds, ["migration", "dip", "migration", "dip", "pin"], "what the recording tells");
+    press(&mut app, "n");
     let first_dip = since_start(&app);
     assert!((8.5..=10.0).contains(&first_dip), "the first dip is seen after {first_dip} s");
-    let began_ns = app.state.playback.as_ref().expect("it can be gone through").highlights[0].at_ns;
+    let began_ns = app.state.playback.as_ref().expect("it can be gone through").highlights[1].at_ns;
     let before_s = (began_ns - first_ns) as f64 / 1e9 - SHIPPED_STARTS_AT.as_secs_f64();
     assert!((2.5..3.5).contains(&before_s), "the shipped recording starts {before_s} s before it");
-    press(&mut app, "nn");
+    press(&mut app, "nnn");
     assert!(frame(&app).contains("in the recording: ") && frame(&app).contains("pinned to"), "{}", frame(&app));
     press(&mut app, "n");
-    assert!(frame(&app).contains("no pin, mark, dip or loss comes after this"), "{}", frame(&app));
-    press(&mut app, "NN");
+    assert!(frame(&app).contains("no pin, mark, dip, loss or migration comes after this"), "{}", frame(&app));
+    press(&mut app, "NNN");
     assert!((since_start(&app) - first_dip).abs() < 0.01, "and back to the first one");
     press(&mut app, "<right>]<left>");
     assert!((since_start(&app) - first_dip - 5.0).abs() < 0.6, "two times five seconds forth, once back");
