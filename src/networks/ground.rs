@@ -135,7 +135,9 @@ fn failure(log: &str) -> String {
         .find(is_error)
         .or_else(|| lines.iter().rev().find(said))
         .map(|line| line.trim_start_matches("Error: ").trim_end_matches('.'));
-    let command = lines.iter().rev().find(|line| is_command(line) && !is_ending(line));
+    // By `fail` a script says itself what is the matter.
+    let is_told = lines.iter().any(|line| line.starts_with("+ fail"));
+    let command = lines.iter().rev().find(|line| !is_told && is_command(line) && !is_ending(line));
     let command = command.map(|line| line.trim_start_matches('+').trim());
     match (command, last) {
         (Some(command), Some(last)) => format!("{command}: {last}"),
@@ -160,7 +162,7 @@ mod tests {
         assert_eq!(failure(log), "ip -n a link add v link eth0 type vlan id 5: Unknown device type");
         let log =
             "+ ovs-vsctl get Interface p error\n+ fail 'no datapath'\n+ echo 'no datapath'\nno datapath\n+ exit 1\n";
-        assert_eq!(failure(log), "ovs-vsctl get Interface p error: no datapath");
+        assert_eq!(failure(log), "no datapath");
         let log = "+ nft add rule ip nat in drop\nError: Could not process rule: No such file or directory\nadd rule ip nat in drop\n                ^^^^\n";
         assert_eq!(failure(log), "nft add rule ip nat in drop: Could not process rule: No such file or directory");
         assert_eq!(failure(""), "the script failed");
