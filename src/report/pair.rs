@@ -44,9 +44,12 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     ComparisonTable { header: ["", names[0], names[1], &difference].map(str::to_owned), rows }
 }
 
+/// What the fact is called that says whether the pin helped.
+pub(super) const VERDICT: &str = "verdict";
+
 /// What follows from them, and what they were made of.
 pub(super) fn conclusions(card: &Card, settle_s: f64) -> Vec<Fact> {
-    vec![fact("verdict", card.sentence()), fact("phases", phases(card)), fact("method", card.method(settle_s))]
+    vec![fact(VERDICT, card.sentence()), fact("phases", phases(card)), fact("method", card.method(settle_s))]
 }
 
 /// `U:9.90  P:5.60  P:5.30  U:9.20 Gbit/s`: no end of a line falls between a letter and its figure.

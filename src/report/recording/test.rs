@@ -9,6 +9,7 @@ use crate::report::card;
 use crate::report::document::{Block, KeyFigure, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, rate, scale, seconds};
 use crate::report::page::Page;
+use crate::report::pair::VERDICT;
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};
 use crate::sample::{CoreId, HopWay, Word};
 
@@ -24,20 +25,21 @@ pub(super) fn run_card(run: &RunCard) -> Block {
 
 pub(super) fn blocks(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
     let mut blocks = vec![Block::Heading(test_title(test)), Block::Lead(lead(test))];
-    blocks.extend(reason(test).map(Block::Text));
+    // What a pin changed is said below, with its figures.
+    blocks.extend(test.limits.first().map(|seen| Block::Text(format!("Limit: {}.", seen.limit.text))));
     blocks.push(Block::Figures(figures(test)));
     if test.rate.bins.is_empty() {
         blocks.push(Block::Text("No rate is known of it.".to_owned()));
     } else {
         blocks.push(Block::Plot(rate_plot(summary, test)));
     }
+    blocks.extend(before_after(test));
     blocks.extend(limits(test));
     if !test.findings.is_empty() {
         let ran_s = test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9;
         blocks.push(Block::Subheading("Findings, with their last figures".to_owned()));
         blocks.push(Block::List(test.findings.iter().map(|seen| finding(seen, ran_s)).collect()));
     }
-    blocks.extend(before_after(test));
     blocks.extend(losses(test));
     for path in &test.paths {
         blocks.extend(path_blocks(path));
@@ -65,15 +67,6 @@ fn lead(test: &TestSummary) -> String {
     });
     let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
     format!("{} on average{spread}{lost}.", rate(mean))
-}
-
-/// What limited it most, and what a pin changed.
-fn reason(test: &TestSummary) -> Option<String> {
-    let card = test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
-    let pin = card.map(|card| format!("After the pin: {}.", card.sentence()));
-    let limit = test.limits.first().map(|seen| format!("Limit: {}.", seen.limit.text));
-    let all: Vec<String> = limit.into_iter().chain(pin).collect();
-    (!all.is_empty()).then(|| all.join(" "))
 }
 
 fn figures(test: &TestSummary) -> Vec<KeyFigure> {
@@ -137,16 +130,27 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
     };
     let plot = BarPlot {
         x_label: format!("mean rate, {unit}; the line is from p5 to p95"),
-        rows: vec![row("before", &card.before, PlotColor::Gray), row("after the pin", &card.after, PlotColor::Blue)],
+        rows: vec![row("before", &card.before, PlotColor::Gray), row("after", &card.after, PlotColor::Blue)],
     };
-    let words = PlotText { title: "Before and after the pin".to_owned(), description: card.sentence() };
+    let words = PlotText {
+        title: "Before and after the pin".to_owned(),
+        description: format!(
+            "Mean rate before: {}, after: {}.",
+            rate(card.before.jitter.mean),
+            rate(card.after.jitter.mean)
+        ),
+    };
     let mut blocks = vec![
         Block::Subheading("What the pin changed".to_owned()),
         Block::Lead(card.sentence()),
         Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))),
     ];
     let page: Option<Page> = card::page(metrics, test.test.as_ref().map(|test| test.number));
-    blocks.extend(page.map(Block::Card));
+    blocks.extend(page.map(|mut page| {
+        // It is the sentence above.
+        page.conclusions.retain(|fact| fact.label != VERDICT);
+        Block::Card(page)
+    }));
     blocks
 }
 
