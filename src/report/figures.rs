@@ -21,6 +21,16 @@ pub(in crate::report) fn signed_points(share: f64) -> String {
     signed_digits(share * 100.0)
 }
 
+/// Three digits that say something, of small figures too: `0.0123`.
+pub(in crate::report) fn small_digits(value: f64) -> String {
+    match value.abs() {
+        0.0 | 0.995.. => digits(value),
+        ..0.00995 => format!("{value:.5}"),
+        ..0.0995 => format!("{value:.4}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
 /// Three digits, as far as they are behind the point.
 pub(in crate::report) fn digits(value: f64) -> String {
     match value.abs() {

@@ -3,7 +3,7 @@
 use super::cells::{UNKNOWN, unit};
 use crate::derive::comparison::{Estimate, LoadTable, PathRow, tables};
 use crate::report::document::{Block, ReportTable};
-use crate::report::figures::{digits, signed_digits};
+use crate::report::figures::{signed_digits, small_digits};
 use crate::sample::Comparison;
 
 /// What both have measured, unpinned.
@@ -38,8 +38,8 @@ fn cells(row: &PathRow, old: &LoadTable) -> Option<Vec<String>> {
     Some(vec![
         row.name.clone(),
         verdict(&now, &then).to_owned(),
-        digits(now.mean / scale),
-        digits(then.mean / scale),
+        small_digits(now.mean / scale),
+        small_digits(then.mean / scale),
         change.unwrap_or_else(|| UNKNOWN.to_owned()),
     ])
 }

@@ -3,7 +3,7 @@
 use crate::derive::comparison::{Estimate, LoadTable, PathRow, SideFigures};
 use crate::derive::plural;
 use crate::report::document::{ReportPlot, ReportTable, legend};
-use crate::report::figures::{digits, percent, seconds, signed_digits};
+use crate::report::figures::{digits, percent, seconds, signed_digits, small_digits};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 use crate::sample::{ClaimedLink, Comparison, Load};
 
@@ -82,8 +82,8 @@ fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
     let place = row.place.map(|(best, worst)| if best == worst { best.to_string() } else { format!("{best}–{worst}") });
     let side = row.unpinned.as_ref();
     let mut cells = vec![Some(row.name.clone()), place];
-    cells.push(side.map(|side| digits(side.rate.mean / scale)));
-    cells.push(side.and_then(|side| Some(digits(side.rate.half()? / scale))));
+    cells.push(side.map(|side| small_digits(side.rate.mean / scale)));
+    cells.push(side.and_then(|side| Some(small_digits(side.rate.half()? / scale))));
     match load {
         Load::Tcp | Load::Tcp4 => cells.push(side.and_then(|side| Some(percent(side.cv?)))),
         Load::Udp => cells.push(side.and_then(|side| Some(percent(side.lost_share?)))),
@@ -93,7 +93,7 @@ fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
     cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.busy_cores)? * cpu))));
     cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.softirq_cores)? * cpu))));
     if pins {
-        cells.push(row.pinned.as_ref().map(|side| digits(side.rate.mean / scale)));
+        cells.push(row.pinned.as_ref().map(|side| small_digits(side.rate.mean / scale)));
         cells.push(row.gain.as_ref().map(gain_text));
     }
     cells.into_iter().map(|cell| cell.unwrap_or_else(|| UNKNOWN.to_owned())).collect()
@@ -117,9 +117,9 @@ pub(super) fn claims(comparison: &Comparison, tables: &[LoadTable]) -> Option<Re
         };
         let links: Vec<String> = path.links.iter().map(link).collect();
         let least = path.links.iter().filter_map(|link| link.claim_mbps).min().filter(|least| *least > 0);
-        let times =
-            least.map_or_else(|| UNKNOWN.to_owned(), |mbps| format!("× {}", digits(rate / (f64::from(mbps) * 1e6))));
-        (!links.is_empty()).then(|| vec![row.name.clone(), digits(rate / 1e9), times, links.join(", ")])
+        let times = least
+            .map_or_else(|| UNKNOWN.to_owned(), |mbps| format!("× {}", small_digits(rate / (f64::from(mbps) * 1e6))));
+        (!links.is_empty()).then(|| vec![row.name.clone(), small_digits(rate / 1e9), times, links.join(", ")])
     };
     let rows: Vec<Vec<String>> = rates.rows.iter().filter_map(row).collect();
     let columns = ["PATH", ">Gbit/s", ">OF NOMINAL", "LINKS AND THEIR NOMINAL SPEEDS"];
@@ -134,8 +134,8 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
         let words = rate.map_or_else(
             || "not known".to_owned(),
             |rate| match rate.half() {
-                Some(half) => format!("{} ± {}", digits(rate.mean / scale), digits(half / scale)),
-                None => digits(rate.mean / scale),
+                Some(half) => format!("{} ± {}", small_digits(rate.mean / scale), small_digits(half / scale)),
+                None => small_digits(rate.mean / scale),
             },
         );
         let interval = rate.and_then(|rate| rate.interval).map(|(from, to)| (from.max(0.0) / scale, to / scale));

@@ -2,7 +2,7 @@
 
 use crate::derive::comparison::LoadTable;
 use crate::report::document::{Block, ListItem, ReportTable};
-use crate::report::figures::digits;
+use crate::report::figures::{digits, small_digits};
 use crate::sample::Load;
 use serde::Deserialize;
 
@@ -44,7 +44,7 @@ pub(super) fn blocks(tables: &[LoadTable]) -> Vec<Block> {
     let here = |path: &str| {
         let table = tables.iter().find(|table| table.load == Load::Tcp)?;
         let row = table.rows.iter().find(|row| row.name == path)?;
-        Some(digits(row.unpinned.as_ref()?.rate.mean / 1e9))
+        Some(small_digits(row.unpinned.as_ref()?.rate.mean / 1e9))
     };
     let (mut rows, mut sources) = (Vec::new(), Vec::new());
     for publication in &publications {
