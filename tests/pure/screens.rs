@@ -20,6 +20,13 @@ fn freeze(case: &str, stage: &Stage, width: u16, height: u16) {
     });
 }
 
+/// The same at each size that is promised.
+fn freeze_each(case: &str, stage: &Stage) {
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
+        freeze(case, stage, width, height);
+    }
+}
+
 fn replay() -> Settings {
     Settings { mode: Mode::Replay, ..Settings::default() }
 }
@@ -52,9 +59,7 @@ fn queues_of_links_stand_in_a_wide_pane_where_they_are_known() {
 #[test]
 fn a_machine_of_128_cores() {
     let stage = Stage::after(20, scenes::kunpeng());
-    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
-        freeze("kunpeng", &stage, width, height);
-    }
+    freeze_each("kunpeng", &stage);
 }
 
 #[test]
@@ -64,51 +69,44 @@ fn a_machine_of_512_cores_on_a_small_screen() {
     world.work(300).softirq = 0.9;
     let mut stage = Stage::after(2, world);
     stage.press("<tab><end>");
-    freeze("cores_512", &stage, 80, 24);
-    freeze("cores_512", &stage, 60, 15);
+    freeze_each("cores_512", &stage);
 }
 
 #[test]
 fn a_containers_own_end_stands_under_its_end_outside() {
     let mut stage = Stage::after(3, scenes::namespaces());
-    for (width, height) in [(80, 24), (120, 40)] {
-        freeze("namespaces", &stage, width, height);
-    }
+    freeze_each("namespaces", &stage);
     stage.press("t/blue<enter>");
-    freeze("namespaces_filtered", &stage, 120, 40);
+    freeze_each("namespaces_filtered", &stage);
 }
 
 #[test]
 fn before_and_at_the_first_sample_no_rate_is_made_up() {
     let mut stage = Stage::new(scenes::bridge(), Settings::default());
-    freeze("waiting", &stage, 80, 24);
+    freeze_each("waiting", &stage);
     stage.tick();
-    freeze("first_sample", &stage, 80, 24);
+    freeze_each("first_sample", &stage);
 }
 
 #[test]
 fn two_thousand_links_of_which_few_are_busy() {
     let mut stage = Stage::after(3, scenes::crowd());
     stage.press("sjjj");
-    freeze("crowd_idle_hidden", &stage, 80, 24);
-    freeze("crowd_idle_hidden", &stage, 200, 60);
+    freeze_each("crowd_idle_hidden", &stage);
     stage.press("i<end>");
-    freeze("crowd_end", &stage, 80, 24);
+    freeze_each("crowd_end", &stage);
 }
 
 #[test]
 fn hundreds_of_containers_of_which_two_are_busy() {
     let stage = Stage::after(6, scenes::containers_by_the_hundred());
-    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
-        freeze("containers_by_the_hundred", &stage, width, height);
-    }
+    freeze_each("containers_by_the_hundred", &stage);
 }
 
 #[test]
 fn hostile_names_change_nothing_but_their_own_cell() {
     let stage = Stage::after(3, scenes::hostile());
-    freeze("hostile", &stage, 80, 24);
-    freeze("hostile", &stage, 120, 40);
+    freeze_each("hostile", &stage);
 }
 
 #[test]
@@ -133,8 +131,7 @@ fn every_kind_of_nesting_in_bytes() {
     let wireguard = world.link("wg0", Kind::Wireguard, None, Traffic::default());
     world.facts(wireguard).state = LinkState::LowerLayerDown;
     let stage = Stage::with(3, world, Settings { units: Units::Bytes, ..Settings::default() });
-    freeze("nesting", &stage, 200, 60);
-    freeze("nesting", &stage, 80, 24);
+    freeze_each("nesting", &stage);
 }
 
 #[test]
@@ -147,8 +144,7 @@ fn packets_and_their_sizes() {
     world.link("veth7", Kind::Veth, Some(10_000), merged);
     let mut stage = Stage::after(3, world);
     stage.press("uu");
-    freeze("packets", &stage, 80, 24);
-    freeze("packets", &stage, 200, 60);
+    freeze_each("packets", &stage);
 }
 
 #[test]
@@ -156,19 +152,18 @@ fn a_proposed_placement() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     let ids = [0, 1].map(|at: usize| stage.world.threads[at].sample.id);
     stage.state.open_proposal(Ok(scenes::proposal(ids[0], ids[1], [4, 5])));
-    freeze("proposal", &stage, 120, 40);
-    freeze("proposal", &stage, 60, 15);
+    freeze_each("proposal", &stage);
     stage.press("<esc>p");
-    freeze("proposal_derived", &stage, 120, 40);
+    freeze_each("proposal_derived", &stage);
     stage.state.open_proposal(Err("no watched thread is busy: start the benchmark, then press p".into()));
-    freeze("no_proposal", &stage, 80, 24);
+    freeze_each("no_proposal", &stage);
 }
 
 #[test]
 fn cores_typed_by_hand_and_refused() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     stage.press("<tab><tab>ja0-3,200<enter>");
-    freeze("choose_cores", &stage, 80, 24);
+    freeze_each("choose_cores", &stage);
 }
 
 #[test]
@@ -192,7 +187,7 @@ fn pinned_threads_and_what_came_of_it() {
         ..Outcome::default()
     });
     stage.play(3, |_, _| {});
-    freeze("pinned", &stage, 120, 40);
+    freeze_each("pinned", &stage);
 }
 
 /// The machine of 128 cores with all that is known of its flow.
@@ -212,19 +207,16 @@ fn measured(settings: Settings, verdict: Option<Verdict>) -> Stage {
 #[test]
 fn the_spread_of_the_flow_and_three_findings_at_every_size() {
     let stage = measured(Settings::default(), None);
-    for (width, height) in [(60, 15), (80, 24), (120, 40), (160, 50), (200, 60)] {
-        freeze("jitter", &stage, width, height);
-    }
+    freeze_each("jitter", &stage);
 }
 
 #[test]
 fn every_finding_on_a_key() {
     let mut stage = measured(Settings::default(), None);
     stage.press("F");
-    freeze("findings", &stage, 120, 40);
-    freeze("findings", &stage, 60, 15);
+    freeze_each("findings", &stage);
     stage.press("<end>");
-    freeze("findings_end", &stage, 60, 15);
+    freeze_each("findings_end", &stage);
 }
 
 #[test]
@@ -237,16 +229,13 @@ fn before_and_after_a_pin() {
     ] {
         let mut stage = measured(Settings::default(), Some(verdict));
         stage.press("c");
-        freeze(name, &stage, 60, 15);
-        if verdict == Verdict::SteadierAndFaster {
-            freeze(name, &stage, 120, 40);
-        }
+        freeze_each(name, &stage);
     }
     let plain = Settings { utf8: false, units: Units::Bytes, ..Settings::default() };
     let mut stage = measured(plain, Some(Verdict::Steadier));
     stage.colors = Colors::None;
     stage.press("c");
-    freeze("card_plain", &stage, 80, 24);
+    freeze_each("card_plain", &stage);
 }
 
 /// Two streams between two containers on a bridge, the test's control connection, and one through a tun.
@@ -263,14 +252,12 @@ fn with_paths(settings: Settings) -> Stage {
 fn the_paths_of_the_flows() {
     let mut stage = with_paths(Settings::default());
     stage.press("v");
-    freeze("paths", &stage, 80, 24);
-    freeze("paths", &stage, 160, 50);
-    freeze("paths", &stage, 60, 15);
+    freeze_each("paths", &stage);
     stage.press("<end>");
-    freeze("paths_end", &stage, 60, 15);
+    freeze_each("paths_end", &stage);
     let mut empty = Stage::after(3, scenes::bridge());
     empty.press("v");
-    freeze("paths_none", &empty, 80, 24);
+    freeze_each("paths_none", &empty);
 }
 
 #[test]
@@ -290,9 +277,9 @@ fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
     paths.iter_mut().take(2).for_each(|path| path.proto = Proto::Udp);
     stage.state.receive(metrics);
     stage.press("v");
-    freeze("paths_udp", &stage, 80, 24);
+    freeze_each("paths_udp", &stage);
     stage.press("<esc>uuv");
-    freeze("paths_packets", &stage, 80, 24);
+    freeze_each("paths_packets", &stage);
 }
 
 /// The test of the scene, one that is busier but elsewhere, and one that has ended.
@@ -326,26 +313,20 @@ fn three_tests() -> Stage {
 #[test]
 fn several_tests() {
     let mut stage = three_tests();
-    for (width, height) in [(60, 15), (80, 24), (120, 40)] {
-        freeze("tests", &stage, width, height);
-    }
+    freeze_each("tests", &stage);
     stage.press("n");
-    freeze("tests_ended", &stage, 80, 24);
+    freeze_each("tests_ended", &stage);
 }
 
 #[test]
 fn the_keys() {
     let mut stage = Stage::after(3, scenes::bridge());
     stage.press("?");
-    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
-        freeze("help", &stage, width, height);
-    }
+    freeze_each("help", &stage);
     stage.press("<pgdn>");
-    freeze("help", &stage, 60, 15);
+    freeze("help_end", &stage, 60, 15);
     stage.press("?");
-    for (width, height) in [(80, 24), (120, 40), (200, 60)] {
-        freeze("help_words", &stage, width, height);
-    }
+    freeze_each("help_words", &stage);
     for settings in [Settings::default(), replay()] {
         let mut stage = Stage::with(3, scenes::bridge(), settings);
         for page in ["1 of 2", "2 of 2"] {
@@ -362,27 +343,25 @@ fn the_keys() {
 #[test]
 fn whom_the_links_belong_to() {
     let mut stage = Stage::after(3, scenes::owned());
-    for (width, height) in [(60, 15), (80, 24), (120, 40), (160, 50)] {
-        freeze("owned", &stage, width, height);
-    }
+    freeze_each("owned", &stage);
     stage.press("/OpenVPN");
-    freeze("owned_filter", &stage, 80, 24);
+    freeze_each("owned_filter", &stage);
 }
 
 #[test]
 fn a_filter_while_it_is_typed() {
     let mut stage = Stage::after(3, scenes::bridge());
     stage.press("/VETHA");
-    freeze("filter", &stage, 80, 24);
+    freeze_each("filter", &stage);
 }
 
 #[test]
 fn replay_and_freeze_are_told() {
     let mut stage = Stage::with(3, scenes::bridge(), replay());
-    freeze("replay", &stage, 80, 24);
+    freeze_each("replay", &stage);
     stage.press(" ");
     stage.state.is_recorded = true;
-    freeze("replay_frozen", &stage, 120, 40);
+    freeze_each("replay_frozen", &stage);
 }
 
 #[test]
@@ -407,23 +386,17 @@ fn a_replay_shows_where_it_is() {
         speed: Some(0.25),
         is_over: false,
     });
-    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
-        freeze("replay_bar", &stage, width, height);
-    }
+    freeze_each("replay_bar", &stage);
     // Somebody wants to see a place that was not read yet.
     stage.state.notice(false, "shown as soon as the recording is read there");
-    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
-        freeze("replay_awaits", &stage, width, height);
-    }
+    freeze_each("replay_awaits", &stage);
     // And it is over.
     if let Some(playback) = &mut stage.state.playback {
         (playback.is_over, playback.is_whole, playback.speed) = (true, true, None);
         playback.span_ns = Some((first_ns, first_ns + 3_000_000_000));
     }
     stage.state.notice(false, "end of the recording: Home plays it again, q quits");
-    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
-        freeze("replay_over", &stage, width, height);
-    }
+    freeze_each("replay_over", &stage);
 }
 
 #[test]
@@ -451,7 +424,7 @@ fn moves_that_were_only_sampled_are_marked() {
     world.threads[2].cpu = 0.0;
     let watch = vec!["iperf3".to_owned(), "sshd".to_owned()];
     let stage = Stage::with(5, world, Settings { watch, ..Settings::default() });
-    freeze("sampled", &stage, 120, 40);
+    freeze_each("sampled", &stage);
 }
 
 #[test]
@@ -472,8 +445,7 @@ fn nothing_watched_and_things_that_could_not_be_read() {
         ),
     ];
     let stage = Stage::with(3, world, Settings { readonly: true, ..Settings::default() });
-    freeze("no_threads", &stage, 80, 24);
-    freeze("no_threads", &stage, 60, 15);
+    freeze_each("no_threads", &stage);
 }
 
 #[test]
