@@ -206,7 +206,7 @@ fn a_child_whose_parent_is_gone_does_not_begin() {
     let output = Command::new(PROGRAM).args(["demo-child", "tun", "--parent", "1"]).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "an orphan fails");
-    assert!(text.contains("the demo stopped before its child started"), "and says why: {text}");
+    assert!(text.contains("vnettop stopped before its child started"), "and says why: {text}");
 }
 
 #[test]
