@@ -17,7 +17,7 @@ mod wire;
 pub use child::run_child;
 pub use kinds::{KINDS, NetworkKind, Through, is_installed};
 pub use load::{ASK, ECHO, FILL, LOAD_NAME, SINK};
-pub use namespace::{NamespaceError, enter_private};
+pub use namespace::{NamespaceError, enter_private, is_capable_root};
 pub use network::{BuildError, NetworkEnd, PrivateNetwork};
 pub use role::{
     READY, RoleError, RoleOptions, SUBCOMMAND, cannot, command, die_with, end, first_line, pid, ready, say,

@@ -1,5 +1,6 @@
 # what: gre over a veth pair
 # target: 198.18.1.2
+# module: ip_gre
 namespaces a b
 pair a eth0 b eth0
 address a eth0 198.18.0.1/24

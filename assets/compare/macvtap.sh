@@ -11,7 +11,7 @@ mknod /run/tap0 c "${number%:*}" "${number#*:}"
 mac=$(in_namespace host cat /sys/class/net/tap0/address)
 ip -n a tuntap add dev eth0 mode tap
 ip -n a link set eth0 address "$mac"
-"$VNETTOP" network-child wire --from a:eth0 --to /run/tap0 --mode tap &
+"$VNETTOP" network-child wire --from a:eth0 --to /run/tap0 --mode tap --ready /run/ready &
+wired /run/ready
 address a eth0 198.18.0.1/24
 address b m2 198.18.0.2/24
-carrier a eth0

@@ -12,7 +12,7 @@ open_vswitch() {
   mkdir -p "$OVS_RUNDIR"
   ovsdb-tool create "$OVS_DBDIR/conf.db" /usr/share/openvswitch/vswitch.ovsschema
   in_namespace host ovsdb-server --remote="punix:$OVS_RUNDIR/db.sock" --log-file=/dev/null "$OVS_DBDIR/conf.db" 2>/dev/null &
-  until [ -S "$OVS_RUNDIR/db.sock" ]; do sleep 0.02; done
+  until [ -S "$OVS_RUNDIR/db.sock" ]; do alive $! ovsdb-server; sleep 0.02; done
   ovs-vsctl --no-wait init
   in_namespace host ovs-vswitchd --log-file=/dev/null 2>/dev/null &
 }
@@ -32,5 +32,7 @@ switch_ready() {
   done
 }
 fail() { echo "$*" >&2; exit 1; }
-# carrier NS LINK: waits until somebody holds a tun or tap.
-carrier() { until ip -n "$1" -o link show "$2" | grep -q LOWER_UP; do sleep 0.02; done; }
+# alive PID NAME: fails when that process is gone.
+alive() { kill -0 "$1" 2>/dev/null || fail "$2 does not run"; }
+# wired FILE: waits for the process in the background that makes this file when it is ready.
+wired() { until [ -e "$1" ]; do alive $! "vnettop's own process"; sleep 0.02; done; }

@@ -7,4 +7,5 @@ pair b eth0 a port-b
 ip -n a link set port-b master br0
 address a br0 198.18.0.254/24
 address b eth0 198.18.0.2/24
-in_namespace a "$VNETTOP" network-child relay --listen 127.0.0.1:5201 --to 198.18.0.2:5201 &
+in_namespace a "$VNETTOP" network-child relay --listen 127.0.0.1:5201 --to 198.18.0.2:5201 --ready /run/ready &
+wired /run/ready

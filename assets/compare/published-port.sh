@@ -13,5 +13,5 @@ address host out0 198.18.1.1/24
 address a eth0 198.18.1.2/24
 in_namespace host sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
 in_namespace host nft add table ip nat
-in_namespace host nft add chain ip nat in '{ type nat hook prerouting priority dstnat; }'
+in_namespace host nft add chain ip nat in '{ type nat hook prerouting priority -100; }'
 in_namespace host nft add rule ip nat in iifname out0 meta l4proto '{ tcp, udp }' dnat to 198.18.0.2

@@ -8,7 +8,7 @@ mod output;
 mod visit;
 
 use crate::networks::{NetworkKind, PrivateNetwork};
-use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine};
+use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Word};
 use crate::source::SourceError;
 use crate::source::feed::Feed;
 use order::Visit;
@@ -52,6 +52,7 @@ pub struct CompareWorld<'a> {
 }
 
 /// Measures until everything is measured or an end is asked for.
+#[must_use]
 pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
     let CompareWorld { machine, open, desk } = world;
     let began = Instant::now();
@@ -71,7 +72,7 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
             is_root: plan.is_root,
         },
         interrupted: false,
-        paths: plan.ways.iter().map(path).collect(),
+        paths: plan.ways.iter().map(|selected| path(selected, &plan.loads)).collect(),
     };
     try_all(plan, &mut comparison, desk);
     let possible: Vec<bool> = comparison.paths.iter().map(|path| path.skipped.is_none()).collect();
@@ -87,11 +88,14 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
     comparison
 }
 
-fn path(selected: &Selected) -> ComparedPath {
+fn path(selected: &Selected, loads: &[Load]) -> ComparedPath {
+    let carried = selected.way.loads();
+    let carries_none = carried.is_some_and(|carried| !loads.iter().any(|load| carried.contains(&load.word())));
+    let useless = || carries_none.then(|| "it carries none of these loads".to_owned());
     ComparedPath {
         name: selected.name.clone(),
         what: selected.way.what().to_owned(),
-        skipped: selected.way.missing(),
+        skipped: useless().or_else(|| selected.way.missing()),
         links: Vec::new(),
         measurements: Vec::new(),
     }

@@ -51,11 +51,13 @@ pub enum ComparisonFace {
 const EXAMPLES: &str = "\
 Each path that this machine can make is made in private namespaces and measured
 in turn: TCP with 1 and 4 streams, request/response, UDP packets of 64 bytes.
-Each is measured unpinned, and pinned as p proposes.
-Nothing is left behind, however it stops. Ctrl-C or q keeps what was measured.
+Each is measured unpinned, and pinned as the key p would.
+No link, namespace, rule or process is left, however it stops.
+Ctrl-C or q keeps what was measured.
 No packet gets out of the machine.
 
-An ordinary user gets what user namespaces allow; the rest is listed with reasons.
+Root can make all paths; an ordinary user those that user namespaces allow.
+The rest is listed with reasons. All of it takes about 25 minutes.
 
 Examples:
   vnettop compare --only veth,bridge,ovs --repeat 5 -o here.json -o here.md
@@ -70,16 +72,16 @@ pub(super) struct CompareArguments {
     /// Length of each measurement
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = length, allow_negative_numbers = true)]
     time: Duration,
-    /// Left out before each measurement; the threads are pinned in it
+    /// Warm-up before each measurement, not counted; threads are pinned in it
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = length, allow_negative_numbers = true)]
     warm_up: Duration,
-    /// Rounds: how often each path is measured; intervals are over them
+    /// Rounds: how often each path is measured; the ± needs two or more
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
-    /// Only these paths, in this order; one named twice is measured twice
+    /// Only these paths (see --list); one named twice is measured twice
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     only: Vec<String>,
-    /// Not these
+    /// Without these paths
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]
     skip: Vec<String>,
     /// Only these loads: tcp, tcp4, rr, udp
@@ -100,7 +102,7 @@ pub(super) struct CompareArguments {
     /// Write FILE too: JSON, Markdown, HTML or text by the end of its name; repeatable
     #[arg(short, long, value_name = "FILE")]
     output: Vec<PathBuf>,
-    /// Put this earlier comparison (its JSON) beside it
+    /// Compare with an earlier run: its JSON file
     #[arg(long, value_name = "FILE")]
     against: Option<PathBuf>,
     /// List the paths and which of them this machine can make, then exit
@@ -122,7 +124,7 @@ impl CompareArguments {
         Face::Compare(AskedComparison {
             only: self.only.clone(),
             skip: self.skip.clone(),
-            loads: self.load.clone(),
+            loads: once(&self.load),
             rounds: self.repeat,
             length: self.time,
             warm_up: self.warm_up,
@@ -138,6 +140,12 @@ impl CompareArguments {
             against: self.against.clone(),
         })
     }
+}
+
+/// Each load once, as it came.
+fn once(loads: &[Load]) -> Vec<Load> {
+    let is_first = |(at, load): &(usize, &Load)| !loads[..*at].contains(load);
+    loads.iter().enumerate().filter(is_first).map(|(_, load)| *load).collect()
 }
 
 fn loads() -> impl TypedValueParser<Value = Load> {

@@ -38,7 +38,7 @@ pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) ->
         length: asked.length,
         warm_up: asked.warm_up,
         pins: !(asked.unpinned || config.preferences.readonly),
-        is_root: rustix::process::geteuid().is_root(),
+        is_root: networks::is_capable_root(),
     };
     let machine = host::machine(&Roots::default());
     // Before any thread: entering namespaces is for single-threaded processes.
@@ -61,9 +61,9 @@ pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) ->
     };
     let text = report::comparison::comparison(&comparison, earlier.as_ref(), format);
     let printed = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
-    for output in outputs {
-        output.write(&comparison, earlier.as_ref())?;
-    }
+    // Each, also where one fails: an hour of measuring is in it.
+    let written: Vec<_> = outputs.into_iter().map(|output| output.write(&comparison, earlier.as_ref())).collect();
+    written.into_iter().collect::<Result<(), _>>()?;
     match printed {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         printed => printed.map_err(AppError::Output)?,

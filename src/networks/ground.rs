@@ -16,7 +16,7 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The child that ends the others.
@@ -34,6 +34,8 @@ const LOG: &str = "/run/build.log";
 
 /// Modules that make links in every namespace of the machine when they are loaded: unloaded again where a script has loaded them.
 const LINK_MAKERS: [&CStr; 2] = [c"ip_gre", c"gre"];
+/// The network that needs them.
+const MAKES_LINKS: &str = "gre";
 
 /// Leaves vnettop's namespaces, starts the init in new ones, and waits for the end of standard input.
 pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
@@ -45,7 +47,7 @@ pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
         .map_err(cannot("make namespaces for a network"))?;
     let mut init = command(SUBCOMMAND, INIT).args(["--way", &way]).stdin(Stdio::piped()).spawn();
     let init = init.as_mut().map_err(|error| RoleError::Said(format!("cannot start a network's init: {error}")))?;
-    let line = first_line(init, Instant::now() + PATIENCE);
+    let line = line_while_wanted(init);
     let is_ready = line.as_ref().is_ok_and(|line| line == READY);
     let told = match &line {
         Ok(line) if line == READY => say(format_args!("{READY} {}", init.id())),
@@ -57,7 +59,7 @@ pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
         let _ended = io::stdin().read_to_end(&mut Vec::new());
     }
     end(init);
-    if geteuid().is_root() {
+    if way == MAKES_LINKS && geteuid().is_root() {
         for (module, loaded) in LINK_MAKERS.into_iter().zip(loaded) {
             if !loaded && is_loaded(module) {
                 // One that somebody else uses by now stays.
@@ -66,6 +68,21 @@ pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
         }
     }
     told
+}
+
+/// What the init says; nothing where vnettop is gone before that.
+fn line_while_wanted(init: &mut Child) -> io::Result<String> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let deadline = Instant::now() + PATIENCE;
+    let (input, Some(out)) = (io::stdin(), init.stdout.as_ref()) else { return Ok(String::new()) };
+    let mut fds = [PollFd::new(&input, PollFlags::IN), PollFd::new(out, PollFlags::IN)];
+    let left = Timespec::try_from(PATIENCE).map_err(io::Error::other)?;
+    while poll(&mut fds, Some(&left)).is_err_and(|error| error == rustix::io::Errno::INTR) {}
+    // Nothing is ever written to this: it has ended.
+    if !fds[0].revents().is_empty() {
+        return Err(io::Error::other("vnettop is gone"));
+    }
+    first_line(init, deadline)
 }
 
 fn is_loaded(module: &CStr) -> bool {
@@ -118,7 +135,12 @@ fn build(script: &str) -> Result<(), RoleError> {
         return Ok(());
     }
     let said = fs::read(LOG).unwrap_or_default();
-    Err(RoleError::Said(failure(&String::from_utf8_lossy(&said))))
+    Err(RoleError::Said(printable(&failure(&String::from_utf8_lossy(&said)))))
+}
+
+/// What other programs said may steer a terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 
 /// What failed, from the trace of a shell: the last command, and what was said after it.

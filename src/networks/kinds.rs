@@ -105,6 +105,13 @@ impl NetworkKind {
     /// Why it cannot be made here, as far as that can be told without trying: one sentence.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
+        if let Some(module) =
+            self.header("module").filter(|module| !is_whole_root() && !Path::new("/sys/module").join(module).exists())
+        {
+            return Some(format!(
+                "module {module} is not loaded; it makes links in every namespace, so load it yourself: modprobe {module}"
+            ));
+        }
         ["sh", "ip"].into_iter().chain(self.header("needs").unwrap_or_default().split_whitespace()).find_map(missing)
     }
 
@@ -113,6 +120,12 @@ impl NetworkKind {
         let comments = self.script.lines().map_while(|line| line.strip_prefix("# "));
         comments.filter_map(|line| line.split_once(": ")).find(|(name, _)| *name == key).map(|(_, value)| value)
     }
+}
+
+/// Root of the machine, outside of any user namespace (`/proc/self/uid_map`): it can unload a module again.
+fn is_whole_root() -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    rustix::process::geteuid().is_root() && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// The sentence that a program is not installed, or that a device cannot be opened.

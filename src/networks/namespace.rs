@@ -31,7 +31,8 @@ pub fn enter_private() -> Result<(), NamespaceError> {
 
 /// Only root keeps its capabilities through the exec of the demo's children, and in a container root may have none:
 /// anyone else needs the user namespace.
-fn is_capable_root() -> bool {
+#[must_use]
+pub fn is_capable_root() -> bool {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     geteuid().is_root() && capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }

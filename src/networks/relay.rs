@@ -11,6 +11,7 @@ pub fn relay(options: &RoleOptions) -> Result<(), RoleError> {
     standin::rename("vnettop-relay").map_err(cannot("name the process"))?;
     let (listen, to): (SocketAddr, SocketAddr) = (options.required("--listen")?, options.required("--to")?);
     let listener = TcpListener::bind(listen).map_err(cannot(format!("listen on {listen}")))?;
+    options.tell_ready()?;
     loop {
         let (near, _) = listener.accept().map_err(cannot("accept connections"))?;
         // A server that is not there refuses the client too, by the end of its connection.

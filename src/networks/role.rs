@@ -119,6 +119,15 @@ impl RoleOptions {
         parsed.ok_or_else(|| RoleError::Usage(format!("{key} {}: not understood", text.display())))
     }
 
+    /// Makes the file of `--ready`, if there is one, for a script that waits for it.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn tell_ready(&self) -> Result<(), RoleError> {
+        let Some(file) = self.given("--ready") else { return Ok(()) };
+        std::fs::write(file, "").map_err(cannot(format!("write {}", file.display())))
+    }
+
     /// The process that started this one.
     ///
     /// # Errors
@@ -146,9 +155,12 @@ pub fn first_line(child: &mut Child, deadline: Instant) -> io::Result<String> {
     let mut line = Vec::new();
     loop {
         let left = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).map_err(io::Error::other)?;
-        if poll(&mut [PollFd::new(out, PollFlags::IN)], Some(&left))? == 0 {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
+        match poll(&mut [PollFd::new(out, PollFlags::IN)], Some(&left)) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            // A signal is somebody else's to hear.
+            Err(rustix::io::Errno::INTR) => continue,
+            polled => polled?,
+        };
         // One by one: what follows the line is somebody else's to read.
         let mut byte = [0];
         if out.read(&mut byte)? == 0 || byte[0] == b'\n' {

@@ -21,6 +21,7 @@ pub fn wire(options: &RoleOptions) -> Result<(), RoleError> {
     let kind: TunKind = options.required("--mode")?;
     let (from, to): (String, String) = (options.required("--from")?, options.required("--to")?);
     let (near, far) = (open(&from, kind)?, open(&to, kind)?);
+    options.tell_ready()?;
     let clone = |file: &File| file.try_clone().map_err(cannot("copy a descriptor"));
     let (back_from, back_to) = (clone(&far)?, clone(&near)?);
     thread::spawn(move || copy(back_from, back_to));

@@ -96,7 +96,9 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
 /// What was not measured, and why.
 fn skipped(comparison: &Comparison) -> Vec<ListItem> {
     let skipped = comparison.paths.iter().filter_map(|path| Some((path, path.skipped.as_ref()?)));
-    skipped.map(|(path, why)| ListItem { text: format!("{}: {why}", path.name), aside: path.what.clone() }).collect()
+    skipped
+        .map(|(path, why)| ListItem { text: format!("{}, {}: {why}", path.name, path.what), aside: String::new() })
+        .collect()
 }
 
 /// What is not known of what was measured, and why, each reason once.

@@ -61,7 +61,7 @@ pub(super) enum Block {
     Card(Page),
 }
 
-/// A sentence, and what is said of it in passing.
+/// A sentence, and what is said of it in passing, if anything.
 pub(super) struct ListItem {
     pub text: String,
     pub aside: String,
@@ -93,6 +93,13 @@ pub(super) struct ReportPlot {
 pub(super) struct LegendEntry {
     pub color: &'static str,
     pub word: String,
+}
+
+impl ListItem {
+    /// With what is said in passing in parentheses.
+    fn whole(&self) -> String {
+        if self.aside.is_empty() { self.text.clone() } else { format!("{} ({})", self.text, self.aside) }
+    }
 }
 
 impl ReportTable {

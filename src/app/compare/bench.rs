@@ -23,14 +23,23 @@ const SMALL_PAYLOAD: f64 = 18.0;
 
 /// The programs of a measurement while they run.
 pub(super) struct RunningLoad {
-    others: Vec<Child>,
+    _others: Vec<HeldChild>,
     /// The one whose report ends it.
-    reporter: Child,
+    _reporter: HeldChild,
     report: ReportPipe,
     said: Vec<u8>,
     load: Load,
     /// `iperf3` or `vnettop`.
     pub(super) sender: &'static str,
+}
+
+/// A program that ends with its holder.
+struct HeldChild(Child);
+
+impl Drop for HeldChild {
+    fn drop(&mut self) {
+        networks::end(&mut self.0);
+    }
 }
 
 enum ReportPipe {
@@ -86,6 +95,8 @@ impl RunningLoad {
             ReportPipe::Err(pipe) => pipe.read(&mut piece),
         };
         match read {
+            // A wait that a signal interrupts says of everything that it is readable.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => false,
             Ok(0) | Err(_) => true,
             Ok(length) => {
                 self.said.extend_from_slice(&piece[..length]);
@@ -118,13 +129,6 @@ impl RunningLoad {
     }
 }
 
-impl Drop for RunningLoad {
-    fn drop(&mut self) {
-        networks::end(&mut self.reporter);
-        self.others.iter_mut().for_each(networks::end);
-    }
-}
-
 /// The programs of one network.
 struct Bench<'a> {
     network: &'a PrivateNetwork,
@@ -143,6 +147,8 @@ impl Bench<'_> {
         }
         let mut server = self.run_at(NetworkEnd::Receiver, "iperf3");
         server.args(["-4", "-s", "-1", "-p", &PORT.to_string(), "--forceflush"]);
+        // Nobody reads what it says later, and a full pipe would hold it up.
+        server.args(["-i", "0"]);
         let server = listening(server)?;
         let mut client = self.run_at(NetworkEnd::Sender, "iperf3");
         client.args(["-4", "-c", &target.to_string(), "-p", &PORT.to_string(), "-J", "-i", "0"]);
@@ -177,8 +183,9 @@ impl Bench<'_> {
         let server = listening(server)?;
         let mut client = own(NetworkEnd::Sender, networks::FILL);
         client.args(["--to", &target.to_string()]).stdout(Stdio::null());
-        // The receiver counts.
-        running(server, Vec::from([client.spawn()?]), load, "vnettop")
+        // The receiver counts; it is the one that reports.
+        let client = HeldChild(client.spawn()?);
+        running_child(server, Vec::from([client]), load, "vnettop")
     }
 
     /// vnettop's own programs over pipes or a pair of sockets, which they have as standard input and output.
@@ -200,14 +207,14 @@ impl Bench<'_> {
         if load == Load::Rr {
             let mut server = own(NetworkEnd::Receiver, networks::ECHO);
             server.stdin(Stdio::from(there.0)).stdout(Stdio::from(back.1));
-            let server = server.spawn()?;
+            let server = HeldChild(server.spawn()?);
             let mut client = own(NetworkEnd::Sender, networks::ASK);
             client.args(&window).stdin(Stdio::from(back.0)).stdout(Stdio::from(there.1)).stderr(Stdio::piped());
             return running(client.spawn()?, Vec::from([server]), load, "vnettop");
         }
         let mut sender = own(NetworkEnd::Sender, networks::FILL);
         sender.stdout(Stdio::from(there.1));
-        let sender = sender.spawn()?;
+        let sender = HeldChild(sender.spawn()?);
         let mut receiver = own(NetworkEnd::Receiver, networks::SINK);
         receiver.args(&window).stdin(Stdio::from(there.0)).stdout(Stdio::null()).stderr(Stdio::piped());
         running(receiver.spawn()?, Vec::from([sender]), load, "vnettop")
@@ -233,35 +240,40 @@ fn seconds(length: Duration) -> String {
     length.as_secs_f64().to_string()
 }
 
-fn running(mut reporter: Child, others: Vec<Child>, load: Load, sender: &'static str) -> io::Result<RunningLoad> {
+fn running(reporter: Child, others: Vec<HeldChild>, load: Load, sender: &'static str) -> io::Result<RunningLoad> {
+    running_child(HeldChild(reporter), others, load, sender)
+}
+
+fn running_child(
+    mut reporter: HeldChild,
+    others: Vec<HeldChild>,
+    load: Load,
+    sender: &'static str,
+) -> io::Result<RunningLoad> {
     // What writes to standard error was told to.
-    let pipe = match (reporter.stderr.take(), reporter.stdout.take()) {
+    let report = match (reporter.0.stderr.take(), reporter.0.stdout.take()) {
         (Some(err), _) => ReportPipe::Err(err),
         (None, Some(out)) => ReportPipe::Out(out),
         (None, None) => return Err(io::Error::other("its output is nobody's to read")),
     };
-    Ok(RunningLoad { others, reporter, report: pipe, said: Vec::new(), load, sender })
+    let running = RunningLoad { _others: others, _reporter: reporter, report, said: Vec::new(), load, sender };
+    rustix::io::ioctl_fionbio(running.fd(), true)?;
+    Ok(running)
 }
 
 /// Starts a server and waits until it says that it listens.
-fn listening(mut command: Command) -> io::Result<Child> {
-    let mut server = command.spawn()?;
+fn listening(mut command: Command) -> io::Result<HeldChild> {
+    let mut server = HeldChild(command.spawn()?);
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match networks::first_line(&mut server, deadline) {
+        match networks::first_line(&mut server.0, deadline) {
             Ok(line) if line.contains("listening") => return Ok(server),
             Ok(line) if line.starts_with('-') => {}
             Ok(line) => {
-                networks::end(&mut server);
-                return Err(io::Error::other(format!(
-                    "the server does not listen: {}",
-                    crate::text::clean(line.as_bytes())
-                )));
+                let line = crate::text::clean(line.as_bytes());
+                return Err(io::Error::other(format!("the server does not listen: {line}")));
             }
-            Err(error) => {
-                networks::end(&mut server);
-                return Err(io::Error::other(format!("the server does not listen: {error}")));
-            }
+            Err(error) => return Err(io::Error::other(format!("the server does not listen: {error}"))),
         }
     }
 }

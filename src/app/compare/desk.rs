@@ -169,8 +169,15 @@ impl<'a, C: Console> ScreenDesk<'a, C> {
 
     /// Keys and signals.
     fn hear(&mut self) {
-        while let Ok(Some(woken)) = self.console.next() {
+        while self.ended.is_none() {
+            let woken = match self.console.next() {
+                Ok(Some(woken)) => woken,
+                Ok(None) => break,
+                // The terminal is gone.
+                Err(_) => Woken::Ends(signal_hook::consts::SIGHUP),
+            };
             match woken {
+                // It says so again each time it is asked.
                 Woken::Ends(signal) => self.ended = Some(Ended::Signal(signal)),
                 Woken::Input(Input::Key(key)) => {
                     // What a key wishes for beside another view is not done: masks are the comparison's own.

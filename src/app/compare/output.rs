@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// No comparison comes near it: a thousand rounds of everything take 60 MB.
-const LARGEST: u64 = 256 << 20;
+/// No comparison comes near it: a thousand rounds of everything take 50 MB.
+const LARGEST: u64 = 64 << 20;
 
 /// Why a file could not be used.
 #[derive(Debug, thiserror::Error)]

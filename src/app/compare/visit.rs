@@ -73,13 +73,13 @@ impl<'a> RunningVisit<'a> {
     /// Runs a load; none where an end was asked for before it was over.
     pub(super) fn measure(&mut self, round: u32, load: Load, pinned: bool, desk: &mut dyn Desk) -> Option<Measurement> {
         let begun = Measurement::begun(round, load, pinned);
-        let began_ns = now_ns();
         let mut running = match RunningLoad::start(self.network, load, self.plan) {
             Ok(running) => running,
             Err(why) => return Some(Measurement { missing: Some(why), ..begun }),
         };
+        let began_ns = now_ns();
         let (mut window, mut pinning) = (LoadWindow::default(), Pinning::default());
-        let ended = self.follow(&mut running, &mut window, pinned.then_some(&mut pinning), desk);
+        let ended = self.follow(&mut running, (&mut window, began_ns), pinned.then_some(&mut pinning), desk);
         if desk.is_over() {
             return None;
         }
@@ -123,16 +123,23 @@ impl<'a> RunningVisit<'a> {
     fn follow(
         &mut self,
         running: &mut RunningLoad,
-        window: &mut LoadWindow,
+        (window, began_ns): (&mut LoadWindow, u64),
         mut pinning: Option<&mut Pinning>,
         desk: &mut dyn Desk,
     ) -> Result<(), String> {
         let deadline = Instant::now() + self.plan.warm_up + self.plan.length + PATIENCE;
         loop {
-            while let Next::Item(item) = self.feed.next().map_err(|error| error.to_string())? {
+            loop {
+                let item = match self.feed.next().map_err(|error| error.to_string())? {
+                    Next::Item(item) => item,
+                    Next::Waiting => break,
+                    Next::End => return Err("the sampler has stopped".to_owned()),
+                };
                 if let Some(metrics) = self.take(item) {
                     window.observe(&metrics);
-                    if let Some(pinning) = pinning.as_deref_mut().filter(|pinning| pinning.done_ns.is_none()) {
+                    if let Some(pinning) =
+                        pinning.as_deref_mut().filter(|pinning| pinning.done_ns.is_none() && metrics.at_ns >= began_ns)
+                    {
                         self.pin(&metrics, pinning);
                     }
                     desk.sees(metrics, self.derivation.history());

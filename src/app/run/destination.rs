@@ -62,11 +62,16 @@ impl Destination {
     /// # Errors
     /// It cannot be written.
     pub fn write(mut self, text: &str) -> Result<(), CardError> {
+        let is_new = self.file.is_none();
         let written = self.opened().and_then(|mut file| {
             let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
             let emptied = if is_file { file.set_len(0) } else { Ok(()) };
             emptied.and_then(|()| file.write_all(text.as_bytes()))
         });
+        if is_new && written.is_err() && fs::metadata(&self.path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+            // Without a card the place is as it was: nothing is there.
+            let _ = fs::remove_file(&self.path);
+        }
         written.map_err(|error| CardError::File(self.what, self.path.clone(), error))
     }
 

@@ -1,15 +1,18 @@
 //! Two comparisons beside each other: another kernel, another machine, another day.
 
-use super::cells::{UNKNOWN, unit};
+use super::cells::{UNKNOWN, unit, with_half};
 use crate::derive::comparison::{Estimate, LoadTable, PathRow, tables};
 use crate::report::document::{Block, ReportTable};
-use crate::report::figures::{signed_digits, small_digits};
+use crate::report::figures::signed_digits;
+use crate::report::timestamp;
 use crate::sample::Comparison;
 
 /// What both have measured, unpinned.
 pub(super) fn blocks(now: &Comparison, earlier: &Comparison) -> Vec<Block> {
     let host = &earlier.machine.host;
-    let mut blocks = vec![Block::Heading(format!("Against {}, Linux {} {}", host.name, host.kernel, host.arch))];
+    let when = timestamp(earlier.began_ms);
+    let mut blocks =
+        vec![Block::Heading(format!("Against {}, Linux {} {}, {when}, unpinned", host.name, host.kernel, host.arch))];
     let before = tables(earlier);
     for table in tables(now) {
         let Some(old) = before.iter().find(|old| old.load == table.load) else { continue };
@@ -18,7 +21,7 @@ pub(super) fn blocks(now: &Comparison, earlier: &Comparison) -> Vec<Block> {
             let caption = format!("{}, {}", table.load.label(), unit(table.load).1);
             blocks.push(Block::Table(ReportTable::new(
                 &caption,
-                &["PATH", "VERDICT", ">NOW", ">THEN", ">CHANGE"],
+                &["PATH", "VERDICT", ">NOW ±", ">EARLIER ±", ">CHANGE"],
                 rows,
             )));
         }
@@ -38,8 +41,8 @@ fn cells(row: &PathRow, old: &LoadTable) -> Option<Vec<String>> {
     Some(vec![
         row.name.clone(),
         verdict(&now, &then).to_owned(),
-        small_digits(now.mean / scale),
-        small_digits(then.mean / scale),
+        with_half(&now, scale),
+        with_half(&then, scale),
         change.unwrap_or_else(|| UNKNOWN.to_owned()),
     ])
 }

@@ -5,6 +5,7 @@ use crate::derive::plural;
 use crate::report::document::{ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, seconds, signed_digits, small_digits};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+use crate::report::timestamp;
 use crate::sample::{ClaimedLink, Comparison, Load};
 
 pub(super) const UNKNOWN: &str = "–";
@@ -21,13 +22,22 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
     let policy = &machine.host.policy;
     let governor = policy.governor.as_ref().map_or(String::new(), |governor| format!(", governor {governor}"));
     let processor = machine.processor.as_ref().map_or(String::new(), |name| format!("{name}, "));
-    let nodes = plural(u64::from(machine.nodes.max(1)), "NUMA node");
-    let cores = plural(machine.cores as u64, "core");
-    let mut facts = vec![format!("{processor}{cores} in {nodes}{governor}")];
-    let sender = plan.iperf3.as_deref().unwrap_or("vnettop's own sender");
-    let order = if plan.rounds > 1 { ", paths in turn" } else { "" };
+    let cores = match (machine.cores as u64, u64::from(machine.nodes)) {
+        (0, _) => "cores not known".to_owned(),
+        (cores, 0) => plural(cores, "core"),
+        (cores, nodes) => format!("{} in {}", plural(cores, "core"), plural(nodes, "NUMA node")),
+    };
+    let written = format!("vnettop {}, {}", comparison.vnettop, timestamp(comparison.began_ms));
+    let mut facts = vec![format!("{processor}{cores}{governor}; {written}")];
+    let mut measured = comparison.paths.iter().flat_map(|path| &path.measurements);
+    let sender = match &plan.iperf3 {
+        Some(version) => version,
+        None if measured.any(|one| one.sender == "iperf3") => "iperf3",
+        None => "vnettop itself",
+    };
+    let order = if plan.rounds > 1 { ", each through all paths" } else { "" };
     facts.push(format!(
-        "{} of {} after {} of warm-up{order}; sender: {sender}; of request/response: vnettop",
+        "{} of {} after {} of warm-up{order}; sent by {sender}, request/response by vnettop",
         plural(u64::from(plan.rounds), "round"),
         seconds(plan.seconds),
         seconds(plan.warm_up_s),
@@ -63,7 +73,7 @@ fn cpu_unit(load: Load) -> (f64, &'static str, &'static str) {
 pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
     let load = table.load;
     let rate = format!(">{}", unit(load).1);
-    let mut columns = vec!["PATH", ">PLACE", &rate, ">± 95 %"];
+    let mut columns = vec!["PATH", ">PLACE", &rate, ">±"];
     match load {
         Load::Tcp | Load::Tcp4 => columns.push(">CV"),
         Load::Udp => columns.push(">LOST"),
@@ -71,7 +81,7 @@ pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
     }
     columns.extend([">MIGR/S", cpu_unit(load).1, cpu_unit(load).2]);
     if comparison.plan.pins {
-        columns.extend([">PINNED", ">GAIN ± 95 %"]);
+        columns.extend([">PINNED", ">GAIN ±"]);
     }
     let rows = table.rows.iter().map(|row| cells(comparison.plan.pins, load, row)).collect();
     ReportTable::new(load.label(), &columns, rows)
@@ -122,8 +132,8 @@ pub(super) fn claims(comparison: &Comparison, tables: &[LoadTable]) -> Option<Re
         (!links.is_empty()).then(|| vec![row.name.clone(), small_digits(rate / 1e9), times, links.join(", ")])
     };
     let rows: Vec<Vec<String>> = rates.rows.iter().filter_map(row).collect();
-    let columns = ["PATH", ">Gbit/s", ">OF NOMINAL", "LINKS AND THEIR NOMINAL SPEEDS"];
-    (!rows.is_empty()).then(|| ReportTable::new("Nominal speed and measured rate, TCP with one stream", &columns, rows))
+    let columns = ["PATH", ">TCP Gbit/s", ">OF NOMINAL", "LINKS AND THEIR NOMINAL SPEEDS"];
+    (!rows.is_empty()).then(|| ReportTable::new("Nominal speed and measured rate", &columns, rows))
 }
 
 /// The rates of one load as bars, unpinned and pinned below each other.
@@ -131,13 +141,7 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     let (scale, unit) = unit(table.load);
     let bar = |label: String, side: Option<&SideFigures>, color: PlotColor| {
         let rate = side.map(|side| side.rate);
-        let words = rate.map_or_else(
-            || "not known".to_owned(),
-            |rate| match rate.half() {
-                Some(half) => format!("{} ± {}", small_digits(rate.mean / scale), small_digits(half / scale)),
-                None => small_digits(rate.mean / scale),
-            },
-        );
+        let words = rate.map_or_else(|| "not known".to_owned(), |rate| with_half(&rate, scale));
         let interval = rate.and_then(|rate| rate.interval).map(|(from, to)| (from.max(0.0) / scale, to / scale));
         BarRow { label, value: rate.map(|rate| rate.mean / scale), interval, words, color }
     };
@@ -162,12 +166,18 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
 }
 
+/// `31.0 ± 2.5`.
+pub(super) fn with_half(rate: &Estimate, scale: f64) -> String {
+    let mean = small_digits(rate.mean / scale);
+    rate.half().map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", small_digits(half / scale)))
+}
+
 /// `10 G`, `2.5 G`, `10 M`.
 fn nominal(mbps: u32) -> String {
     if mbps < 1000 { format!("{mbps} M") } else { format!("{} G", f64::from(mbps) / 1e3) }
 }
 
-/// Which paths do not differ: each group of those that overlap with its fastest.
+/// Which paths do not differ: groups in which each overlaps with each.
 pub(super) fn same(table: &LoadTable) -> Option<String> {
     let known: Vec<(&str, Estimate)> = table
         .rows
@@ -178,10 +188,11 @@ pub(super) fn same(table: &LoadTable) -> Option<String> {
     let mut groups: Vec<Vec<&str>> = Vec::new();
     let mut at = 0;
     while at < known.len() {
-        let fastest = &known[at].1;
-        let end = known[at..].iter().take_while(|(_, rate)| rate.differs_from(fastest) != Some(true)).count();
-        groups.push(known[at..at + end].iter().map(|(name, _)| *name).collect());
-        at += end;
+        let is_same =
+            |end: usize| known[at..end].iter().all(|(_, rate)| rate.differs_from(&known[end].1) != Some(true));
+        let end = (at + 1..known.len()).find(|end| !is_same(*end)).unwrap_or(known.len());
+        groups.push(known[at..end].iter().map(|(name, _)| *name).collect());
+        at = end;
     }
     let groups: Vec<String> = groups.into_iter().filter(|group| group.len() > 1).map(|group| and(&group)).collect();
     (!groups.is_empty()).then(|| format!("No difference between {}", groups.join("; between ")))
@@ -222,17 +233,18 @@ pub(super) fn gains(table: &LoadTable) -> Option<String> {
 /// What the heads mean.
 pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)> {
     let mut words = vec![
-        ("PLACE", "from 1, the fastest; paths whose intervals overlap share their places"),
-        ("± 95 %", "half of the interval that holds the mean of all such rounds 95 times of 100"),
-        ("CV", "coefficient of variation within a round, in bins of 100 ms"),
-        ("MIGR/S", "migrations of the load's threads, a second"),
-        ("CPU", "time of all cores without vnettop, for each that arrived; part of it SOFTIRQ"),
+        ("PLACE", "1 is the fastest; 1–2: first or second, because intervals overlap"),
+        ("±", "half of the 95 % confidence interval of the mean over the rounds"),
+        ("CV", "coefficient of variation of the rate within a round, 100 ms bins"),
+        ("MIGR/S", "migrations between cores a second, of all threads of the load"),
+        ("CPU", "time of all cores, without vnettop, for each Gbit or packet that arrived"),
+        ("SOFTIRQ", "the part of CPU that is spent in softirqs"),
     ];
     if comparison.plan.pins {
-        words.push(("PINNED", "the same with each busy thread on a core of its own, as p proposes"));
+        words.push(("PINNED", "the rate with each busy thread pinned as the key p would; all before is unpinned"));
         words.push(("GAIN", "what pinning changed, against the unpinned rate of the same round"));
     }
-    words.push(("OF NOMINAL", "measured rate as a multiple of the least nominal speed, which limits nothing"));
+    words.push(("OF NOMINAL", "rate by the lowest nominal speed; virtual drivers make it up and enforce nothing"));
     words.push((UNKNOWN, "not known"));
     words
 }

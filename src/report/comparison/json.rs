@@ -3,7 +3,7 @@
 
 use super::NoComparison;
 use crate::derive::comparison::{Estimate, SideFigures, tables};
-use crate::sample::{COMPARISON_VERSION, Comparison, Word};
+use crate::sample::{COMPARISON_VERSION, Comparison, Measurement, Word};
 use serde_json::{Value, json};
 
 pub(super) fn json(comparison: &Comparison) -> String {
@@ -56,19 +56,58 @@ pub(super) fn read(text: &[u8]) -> Result<Comparison, NoComparison> {
     }
     let mut comparison: Comparison = serde_json::from_value(value)
         .map_err(|error| NoComparison::Damaged(crate::text::clean(error.to_string().as_bytes())))?;
+    if let Some(wrong) = impossible(&comparison) {
+        return Err(NoComparison::Damaged(format!("{wrong} is impossible")));
+    }
     clean(&mut comparison);
     Ok(comparison)
+}
+
+/// A figure that nothing can have measured.
+fn impossible(comparison: &Comparison) -> Option<&'static str> {
+    let is_figure = |value: f64| (0.0..=1e18).contains(&value);
+    let is_known = |value: Option<f64>| value.is_none_or(is_figure);
+    let is_time = |value: f64| (0.0..=1e7).contains(&value);
+    let plan = &comparison.plan;
+    if !is_time(plan.seconds) || !is_time(plan.warm_up_s) || plan.rounds == 0 {
+        return Some("its plan");
+    }
+    let wrong = |one: &Measurement| {
+        let figures = [one.rate, one.seen_bits_per_s, one.cv, one.moves_per_s, one.busy_cores, one.softirq_cores];
+        let is_right = figures.into_iter().all(is_known)
+            && one.seconds.is_none_or(is_time)
+            && is_time(one.at_s)
+            && one.lost_share.is_none_or(|share| (0.0..=1.0).contains(&share))
+            && one.round > 0;
+        !is_right
+    };
+    let measured = comparison.paths.iter().flat_map(|path| &path.measurements);
+    measured.into_iter().any(wrong).then_some("a figure of a measurement")
 }
 
 /// A file is outside input: what could steer a screen is taken out of every text that is shown.
 fn clean(comparison: &mut Comparison) {
     let clean = |text: &mut String| *text = crate::text::clean(text.as_bytes());
+    clean(&mut comparison.vnettop);
+    let mut seen = Vec::new();
+    comparison.plan.loads.retain(|load| {
+        !seen.contains(load) && {
+            seen.push(*load);
+            true
+        }
+    });
     let host = &mut comparison.machine.host;
     [&mut host.name, &mut host.kernel, &mut host.arch].into_iter().for_each(clean);
     let optional = [&mut comparison.machine.processor, &mut host.policy.governor, &mut comparison.plan.iperf3];
     optional.into_iter().flatten().for_each(clean);
     for path in &mut comparison.paths {
         [&mut path.name, &mut path.what].into_iter().chain(&mut path.skipped).for_each(clean);
-        path.measurements.iter_mut().filter_map(|one| one.missing.as_mut()).for_each(clean);
+        for link in &mut path.links {
+            [&mut link.name, &mut link.kind, &mut link.basis].into_iter().for_each(clean);
+        }
+        for one in &mut path.measurements {
+            [&mut one.sender].into_iter().chain(&mut one.missing).for_each(clean);
+            one.pins.iter_mut().map(|pin| &mut pin.thread).for_each(clean);
+        }
     }
 }

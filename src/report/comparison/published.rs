@@ -22,6 +22,9 @@ struct Publication {
 struct PublishedRow {
     path: String,
     what: String,
+    /// Measured with the ends pinned: this machine's pinned rate stands beside it.
+    #[serde(default)]
+    pinned: bool,
     least_gbit_per_s: Option<f64>,
     most_gbit_per_s: Option<f64>,
     share_of_host: Option<f64>,
@@ -41,16 +44,17 @@ impl PublishedRow {
 /// Those that have a path which was measured here; empty where none has.
 pub(super) fn blocks(tables: &[LoadTable]) -> Vec<Block> {
     let publications: Vec<Publication> = serde_json::from_str(PUBLISHED).unwrap_or_default();
-    let here = |path: &str| {
+    let here = |published: &PublishedRow| {
         let table = tables.iter().find(|table| table.load == Load::Tcp)?;
-        let row = table.rows.iter().find(|row| row.name == path)?;
-        Some(small_digits(row.unpinned.as_ref()?.rate.mean / 1e9))
+        let row = table.rows.iter().find(|row| row.name == published.path)?;
+        let side = if published.pinned { &row.pinned } else { &row.unpinned };
+        Some(small_digits(side.as_ref()?.rate.mean / 1e9))
     };
     let (mut rows, mut sources) = (Vec::new(), Vec::new());
     for publication in &publications {
         let before = rows.len();
         for row in &publication.rows {
-            let Some(here) = here(&row.path) else { continue };
+            let Some(here) = here(row) else { continue };
             rows.push(vec![row.path.clone(), row.what.clone(), here, row.figure(), publication.hardware.clone()]);
         }
         if rows.len() > before {
@@ -62,9 +66,9 @@ pub(super) fn blocks(tables: &[LoadTable]) -> Vec<Block> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let columns = ["PATH", "PUBLISHED AS", ">HERE", ">THERE", "HARDWARE"];
+    let columns = ["PATH", "PUBLISHED AS", ">HERE", ">PUBLISHED", "HARDWARE"];
     vec![
-        Block::Heading("As others have published it".to_owned()),
+        Block::Heading("Published by others, for scale".to_owned()),
         Block::Table(ReportTable::new("TCP, Gbit/s", &columns, rows)),
         Block::List(sources),
     ]

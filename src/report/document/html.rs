@@ -34,7 +34,7 @@ pub(super) fn page(document: &Document) -> String {
                     div.recordings.several[!is_alone] {
                         @for one in &document.sections { (section(one, is_alone)) }
                     }
-                    (glossary(&document.words))
+                    @if !document.words.is_empty() { (glossary(&document.words)) }
                 }
                 footer { p { "Written by vnettop " (env!("CARGO_PKG_VERSION")) ". Rates are in bits/s, SI: 1 Gbit/s is 10⁹ bit/s." } }
             }
@@ -78,7 +78,7 @@ fn block(block: &Block, repeats: bool) -> Markup {
 }
 
 fn list_item(item: &ListItem) -> Markup {
-    html! { li { (item.text) " " small { "(" (item.aside) ")" } } }
+    html! { li { (item.text) @if !item.aside.is_empty() { " " small { "(" (item.aside) ")" } } } }
 }
 
 /// One that is wider than the page is moved by itself, with the keyboard too.

@@ -16,6 +16,12 @@ pub(super) fn text(document: &Document) -> String {
         }
         blocks(&mut out, &section.blocks);
     }
+    if !document.words.is_empty() {
+        out.push_str("\n## Words\n\n");
+        for (word, meaning) in &document.words {
+            let _ = writeln!(out, "- {}: {}", inline(word), inline(meaning));
+        }
+    }
     out
 }
 
@@ -36,9 +42,7 @@ fn block(out: &mut String, block: &Block) {
         Block::Lead(text) => writeln!(out, "**{}**", inline(text)),
         Block::Warning(text) => writeln!(out, "> {}", inline(text)),
         Block::Text(text) => writeln!(out, "{}", inline(text)),
-        Block::List(items) => {
-            items.iter().try_for_each(|item| writeln!(out, "- {} ({})", inline(&item.text), inline(&item.aside)))
-        }
+        Block::List(items) => items.iter().try_for_each(|item| writeln!(out, "- {}", inline(&item.whole()))),
         Block::Figures(figures) => {
             let row = |of: &super::KeyFigure| vec![of.label.clone(), of.value.clone(), of.hint.clone()];
             let rows = figures.iter().map(row).collect();

@@ -48,7 +48,7 @@ fn block(out: &mut String, block: &Block) {
         Block::Warning(text) => sentence(out, &format!("Note: {text}"), STEP),
         Block::List(items) => {
             for item in items {
-                sentence(out, &format!("  {} ({})", item.text, item.aside), 2 * STEP);
+                sentence(out, &format!("  {}", item.whole()), 2 * STEP);
             }
         }
         Block::Figures(figures) => {

@@ -26,14 +26,20 @@ impl ClientReport {
             return Err(format!("iperf3: {}", crate::text::clean(error.trim_start_matches("error - ").as_bytes())));
         }
         let end = &whole["end"];
-        // Before 3.10 a test of UDP has one sum for both ends.
+        // Before 3.10 a test of UDP has one sum for both ends: the bytes sent, and the packets lost.
         let [received, sent] = ["sum_received", "sum_sent"].map(|name| end.get(name).unwrap_or(&end["sum"]));
+        let arrived =
+            match (end.get("sum_received"), &end["sum"]["packets"].as_f64(), &end["sum"]["lost_packets"].as_f64()) {
+                (Some(_), ..) => 1.0,
+                (None, Some(packets), Some(lost)) if *packets > 0.0 => (1.0 - lost / packets).clamp(0.0, 1.0),
+                _ => return Err("iperf3's report does not say what arrived".to_owned()),
+            };
         let figure = |sum: &Value, name: &str| sum[name].as_f64().filter(|value| value.is_finite() && *value >= 0.0);
         let seconds = figure(received, "seconds").filter(|seconds| *seconds > 0.0);
         let bytes = figure(received, "bytes").ok_or("iperf3's report has no sum of what was received")?;
         Ok(Self {
             seconds: seconds.ok_or("iperf3's report has no duration")?,
-            received: bytes,
+            received: bytes * arrived,
             sent: figure(sent, "bytes"),
             version: whole["start"]["version"].as_str().map(|word| crate::text::clean(word.as_bytes())),
         })
@@ -66,8 +72,9 @@ mod tests {
         let tcp = br#"{"start":{"version":"iperf 3.12"},"end":{"sum_sent":{"bytes":1100,"seconds":1.0},"sum_received":{"bytes":1000,"seconds":2.0}}}"#;
         let read = ClientReport::of_iperf3(tcp).expect("a report");
         assert_eq!((read.seconds, read.received, read.sent), (2.0, 1000.0, Some(1100.0)));
-        let old = br#"{"end":{"sum":{"bytes":18,"seconds":1.0}}}"#;
-        assert_eq!(ClientReport::of_iperf3(old).map(|read| read.received), Ok(18.0));
+        let old = br#"{"end":{"sum":{"bytes":180,"seconds":1.0,"packets":10,"lost_packets":4}}}"#;
+        let read = ClientReport::of_iperf3(old).expect("a report");
+        assert_eq!((read.received, read.sent), (108.0, Some(180.0)), "what was lost did not arrive");
         let error = br#"{"error":"error - unable to connect to server: Connection refused"}"#;
         let said = ClientReport::of_iperf3(error).expect_err("it failed");
         assert_eq!(said, "iperf3: unable to connect to server: Connection refused");

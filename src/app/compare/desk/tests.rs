@@ -23,6 +23,10 @@ struct Painted {
 
 impl Console for Painted {
     fn next(&mut self) -> io::Result<Option<Woken>> {
+        // A signal that ends is told again each time.
+        if let Some(Woken::Ends(signal)) = self.woken.front() {
+            return Ok(Some(Woken::Ends(*signal)));
+        }
         Ok(self.woken.pop_front())
     }
 
