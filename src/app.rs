@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod doctor;
+mod export;
 mod headless;
 mod keep;
 pub mod look;
@@ -35,6 +36,7 @@ use std::time::{Duration, Instant};
 /// How long keys may wait for samples that came faster than they can be taken.
 const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
+pub use export::export;
 pub use headless::{json, print};
 pub use player::{Player, SHIPPED_STARTS_AT};
 pub use screen::{Console, Terminal, Woken, screen};

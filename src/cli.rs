@@ -2,6 +2,8 @@
 
 mod compare;
 mod cut;
+mod export;
+mod fleet;
 mod options;
 mod report;
 mod run;
@@ -10,6 +12,8 @@ mod values;
 
 pub use compare::{AskedComparison, ComparisonFace};
 pub use cut::AskedCut;
+pub use export::AskedExport;
+pub use fleet::AskedFleet;
 pub use report::{AskedReport, WrittenAs};
 pub use run::{CardFormat, ObservedCommand};
 
@@ -20,6 +24,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use compare::CompareArguments;
 use cut::CutArguments;
+use export::ExportArguments;
+use fleet::FleetArguments;
 use options::{Options, PaceArguments};
 use report::ReportArguments;
 use run::{CardArguments, RunArguments};
@@ -126,6 +132,10 @@ pub enum Face {
     Run(ObservedCommand),
     /// Every network of this machine, measured in turn.
     Compare(AskedComparison),
+    /// What is measured, for Prometheus to scrape.
+    Export(AskedExport),
+    /// The hosts that a Prometheus knows.
+    Fleet(AskedFleet),
     /// The ways that can be compared, and which of them this machine can do.
     ListWays,
     /// The script that makes a way.
@@ -224,6 +234,10 @@ enum CliCommand {
     Report(ReportArguments),
     /// Measure each virtual network that this machine can make, unpinned and pinned
     Compare(CompareArguments),
+    /// Serve metrics to Prometheus, on 127.0.0.1 unless another address is given
+    Export(ExportArguments),
+    /// List the hosts that a Prometheus server knows, worst first
+    Fleet(FleetArguments),
 }
 
 #[derive(Debug, Args)]
@@ -261,6 +275,8 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Cut(cut)), _) => cut.face()?,
         (Some(CliCommand::Report(report)), _) => report.checked()?,
         (Some(CliCommand::Compare(compare)), _) => compare.face(options.json, options.readonly),
+        (Some(CliCommand::Export(export)), _) => export.face(),
+        (Some(CliCommand::Fleet(fleet)), _) => fleet.face(options.json),
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
         }

@@ -11,6 +11,7 @@ pub mod diagnosis;
 pub mod doctor;
 pub mod drops;
 pub mod finding;
+pub mod fleet;
 pub mod flow;
 pub mod highlights;
 pub mod history;
@@ -31,6 +32,7 @@ pub mod test;
 mod test_stages;
 pub mod threads;
 pub mod timeline;
+pub mod totals;
 
 use crate::sample::{
     Benchmark, CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample,
@@ -64,6 +66,7 @@ pub use summary::{RecordingSummary, SummaryRoom, SummaryTrack, TestSummary};
 pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
+pub use totals::Totals;
 
 /// Everything derived from two or more samples: what every face shows.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,6 +2,10 @@
 
 #[path = "main/compare.rs"]
 mod compare;
+#[path = "main/export.rs"]
+mod export;
+#[path = "main/fleet.rs"]
+mod fleet;
 #[path = "main/origin.rs"]
 mod origin;
 #[path = "main/recordings.rs"]
@@ -90,7 +94,7 @@ struct Configured {
 
 /// What is named and not there would be an empty screen. A command may make its namespace itself.
 fn missing_namespace(config: &Config) -> Option<String> {
-    let is_looked_at = matches!(config.face, Face::Watch(_)) && config.origin == Origin::Live;
+    let is_looked_at = matches!(config.face, Face::Watch(_) | Face::Export(_)) && config.origin == Origin::Live;
     if is_looked_at { choice(config, None).missing() } else { None }
 }
 
@@ -104,6 +108,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
             | Face::Report(_)
             | Face::Doctor(_)
             | Face::Settings { .. }
+            | Face::Fleet(_)
             | Face::ListWays
             | Face::ShowScript(_),
             _,
@@ -121,6 +126,8 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
             Ok(ExitCode::SUCCESS)
         }
         Face::Compare(asked) => compare::run(config, configured, asked),
+        Face::Export(asked) => export::run(config, asked),
+        Face::Fleet(asked) => fleet::run(config, asked),
         Face::ListWays => compare::list(),
         Face::ShowScript(way) => compare::show(way),
         Face::Undo => undo(config),

@@ -208,7 +208,7 @@ pub enum RealtimeRefusal {
 }
 
 /// What a problem concerns.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, strum::Display, strum::EnumIter)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 #[allow(missing_docs, reason = "their own names")]

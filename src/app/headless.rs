@@ -109,7 +109,7 @@ fn hand_over(
 }
 
 /// Stops for a while where that was asked for. Whoever stops this program lets nothing be kept alive by it meanwhile.
-fn stop_if_asked(signals: &Signals, feed: &Feed) {
+pub(super) fn stop_if_asked(signals: &Signals, feed: &Feed) {
     if signals.stop_asked() {
         feed.let_go();
         term::suspend();

@@ -1,6 +1,8 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
 use super::cut::CutArguments;
+use super::export::ExportArguments;
+use super::fleet::FleetArguments;
 use super::options::Options;
 use super::values::packets;
 use super::{CliCommand, CliError, Face, report};
@@ -239,6 +241,8 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
     ];
     let of_a_cut = CutArguments::refused(options);
     let of_a_report = report::others(options);
+    let of_a_fleet = FleetArguments::refused(options);
+    let of_an_export = ExportArguments::refused(options);
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Report(_)) => &of_a_report,
@@ -247,6 +251,8 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         Some(CliCommand::Replay(_)) => &of_a_recording,
         Some(CliCommand::Cut(_)) => &of_a_cut,
         Some(CliCommand::Compare(_)) => &of_a_comparison,
+        Some(CliCommand::Export(_)) => &of_an_export,
+        Some(CliCommand::Fleet(_)) => &of_a_fleet,
         Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))

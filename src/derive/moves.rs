@@ -144,6 +144,20 @@ impl MovesByClass {
         *self.of(class) += moves;
     }
 
+    /// Counts these too.
+    pub fn add_all(&mut self, more: Self) {
+        more.seen().for_each(|(class, moves)| self.add(class, moves));
+    }
+
+    /// What was added since.
+    #[must_use]
+    pub fn since(mut self, mut before: Self) -> Self {
+        for (class, now) in self.seen() {
+            *self.of(class) = now.saturating_sub(*before.of(class));
+        }
+        self
+    }
+
     fn of(&mut self, class: MoveClass) -> &mut u64 {
         match class {
             MoveClass::Smt => &mut self.smt,

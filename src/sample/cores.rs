@@ -24,6 +24,14 @@ pub enum SoftirqKind {
     Rcu,
 }
 
+impl SoftirqKind {
+    /// It carries packets.
+    #[must_use]
+    pub fn is_of_network(self) -> bool {
+        matches!(self, Self::NetTx | Self::NetRx)
+    }
+}
+
 /// Every kind, in the order of the arrays that are indexed by it; its word is the kernel's label.
 pub const SOFTIRQ_KINDS: &[SoftirqKind] = SoftirqKind::VARIANTS;
 

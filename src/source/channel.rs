@@ -16,6 +16,8 @@ use std::time::Duration;
 pub enum FeedCommand {
     /// Another interval.
     Interval(Duration),
+    /// A sample now, and the next one an interval later.
+    Now,
     /// This process watched too, instead of the one named so before.
     Watch {
         /// Its number.

@@ -186,6 +186,7 @@ impl Schedule {
     fn obey(&mut self, command: Option<FeedCommand>, live: &mut Live, feed: &Sender) {
         match command {
             Some(FeedCommand::Interval(interval)) => self.set(interval),
+            Some(FeedCommand::Now) => self.due_ns = now_ns().saturating_sub(self.interval_ns),
             Some(FeedCommand::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
             Some(FeedCommand::Want(wanted)) => live.kernel.want(wanted),
             Some(FeedCommand::LetGo) => {

@@ -15,6 +15,7 @@ mod demo;
 mod descriptors;
 mod doctor;
 mod dropped;
+mod export;
 mod faces;
 mod faults;
 mod flows;

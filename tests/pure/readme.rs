@@ -9,6 +9,10 @@ use vnettop::action::{Key, KeyMap, MOUSE};
 /// What the pages say of other programs: cargo, iperf3, docker, sha256sum.
 const OTHERS: &[&str] = &[
     "--release",
+    // Of systemctl, curl and docker.
+    "--now",
+    "--cacert",
+    "--unix-socket",
     "--path",
     "--json-stream",
     "--logfile",
@@ -65,8 +69,8 @@ fn the_options_exist() {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
-    let help =
-        help(&["--help"]) + &help(&["run", "--help"]) + &help(&["report", "--help"]) + &help(&["compare", "--help"]);
+    let commands = ["run", "report", "compare", "export", "fleet"].map(|command| help(&[command, "--help"]));
+    let help = help(&["--help"]) + &commands.concat();
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);
         let named = text

@@ -1,0 +1,99 @@
+//! `vnettop export`: samples in, scrapes answered. A scrape gets figures of its own instant: the sampler is asked for a sample
+//! then, so that rates over two scrapes are over the time between them.
+
+use super::headless::stop_if_asked;
+use super::signals::wait;
+use super::{AppError, Ended, Signals};
+use crate::derive::{Derivation, Metrics, Totals};
+use crate::export::{Exporter, Scrape, ScrapeAnswer};
+use crate::report::exposition::{ExpositionFormat, exposition};
+use crate::source::feed::{Feed, FeedCommand, Next};
+use crate::source::now_ns;
+use std::time::{Duration, Instant};
+
+/// A sample that is younger answers a scrape.
+const FRESH_NS: u64 = 100_000_000;
+/// How long a scrape waits for a sample; then the newest one has to do, and its time is among the metrics.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Answers scrapes until a signal asks for an end.
+///
+/// # Errors
+/// The source failed.
+pub fn export(feed: &Feed, signals: &Signals, exporter: &Exporter, most_links: usize) -> Result<Ended, AppError> {
+    let mut desk = ExportDesk::new(most_links);
+    loop {
+        let ending = signals.ending();
+        stop_if_asked(signals, feed);
+        if let Some(signal) = ending {
+            return Ok(Ended::Signal(signal));
+        }
+        loop {
+            match feed.next()? {
+                Next::Item(item) => desk.take(item),
+                Next::Waiting => break,
+                Next::End => return Err(AppError::SourceEnded),
+            }
+        }
+        desk.waiting.extend(exporter.waiting().into_iter().map(|scrape| (Instant::now(), scrape)));
+        desk.answer();
+        if !desk.waiting.is_empty() && !desk.asked {
+            desk.asked = true;
+            feed.command(FeedCommand::Now);
+        }
+        let at_most = desk.waiting.first().map(|(since, _)| PATIENCE.saturating_sub(since.elapsed()));
+        wait(&[feed.ready(), signals.fd(), exporter.ready()], at_most);
+    }
+}
+
+/// What a scrape is answered from.
+struct ExportDesk {
+    derivation: Derivation,
+    totals: Totals,
+    newest: Option<Metrics>,
+    /// What was answered from the newest sample: a thousand scrapes at once cost as much as one of each form.
+    answered: Vec<(ExpositionFormat, ScrapeAnswer)>,
+    /// Each with the time at which it came.
+    waiting: Vec<(Instant, Scrape)>,
+    /// The sampler was asked for a sample.
+    asked: bool,
+}
+
+impl ExportDesk {
+    fn new(most_links: usize) -> Self {
+        Self {
+            derivation: Derivation::default(),
+            totals: Totals::new(most_links),
+            newest: None,
+            answered: Vec::new(),
+            waiting: Vec::new(),
+            asked: false,
+        }
+    }
+
+    fn take(&mut self, item: crate::sample::Item) {
+        let Some(metrics) = self.derivation.advance(item) else { return };
+        self.totals.observe(&metrics);
+        self.newest = Some(metrics);
+        self.answered.clear();
+        self.asked = false;
+    }
+
+    /// Answers those for whom there is a fresh sample, and those that have waited long enough.
+    fn answer(&mut self) {
+        let Some(newest) = &self.newest else { return };
+        let is_fresh = now_ns().saturating_sub(newest.at_ns) < FRESH_NS;
+        let due = |(since, _): &mut (Instant, Scrape)| is_fresh || since.elapsed() >= PATIENCE;
+        for (_, scrape) in self.waiting.extract_if(.., due) {
+            let format = ExpositionFormat::accepted(scrape.accept.as_deref());
+            let known = self.answered.iter().find(|(of, _)| *of == format).map(|(_, answer)| answer.clone());
+            let answer = known.unwrap_or_else(|| {
+                let text = exposition(&self.totals, newest, format).into();
+                let answer = ScrapeAnswer { content_type: format.content_type(), text };
+                self.answered.push((format, answer.clone()));
+                answer
+            });
+            scrape.answer(answer);
+        }
+    }
+}

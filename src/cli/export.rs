@@ -1,0 +1,67 @@
+//! The arguments of `vnettop export`.
+
+use super::Face;
+use super::options::Options;
+use crate::export::Place;
+use clap::Args;
+use std::path::PathBuf;
+
+/// What is to be exported, and to whom.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedExport {
+    /// Where it listens.
+    pub place: Place,
+    /// Who may ask, and TLS: the file that exporters share.
+    pub web_config: Option<PathBuf>,
+    /// Links that have series of their own.
+    pub most_links: usize,
+}
+
+const EXAMPLES: &str = "\
+Prometheus scrapes /metrics: counters of all links with their owners, softirq
+time, migrations, rates and losses of tests. It listens on this machine alone
+until --web.listen-address says otherwise. docs/export.md names each metric;
+a dashboard, rules and a systemd unit lie beside it.
+
+Examples:
+  vnettop export
+  curl -s 127.0.0.1:9782/metrics | grep migrations
+  vnettop export --web.listen-address :9782 --web.config.file web.yml
+  vnettop export --web.listen-address unix:/run/vnettop.sock --netns all";
+
+#[allow(clippy::doc_markdown, reason = "they are printed as they are")]
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct ExportArguments {
+    /// Listen on ADDRESS:PORT, :PORT (all addresses) or unix:PATH
+    #[arg(long = "web.listen-address", value_name = "ADDRESS", default_value = "127.0.0.1:9782")]
+    listen: Place,
+    /// Passwords and TLS: the file that Prometheus' exporters share (basic_auth_users, tls_server_config)
+    #[arg(long = "web.config.file", value_name = "FILE")]
+    web_config: Option<PathBuf>,
+    /// Links with series of their own; metric vnettop_left_out counts the others
+    #[arg(long, value_name = "N", default_value = "2000")]
+    max_links: usize,
+}
+
+impl ExportArguments {
+    pub(super) fn face(&self) -> Face {
+        Face::Export(AskedExport {
+            place: self.listen.clone(),
+            web_config: self.web_config.clone(),
+            most_links: self.max_links,
+        })
+    }
+
+    /// What it has nothing to do with.
+    pub(super) fn refused(options: &Options) -> [(bool, &'static str); 6] {
+        [
+            (options.json, "--json cannot be combined with export: it serves metrics; vnettop --json prints samples"),
+            (options.print.is_some(), "--print cannot be combined with export: it serves metrics"),
+            (options.record.is_some(), "--record cannot be combined with export: vnettop --json --record FILE records"),
+            (options.count.is_some(), "--count cannot be combined with export: it serves metrics until it is stopped"),
+            (options.bytes, "--bytes cannot be combined with export: its metrics are in bytes"),
+            (options.exact_softirqs, "--exact-softirqs cannot be combined with export: it measures them always"),
+        ]
+    }
+}

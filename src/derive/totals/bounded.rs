@@ -1,0 +1,74 @@
+//! A map that keeps at most so many: what was asked for least lately makes room.
+
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone)]
+pub(super) struct Bounded<K, V> {
+    most: usize,
+    /// Each with the round in which it was asked for last.
+    map: BTreeMap<K, (u64, V)>,
+    round: u64,
+    /// How often one found no room, because all were asked for in the same round.
+    pub left_out: u64,
+}
+
+impl<K: Ord + Clone, V: Default> Bounded<K, V> {
+    pub fn new(most: usize) -> Self {
+        Self { most, map: BTreeMap::new(), round: 0, left_out: 0 }
+    }
+
+    /// What is asked for from here on is asked for together: none of it makes room for another.
+    pub fn begin_round(&mut self) {
+        self.round += 1;
+    }
+
+    /// The value of this key, made where there is none.
+    pub fn entry(&mut self, key: K) -> Option<&mut V> {
+        if !self.map.contains_key(&key) && self.map.len() >= self.most {
+            let (oldest, round) =
+                self.map.iter().map(|(key, (round, _))| (key, *round)).min_by_key(|(_, round)| *round)?;
+            if round == self.round {
+                self.left_out += 1;
+                return None;
+            }
+            let oldest = oldest.clone();
+            self.map.remove(&oldest);
+        }
+        let (round, value) = self.map.entry(key).or_insert_with(|| (0, V::default()));
+        *round = self.round;
+        Some(value)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.map.iter().map(|(key, (_, value))| (key, value))
+    }
+
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.map.values_mut().map(|(_, value)| value)
+    }
+
+    /// Leaves only what was asked for in this round.
+    pub fn drop_quiet(&mut self) {
+        let now = self.round;
+        self.map.retain(|_, (round, _)| *round == now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_quiet_longest_makes_room_and_what_is_busy_does_not() {
+        let mut map: Bounded<&str, u32> = Bounded::new(2);
+        for round in [["a", "b"], ["b", "c"]] {
+            map.begin_round();
+            for key in round {
+                *map.entry(key).expect("room") += 1;
+            }
+        }
+        assert_eq!(map.iter().collect::<Vec<_>>(), [(&"b", &2), (&"c", &1)], "a was quiet longest");
+        assert_eq!(map.entry("d"), None, "b and c are busy");
+        assert_eq!(map.left_out, 1, "and that is counted");
+    }
+}

@@ -1,0 +1,201 @@
+//! The HTTP side of `vnettop export`: one thread that listens, checks who asks, and hands each scrape on. It knows nothing of
+//! what is measured; what it answers with comes from whoever holds the [`Exporter`].
+//!
+//! Nobody who connects can make it keep much: connections have an end to their number, the one that has said nothing for the
+//! longest gives way to the next, and all answers of one scrape share their bytes.
+
+mod access;
+mod connections;
+mod listener;
+mod web_config;
+
+use access::AccessRules;
+use http_body_util::Full;
+use hyper::body::Bytes;
+use listener::Listener;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver};
+use tokio::sync::oneshot;
+use web_config::Secured;
+
+pub use web_config::WebConfigError;
+
+/// Where it listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// TCP.
+    Address(SocketAddr),
+    /// A unix socket, which is made anew.
+    Socket(PathBuf),
+}
+
+/// Why nothing is exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The address is taken or not this machine's, or the socket's folder cannot be written to.
+    #[error("cannot listen on {place}: {error}; choose another with --web.listen-address")]
+    Listen {
+        /// Where.
+        place: String,
+        /// The kernel's reason.
+        error: io::Error,
+    },
+    /// Its thread could not be started.
+    #[error("cannot start the thread of the HTTP server: {0}")]
+    Thread(#[source] io::Error),
+    /// The file of who may ask.
+    #[error(transparent)]
+    Config(#[from] WebConfigError),
+}
+
+/// A scrape that waits for its answer.
+pub struct Scrape {
+    /// What its `Accept` header said.
+    pub accept: Option<String>,
+    answer: oneshot::Sender<ScrapeAnswer>,
+}
+
+/// What a scrape gets.
+#[derive(Debug, Clone)]
+pub struct ScrapeAnswer {
+    /// Its `Content-Type`.
+    pub content_type: &'static str,
+    /// All of it.
+    pub text: Bytes,
+}
+
+impl Scrape {
+    /// Answers it; that nobody waits for it any more is no failure.
+    pub fn answer(self, answer: ScrapeAnswer) {
+        let _gone = self.answer.send(answer);
+    }
+}
+
+/// Listens until it is dropped with its program.
+pub struct Exporter {
+    scrapes: Receiver<Scrape>,
+    ready: Arc<OwnedFd>,
+    /// What is told at the start: where it listens, and who may ask.
+    pub welcome: String,
+    /// The socket that was made for it.
+    socket: Option<PathBuf>,
+}
+
+/// Hands scrapes over, and wakes whoever answers them.
+#[derive(Clone)]
+struct ScrapeHandover {
+    scrapes: mpsc::Sender<Scrape>,
+    ready: Arc<OwnedFd>,
+}
+
+impl Exporter {
+    /// Listens, and starts the thread that answers. `web_config` is the file that exporters call `--web.config.file`.
+    ///
+    /// # Errors
+    /// Nothing can be listened on, the file is not what it should be, or there is no thread.
+    pub fn start(place: &Place, web_config: Option<&PathBuf>) -> Result<Self, ExportError> {
+        let Secured { tls, access } = web_config.map(|path| Secured::read(path)).transpose()?.unwrap_or_default();
+        let listener =
+            Listener::bind(place).map_err(|error| ExportError::Listen { place: place.to_string(), error })?;
+        let socket = match listener.place() {
+            Place::Socket(path) => Some(path.clone()),
+            Place::Address(_) => None,
+        };
+        let welcome = welcome(&listener, tls.is_some(), &access);
+        let ready = Arc::new(bell().map_err(ExportError::Thread)?);
+        let (sender, scrapes) = mpsc::channel();
+        let handover = ScrapeHandover { scrapes: sender, ready: Arc::clone(&ready) };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(1)
+            .build()
+            .map_err(ExportError::Thread)?;
+        std::thread::Builder::new()
+            .name("export".to_owned())
+            .spawn(move || runtime.block_on(connections::serve(listener, tls, Arc::new(access), handover)))
+            .map_err(ExportError::Thread)?;
+        Ok(Self { scrapes, ready, welcome, socket })
+    }
+
+    /// Readable when a scrape waits.
+    #[must_use]
+    pub fn ready(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+
+    /// The scrapes that wait.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<Scrape> {
+        let _empty = rustix::io::read(&*self.ready, &mut [0; 8]);
+        self.scrapes.try_iter().collect()
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        if let Some(socket) = &self.socket {
+            let _gone = std::fs::remove_file(socket);
+        }
+    }
+}
+
+impl ScrapeHandover {
+    /// Asks for an answer; none when nobody gives answers any more.
+    async fn ask(&self, accept: Option<String>) -> Option<ScrapeAnswer> {
+        let (answer, given) = oneshot::channel();
+        self.scrapes.send(Scrape { accept, answer }).ok()?;
+        let _full = rustix::io::write(&*self.ready, &1u64.to_ne_bytes());
+        given.await.ok()
+    }
+}
+
+impl ScrapeAnswer {
+    fn body(self) -> Full<Bytes> {
+        Full::new(self.text)
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Socket(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl std::str::FromStr for Place {
+    type Err = String;
+
+    /// `HOST:PORT`, `:PORT` for every address of the machine, `unix:PATH`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(path) = text.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Socket(path.into()));
+        }
+        let everywhere = text.strip_prefix(':').map(|port| format!("[::]:{port}"));
+        let address = everywhere.as_deref().unwrap_or(text).replace("localhost:", "127.0.0.1:");
+        address.parse().map(Self::Address).map_err(|_| "give ADDRESS:PORT, :PORT or unix:PATH".to_owned())
+    }
+}
+
+fn bell() -> io::Result<OwnedFd> {
+    use rustix::event::{EventfdFlags, eventfd};
+    Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
+}
+
+fn welcome(listener: &Listener, encrypts: bool, access: &AccessRules) -> String {
+    let place = match listener.place() {
+        Place::Address(address) => format!("{}://{address}/metrics", if encrypts { "https" } else { "http" }),
+        Place::Socket(path) => format!("unix:{}, path /metrics", path.display()),
+    };
+    let open = matches!(listener.place(), Place::Address(address) if !address.ip().is_loopback()) && access.is_open();
+    let warning = if open { "; whoever reaches this address can read them: see --web.config.file" } else { "" };
+    format!("metrics for Prometheus: {place}{warning}")
+}
+
+#[cfg(test)]
+mod tests;

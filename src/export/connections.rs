@@ -1,0 +1,146 @@
+//! Every connection, from its start to its end.
+
+use super::ScrapeHandover;
+use super::access::{AccessRules, Admission};
+use super::listener::{ClientStream, Listener};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::AbortHandle;
+use tokio_rustls::TlsAcceptor;
+
+/// Connections at once. A Prometheus keeps one; a pair of them, a browser and a check make a few more.
+const MOST: usize = 128;
+/// Without a whole request for so long, a connection is closed: longer than from scrape to scrape of most.
+const IDLE: Duration = Duration::from_secs(75);
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// All of a request's header; hyper's least.
+const MOST_HEADER: usize = 8192;
+/// Out of descriptors, most likely: some will be closed.
+const BREATHE: Duration = Duration::from_millis(100);
+
+const PAGE: &str = concat!(
+    "<!doctype html><html lang=\"en\"><title>vnettop</title><h1>vnettop</h1>",
+    "<p><a href=\"/metrics\">Metrics</a> for Prometheus</p></html>\n"
+);
+
+/// One that is open.
+struct OpenConnection {
+    task: AbortHandle,
+    /// Its request is being answered.
+    busy: Arc<AtomicBool>,
+}
+
+/// Accepts for ever.
+pub(super) async fn serve(
+    listener: Listener,
+    tls: Option<TlsAcceptor>,
+    access: Arc<AccessRules>,
+    handover: ScrapeHandover,
+) {
+    let Ok(accepting) = listener.accepting() else { return };
+    let mut open: VecDeque<OpenConnection> = VecDeque::new();
+    loop {
+        let Ok(stream) = accepting.accept().await else {
+            tokio::time::sleep(BREATHE).await;
+            continue;
+        };
+        open.retain(|one| !one.task.is_finished());
+        if open.len() >= MOST {
+            let idle = open.iter().position(|one| !one.busy.load(Ordering::Relaxed));
+            open.remove(idle.unwrap_or(0)).into_iter().for_each(|one| one.task.abort());
+        }
+        let busy = Arc::new(AtomicBool::new(false));
+        let service = Service { access: Arc::clone(&access), handover: handover.clone(), busy: Arc::clone(&busy) };
+        let task = match tls.clone() {
+            None => tokio::spawn(service.connection(stream)),
+            Some(tls) => tokio::spawn(service.encrypted(tls, stream)),
+        };
+        open.push_back(OpenConnection { task: task.abort_handle(), busy });
+    }
+}
+
+#[derive(Clone)]
+struct Service {
+    access: Arc<AccessRules>,
+    handover: ScrapeHandover,
+    busy: Arc<AtomicBool>,
+}
+
+impl Service {
+    async fn encrypted(self, tls: TlsAcceptor, stream: ClientStream) {
+        if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+            self.connection(stream).await;
+        }
+    }
+
+    async fn connection(self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+        let service = service_fn(move |request| {
+            let one = self.clone();
+            async move { Ok::<_, Infallible>(one.respond(request).await) }
+        });
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(MOST_HEADER).half_close(false);
+        // Whatever went wrong is the client's, and it knows.
+        let _closed = builder.serve_connection(TokioIo::new(stream), service).await;
+    }
+
+    async fn respond(self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        self.busy.store(true, Ordering::Relaxed);
+        let response = self.response(&request).await;
+        self.busy.store(false, Ordering::Relaxed);
+        response
+    }
+
+    async fn response(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
+        match self.access.check(header(AUTHORIZATION)).await {
+            Admission::Allowed => {}
+            Admission::Refused => {
+                let challenge = (WWW_AUTHENTICATE, "Basic realm=\"vnettop\"");
+                return plain(StatusCode::UNAUTHORIZED, "user and password needed\n", Some(challenge));
+            }
+            Admission::Busy => {
+                return plain(StatusCode::SERVICE_UNAVAILABLE, "too many passwords to check, try again\n", None);
+            }
+        }
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only\n", Some((ALLOW, "GET, HEAD")));
+        }
+        match request.uri().path() {
+            "/metrics" => match self.handover.ask(header(ACCEPT).map(str::to_owned)).await {
+                Some(answer) => with_type(StatusCode::OK, answer.content_type, answer.body()),
+                None => plain(StatusCode::SERVICE_UNAVAILABLE, "vnettop is about to exit\n", None),
+            },
+            "/" => {
+                with_type(StatusCode::OK, "text/html; charset=utf-8", Full::new(Bytes::from_static(PAGE.as_bytes())))
+            }
+            _ => plain(StatusCode::NOT_FOUND, "not here: see /metrics\n", None),
+        }
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str, header: Option<(HeaderName, &'static str)>) -> Response<Full<Bytes>> {
+    let mut response = with_type(status, "text/plain; charset=utf-8", Full::new(Bytes::from_static(text.as_bytes())));
+    if let Some((name, value)) = header {
+        response.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn with_type(status: StatusCode, content_type: &'static str, body: Full<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content_type));
+    response
+}

@@ -1,0 +1,153 @@
+//! Scrapes over real sockets: who is answered, who is refused, who gives way.
+
+use super::*;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+fn started(place: &Place, web_config: Option<&PathBuf>) -> Exporter {
+    Exporter::start(place, web_config).expect("it listens")
+}
+
+fn anywhere() -> Place {
+    "127.0.0.1:0".parse().expect("an address")
+}
+
+fn address(exporter: &Exporter) -> String {
+    let (_, rest) = exporter.welcome.split_once("://").expect("an address");
+    rest.trim_end_matches("/metrics").to_owned()
+}
+
+fn answer_one(exporter: &Exporter, text: &str) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    poll(&mut [PollFd::new(&exporter.ready(), PollFlags::IN)], None).expect("a scrape comes");
+    for scrape in exporter.waiting() {
+        scrape.answer(ScrapeAnswer { content_type: "text/plain", text: Bytes::from(text.to_owned()) });
+    }
+}
+
+fn ask(stream: &mut (impl Read + Write), request: &str) {
+    stream.write_all(request.as_bytes()).expect("sent");
+}
+
+fn read(stream: &mut impl Read) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+const SCRAPE: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+#[test]
+fn places_are_read_as_exporters_write_them() {
+    for (text, place) in [(":9782", "[::]:9782"), ("localhost:1", "127.0.0.1:1"), ("unix:/run/x", "unix:/run/x")] {
+        assert_eq!(text.parse::<Place>().expect("a place").to_string(), place);
+    }
+    for wrong in ["", "9782", "unix:", "host.example:1", "1.2.3.4"] {
+        assert!(wrong.parse::<Place>().is_err(), "{wrong:?} is none");
+    }
+}
+
+#[test]
+fn a_scrape_is_answered_and_everything_else_says_what_is_wrong() {
+    let exporter = started(&anywhere(), None);
+    let connect = || TcpStream::connect(address(&exporter)).expect("it listens");
+    let mut stream = connect();
+    ask(&mut stream, SCRAPE);
+    answer_one(&exporter, "vnettop_links 3\n");
+    let answer = read(&mut stream);
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.ends_with("\r\n\r\nvnettop_links 3\n"), "{answer}");
+    let wrong = [
+        ("GET /other HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "404"),
+        ("POST /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", "405"),
+        ("garbage\r\n\r\n", "400"),
+    ];
+    for (request, status) in wrong {
+        let mut stream = connect();
+        ask(&mut stream, request);
+        let answer = read(&mut stream);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {answer}");
+    }
+    assert!(exporter.waiting().is_empty(), "none of them asks for a sample");
+}
+
+#[test]
+fn a_thousand_that_say_nothing_keep_nobody_out() {
+    let exporter = started(&anywhere(), None);
+    let held: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address(&exporter)).expect("accepted")).collect();
+    for stream in &held {
+        let mut stream: &TcpStream = stream;
+        // Those that were closed already refuse it.
+        let _closed = stream.write_all(b"GET /metr");
+    }
+    let mut stream = TcpStream::connect(address(&exporter)).expect("accepted");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+    ask(&mut stream, SCRAPE);
+    answer_one(&exporter, "x 1\n");
+    assert!(read(&mut stream).ends_with("x 1\n"), "the newest is served");
+    let closed = held.iter().filter(|stream| {
+        stream.set_read_timeout(Some(Duration::from_millis(1))).expect("set");
+        let mut stream: &TcpStream = stream;
+        match stream.read(&mut [0]) {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+        }
+    });
+    assert!(closed.count() >= 300 - 128, "the oldest have given way");
+}
+
+#[test]
+fn a_unix_socket_is_made_anew_and_one_in_use_is_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = Place::Socket(folder.path().join("vnettop.sock"));
+    drop(std::os::unix::net::UnixListener::bind(folder.path().join("vnettop.sock")).expect("left behind"));
+    let exporter = started(&place, None);
+    let mut stream = UnixStream::connect(folder.path().join("vnettop.sock")).expect("it listens");
+    ask(&mut stream, SCRAPE);
+    answer_one(&exporter, "y 2\n");
+    assert!(read(&mut stream).ends_with("y 2\n"));
+    let error = Exporter::start(&place, None).map(drop).expect_err("it is in use").to_string();
+    assert!(error.contains("vnettop.sock") && error.contains("--web.listen-address"), "{error}");
+}
+
+#[test]
+fn a_wrong_file_is_one_sentence_with_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("web.yml");
+    let cases = [
+        ("basic_auth_users:\n  ada: secret\n", "bcrypt"),
+        ("basic_auth: {}\n", "basic_auth_users"),
+        ("tls_server_config:\n  cert_file: none.pem\n  key_file: none.key\n", "none.pem"),
+        (": : :\n", "web.yml"),
+    ];
+    for (text, expected) in cases {
+        std::fs::write(&path, text).expect("written");
+        let error = Exporter::start(&anywhere(), Some(&path)).map(drop).expect_err("refused").to_string();
+        assert!(error.contains(expected) && !error.contains('\n'), "{text:?}: {error}");
+    }
+    let missing = folder.path().join("nothing.yml");
+    let error = Exporter::start(&anywhere(), Some(&missing)).map(drop).expect_err("not there").to_string();
+    assert!(error.contains("nothing.yml"), "{error}");
+}
+
+#[test]
+fn a_wrong_password_gets_no_scrape() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("web.yml");
+    let hash = bcrypt::hash("secret", 4).expect("hashed");
+    std::fs::write(&path, format!("basic_auth_users:\n  ada: {hash}\n")).expect("written");
+    let exporter = started(&anywhere(), Some(&path));
+    let with = |header: &str| format!("GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{header}\r\n");
+    for header in ["", "Authorization: Basic YWRhOmd1ZXNz\r\n"] {
+        let mut stream = TcpStream::connect(address(&exporter)).expect("it listens");
+        ask(&mut stream, &with(header));
+        let answer = read(&mut stream);
+        assert!(answer.starts_with("HTTP/1.1 401 ") && answer.contains("www-authenticate: Basic"), "{answer}");
+    }
+    assert!(exporter.waiting().is_empty(), "nothing was asked for them");
+    let mut stream = TcpStream::connect(address(&exporter)).expect("it listens");
+    ask(&mut stream, &with("Authorization: Basic YWRhOnNlY3JldA==\r\n"));
+    answer_one(&exporter, "z 3\n");
+    assert!(read(&mut stream).ends_with("z 3\n"), "ada:secret is let in");
+}

@@ -1,0 +1,220 @@
+//! Asks a Prometheus server: one instant query after the other over its HTTP API. It knows nothing of what is asked.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+/// How long the server may take for one query.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// The longest answer that is read: of some 10,000 hosts.
+const MOST_BYTES: u64 = 32 << 20;
+/// Where distributions keep the certificates that they trust.
+const TRUSTED: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
+
+/// A server that answers queries.
+pub struct Prometheus {
+    agent: Agent,
+    /// Without a slash at its end.
+    url: String,
+}
+
+/// One element of an answer: what it is of, and its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Element {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Its value; never NaN or infinite.
+    pub value: f64,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PrometheusError {
+    /// Nobody answers, or not in HTTP.
+    #[error("cannot ask Prometheus at {url}: {reason}; give its URL as http://HOST:9090")]
+    Unreachable {
+        /// What was asked, without a password.
+        url: String,
+        /// Why.
+        reason: String,
+    },
+    /// It answers, but not this.
+    #[error("Prometheus at {url} refuses the query: {reason}")]
+    Refused {
+        /// What was asked, without a password.
+        url: String,
+        /// Its own words.
+        reason: String,
+    },
+    /// Not the answer of a Prometheus.
+    #[error("{url} answers, but not as Prometheus does: {reason}")]
+    NoPrometheus {
+        /// What was asked, without a password.
+        url: String,
+        /// What is wrong with the answer.
+        reason: String,
+    },
+    /// The file of trusted certificates.
+    #[error("{path}: {reason}")]
+    Certificates {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct ApiReply {
+    status: String,
+    error: Option<String>,
+    data: Option<Data>,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    #[serde(rename = "resultType")]
+    kind: String,
+    result: Vec<VectorElement>,
+}
+
+#[derive(Deserialize)]
+struct VectorElement {
+    metric: BTreeMap<String, String>,
+    value: (f64, String),
+}
+
+impl Prometheus {
+    /// One at this URL, whose certificate one in `authorities` has signed, or one that the system trusts.
+    ///
+    /// # Errors
+    /// The file of certificates cannot be read.
+    pub fn at(url: &str, authorities: Option<&Path>) -> Result<Self, PrometheusError> {
+        let mut config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+        let trusted = match authorities {
+            Some(path) => Some(certificates(path)?),
+            None => TRUSTED.iter().find_map(|path| certificates(Path::new(path)).ok()),
+        };
+        if let Some(trusted) = trusted {
+            let tls = TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(trusted))).build();
+            config = config.tls_config(tls);
+        }
+        Ok(Self { agent: config.build().new_agent(), url: url.trim_end_matches('/').to_owned() })
+    }
+
+    /// What an expression is now; elements that are no number are left away.
+    ///
+    /// # Errors
+    /// There is no answer, or not one to this.
+    pub fn query(&self, expression: &str) -> Result<Vec<Element>, PrometheusError> {
+        let shown = || without_password(&self.url);
+        let unreachable = |error: ureq::Error| PrometheusError::Unreachable { url: shown(), reason: error.to_string() };
+        let asked = format!("{}/api/v1/query", self.url);
+        let mut response = self.agent.get(asked).query("query", expression).call().map_err(unreachable)?;
+        let status = response.status();
+        let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(unreachable)?;
+        let reply: ApiReply = match serde_json::from_str(&text) {
+            Ok(reply) => reply,
+            Err(_) if !status.is_success() => {
+                return Err(PrometheusError::Refused { url: shown(), reason: format!("HTTP status {status}") });
+            }
+            Err(error) => return Err(PrometheusError::NoPrometheus { url: shown(), reason: error.to_string() }),
+        };
+        let Some(data) = reply.data.filter(|_| reply.status == "success") else {
+            let reason = reply.error.unwrap_or_else(|| format!("HTTP status {status}"));
+            return Err(PrometheusError::Refused { url: shown(), reason: crate::text::clean(reason.as_bytes()) });
+        };
+        if data.kind != "vector" {
+            return Err(PrometheusError::NoPrometheus { url: shown(), reason: format!("{} for a vector", data.kind) });
+        }
+        Ok(data.result.iter().filter_map(Element::of).collect())
+    }
+}
+
+impl Element {
+    fn of(element: &VectorElement) -> Option<Self> {
+        let value = element.value.1.parse().ok().filter(|value: &f64| value.is_finite())?;
+        let clean = |text: &String| crate::text::clean(text.as_bytes());
+        let labels = element.metric.iter().map(|(name, value)| (clean(name), clean(value))).collect();
+        Some(Self { labels, value })
+    }
+}
+
+fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, PrometheusError> {
+    let failed = |reason: String| PrometheusError::Certificates { path: path.display().to_string(), reason };
+    let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
+    let items = parse_pem(&bytes).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    });
+    let all: Vec<_> = items.collect();
+    if all.is_empty() { Err(failed("no certificate in it".to_owned())) } else { Ok(all) }
+}
+
+/// A URL as it may be shown.
+fn without_password(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    let (authority, path) = rest.split_once('/').map_or((rest, None), |(authority, path)| (authority, Some(path)));
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    /// A server that gives one answer.
+    fn answers(status: &str, body: &str) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://ada:secret@{}", listener.local_addr().expect("an address"));
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("asked");
+            let _request = stream.read(&mut [0; 4096]);
+            stream.write_all(answer.as_bytes()).expect("answered");
+        });
+        url
+    }
+
+    fn asked(status: &str, body: &str) -> Result<Vec<Element>, String> {
+        let prometheus = Prometheus::at(&answers(status, body), None).expect("certificates are not needed");
+        prometheus.query("up").map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_vector_is_read_and_what_is_no_number_is_left_away() {
+        let body = r#"{"status":"success","data":{"resultType":"vector","result":[
+            {"metric":{"instance":"kp1:9782"},"value":[1.5,"42.5"]},
+            {"metric":{"instance":"kp2:9782"},"value":[1.5,"NaN"]}]}}"#;
+        let elements = asked("200 OK", body).expect("an answer");
+        let labels = BTreeMap::from([("instance".to_owned(), "kp1:9782".to_owned())]);
+        assert_eq!(elements, [Element { labels, value: 42.5 }]);
+    }
+
+    #[test]
+    fn every_other_answer_is_one_sentence_without_the_password() {
+        let error = r#"{"status":"error","errorType":"bad_data","error":"parse \u001b[31merror"}"#;
+        let scalar = r#"{"status":"success","data":{"resultType":"scalar","result":[]}}"#;
+        for (status, body, expected) in [
+            ("400 Bad Request", error, "refuses the query: parse ?[31merror"),
+            ("401 Unauthorized", "no", "HTTP status 401"),
+            ("200 OK", "<html>", "not as Prometheus does"),
+            ("200 OK", scalar, "scalar for a vector"),
+            ("200 OK", "", "not as Prometheus does"),
+        ] {
+            let sentence = asked(status, body).expect_err("no answer");
+            assert!(sentence.contains(expected) && !sentence.contains("secret"), "{body}: {sentence}");
+        }
+        let nobody = Prometheus::at("http://127.0.0.1:1", None).expect("made");
+        let sentence = nobody.query("up").expect_err("nobody answers").to_string();
+        assert!(sentence.starts_with("cannot ask Prometheus at http://127.0.0.1:1: "), "{sentence}");
+    }
+}

@@ -1,0 +1,73 @@
+//! The tests: their rates, what they lost, what was found.
+
+use super::family::{MetricFamily, Value, labels};
+use super::space_names::SpaceNames;
+use crate::derive::{Metrics, Totals};
+use crate::sample::Word;
+
+pub(super) fn families(totals: &Totals, metrics: &Metrics, names: &SpaceNames) -> Vec<MetricFamily> {
+    let mut running = MetricFamily::gauge("tests_running", "Tests that run, by program and ends");
+    let mut bytes =
+        MetricFamily::counter("test_bytes", "Payload of tests: what arrived, or where that is not known what was sent");
+    let mut retransmits = MetricFamily::counter("test_retransmits", "TCP segments that tests sent again");
+    let mut lost_by_test =
+        MetricFamily::counter("test_lost_packets", "Packets of tests that did not arrive, wherever they were lost");
+    let mut spread = MetricFamily::gauge(
+        "test_rate_variation_ratio",
+        "Deviation over mean of a running test's rate, over half a minute",
+    );
+    let mut percentiles = MetricFamily::gauge(
+        "test_rate_bytes_per_second",
+        "Percentiles of a running test's rate in bins of 100 ms, over the same window",
+    );
+    for (group, counts) in totals.tests() {
+        let ends = [
+            ("program", &*group.program),
+            ("protocol", group.protocol),
+            ("client", &*group.client),
+            ("server", &*group.server),
+        ];
+        let own = labels(ends);
+        running.add(&own, Value::Now(counts.running as f64));
+        bytes.add(&own, Value::Sum(counts.bytes));
+        retransmits.add(&own, Value::Sum(counts.retransmits));
+        lost_by_test.add(&own, Value::Sum(counts.lost));
+        let Some(jitter) = counts.jitter else { continue };
+        if let Some(cv) = jitter.cv {
+            spread.add(&own, Value::Now(cv));
+        }
+        for (percentile, rate) in [("p5", jitter.p5), ("p50", jitter.p50), ("p95", jitter.p95)] {
+            let [program, protocol, client, server] = ends;
+            percentiles
+                .add(&labels([program, protocol, client, server, ("percentile", percentile)]), Value::Now(rate / 8.0));
+        }
+    }
+    let mut lost = MetricFamily::counter(
+        "lost_packets",
+        "Packets lost, by place and reason; of all that is watched while no test runs",
+    );
+    for (group, packets) in totals.losses() {
+        let netns = group.netns.map_or("", |netns| names.name(netns));
+        lost.add(
+            &labels([("netns", netns), ("place", group.place.word()), ("reason", &group.reason)]),
+            Value::Sum(*packets),
+        );
+    }
+    let mut findings = MetricFamily::gauge("findings", "What vnettop finds now, by the id it has in JSON");
+    let mut ids: Vec<&str> = metrics.findings.iter().map(|finding| finding.id.word()).collect();
+    ids.sort_unstable();
+    for same in ids.chunk_by(|one, other| one == other) {
+        findings.add(&labels([("id", same[0])]), Value::Now(same.len() as f64));
+    }
+    vec![
+        MetricFamily::counter("tests", "Tests that started since vnettop runs").of(Value::Count(totals.begun)),
+        running,
+        bytes,
+        retransmits,
+        lost_by_test,
+        spread,
+        percentiles,
+        lost,
+        findings,
+    ]
+}
