@@ -55,6 +55,9 @@ pub enum AppError {
     /// The source ended though nobody asked for that.
     #[error("the sampler stopped unexpectedly (see the message above): start vnettop again")]
     SourceEnded,
+    /// The HTTP server ended though nobody asked for that.
+    #[error("the HTTP server stopped unexpectedly: start vnettop export again")]
+    ExporterEnded,
     /// The recording being written.
     #[error(transparent)]
     Record(#[from] crate::record::RecordError),

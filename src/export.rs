@@ -1,8 +1,8 @@
 //! The HTTP side of `vnettop export`: one thread that listens, checks who asks, and hands each scrape on. It knows nothing of
 //! what is measured; what it answers with comes from whoever holds the [`Exporter`].
 //!
-//! Nobody who connects can make it keep much: connections have an end to their number, the one that has said nothing for the
-//! longest gives way to the next, and all answers of one scrape share their bytes.
+//! Nobody who connects can make it keep much: connections have an end to their number, the one that has asked for nothing for
+//! the longest gives way to the next, all answers of one sample share their bytes, and who does not read them is given up.
 
 mod access;
 mod connections;
@@ -16,13 +16,18 @@ use listener::Listener;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::time::Duration;
 use tokio::sync::oneshot;
 use web_config::Secured;
 
 pub use web_config::WebConfigError;
+
+/// How long a scrape waits for its answer, whoever gives it.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where it listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +74,12 @@ pub struct ScrapeAnswer {
 }
 
 impl Scrape {
+    /// Nobody waits for it any more.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.answer.is_closed()
+    }
+
     /// Answers it; that nobody waits for it any more is no failure.
     pub fn answer(self, answer: ScrapeAnswer) {
         let _gone = self.answer.send(answer);
@@ -81,8 +92,17 @@ pub struct Exporter {
     ready: Arc<OwnedFd>,
     /// What is told at the start: where it listens, and who may ask.
     pub welcome: String,
-    /// The socket that was made for it.
-    socket: Option<PathBuf>,
+    /// The socket that was made for it, and its device and inode.
+    socket: Option<(PathBuf, (u64, u64))>,
+}
+
+/// Wakes whoever answers when nobody can ask any more, however that came.
+struct RingAtTheEnd(Arc<OwnedFd>);
+
+impl Drop for RingAtTheEnd {
+    fn drop(&mut self) {
+        let _full = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
 }
 
 /// Hands scrapes over, and wakes whoever answers them.
@@ -102,7 +122,7 @@ impl Exporter {
         let listener =
             Listener::bind(place).map_err(|error| ExportError::Listen { place: place.to_string(), error })?;
         let socket = match listener.place() {
-            Place::Socket(path) => Some(path.clone()),
+            Place::Socket(path) => identity(path).map(|identity| (path.clone(), identity)),
             Place::Address(_) => None,
         };
         let welcome = welcome(&listener, tls.is_some(), &access);
@@ -116,7 +136,11 @@ impl Exporter {
             .map_err(ExportError::Thread)?;
         std::thread::Builder::new()
             .name("export".to_owned())
-            .spawn(move || runtime.block_on(connections::serve(listener, tls, Arc::new(access), handover)))
+            .spawn(move || {
+                let _last = RingAtTheEnd(Arc::clone(&handover.ready));
+                // With the runtime end the connections, and with them the last that could ask.
+                runtime.block_on(connections::serve(listener, tls, Arc::new(access), handover));
+            })
             .map_err(ExportError::Thread)?;
         Ok(Self { scrapes, ready, welcome, socket })
     }
@@ -127,18 +151,28 @@ impl Exporter {
         self.ready.as_fd()
     }
 
-    /// The scrapes that wait.
+    /// The scrapes that wait; none where the server has stopped.
     #[must_use]
-    pub fn waiting(&self) -> Vec<Scrape> {
+    pub fn waiting(&self) -> Option<Vec<Scrape>> {
         let _empty = rustix::io::read(&*self.ready, &mut [0; 8]);
-        self.scrapes.try_iter().collect()
+        let mut waiting = Vec::new();
+        loop {
+            match self.scrapes.try_recv() {
+                Ok(scrape) => waiting.push(scrape),
+                Err(TryRecvError::Empty) => return Some(waiting),
+                Err(TryRecvError::Disconnected) => return None,
+            }
+        }
     }
 }
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        if let Some(socket) = &self.socket {
-            let _gone = std::fs::remove_file(socket);
+        // Another's that took its place stays.
+        if let Some((path, own)) = &self.socket
+            && identity(path) == Some(*own)
+        {
+            let _gone = std::fs::remove_file(path);
         }
     }
 }
@@ -149,7 +183,7 @@ impl ScrapeHandover {
         let (answer, given) = oneshot::channel();
         self.scrapes.send(Scrape { accept, answer }).ok()?;
         let _full = rustix::io::write(&*self.ready, &1u64.to_ne_bytes());
-        given.await.ok()
+        tokio::time::timeout(PATIENCE, given).await.ok()?.ok()
     }
 }
 
@@ -180,6 +214,11 @@ impl std::str::FromStr for Place {
         let address = everywhere.as_deref().unwrap_or(text).replace("localhost:", "127.0.0.1:");
         address.parse().map(Self::Address).map_err(|_| "give ADDRESS:PORT, :PORT or unix:PATH".to_owned())
     }
+}
+
+/// Device and inode of what is there.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 fn bell() -> io::Result<OwnedFd> {

@@ -1,5 +1,8 @@
 //! Asks a Prometheus server: one instant query after the other over its HTTP API. It knows nothing of what is asked.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,8 +23,10 @@ const TRUSTED: [&str; 3] =
 /// A server that answers queries.
 pub struct Prometheus {
     agent: Agent,
-    /// Without a slash at its end.
+    /// Without user and password, and without a slash at its end.
     url: String,
+    /// `Authorization`, where the URL has a user.
+    authorization: Option<String>,
 }
 
 /// One element of an answer: what it is of, and its value.
@@ -36,10 +41,13 @@ pub struct Element {
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum PrometheusError {
+    /// The URL is none that can be asked.
+    #[error("no URL of a Prometheus: give http://HOST:9090 or https://USER:PASSWORD@HOST")]
+    Url,
     /// Nobody answers, or not in HTTP.
-    #[error("cannot ask Prometheus at {url}: {reason}; give its URL as http://HOST:9090")]
+    #[error("cannot ask Prometheus at {url}: {reason}; is this its URL, and does it run?")]
     Unreachable {
-        /// What was asked, without a password.
+        /// What was asked.
         url: String,
         /// Why.
         reason: String,
@@ -47,7 +55,7 @@ pub enum PrometheusError {
     /// It answers, but not this.
     #[error("Prometheus at {url} refuses the query: {reason}")]
     Refused {
-        /// What was asked, without a password.
+        /// What was asked.
         url: String,
         /// Its own words.
         reason: String,
@@ -55,7 +63,7 @@ pub enum PrometheusError {
     /// Not the answer of a Prometheus.
     #[error("{url} answers, but not as Prometheus does: {reason}")]
     NoPrometheus {
-        /// What was asked, without a password.
+        /// What was asked.
         url: String,
         /// What is wrong with the answer.
         reason: String,
@@ -91,12 +99,24 @@ struct VectorElement {
 }
 
 impl Prometheus {
-    /// One at this URL, whose certificate one in `authorities` has signed, or one that the system trusts.
+    /// One at this URL, whose certificate one in `authorities` has signed, or one that the system trusts. It is asked directly,
+    /// whatever proxy the environment names.
     ///
     /// # Errors
-    /// The file of certificates cannot be read.
+    /// The URL is none, or the file of certificates cannot be read.
     pub fn at(url: &str, authorities: Option<&Path>) -> Result<Self, PrometheusError> {
-        let mut config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+        let (scheme, rest) = url.split_once("://").ok_or(PrometheusError::Url)?;
+        if !["http", "https"].contains(&scheme) || rest.is_empty() {
+            return Err(PrometheusError::Url);
+        }
+        // A password may have a slash in it; a host has no @.
+        let (user, host) = rest.rsplit_once('@').map_or((None, rest), |(user, host)| (Some(user), host));
+        let authorization = user.map(|user| {
+            let decoded: Vec<u8> = percent_decode_str(user).collect();
+            format!("Basic {}", STANDARD.encode(decoded))
+        });
+        let config = Agent::config_builder().timeout_global(Some(PATIENCE)).http_status_as_error(false);
+        let mut config = config.proxy(None);
         let trusted = match authorities {
             Some(path) => Some(certificates(path)?),
             None => TRUSTED.iter().find_map(|path| certificates(Path::new(path)).ok()),
@@ -105,7 +125,8 @@ impl Prometheus {
             let tls = TlsConfig::builder().root_certs(RootCerts::Specific(Arc::new(trusted))).build();
             config = config.tls_config(tls);
         }
-        Ok(Self { agent: config.build().new_agent(), url: url.trim_end_matches('/').to_owned() })
+        let url = format!("{scheme}://{}", host.trim_end_matches('/'));
+        Ok(Self { agent: config.build().new_agent(), url, authorization })
     }
 
     /// What an expression is now; elements that are no number are left away.
@@ -113,10 +134,14 @@ impl Prometheus {
     /// # Errors
     /// There is no answer, or not one to this.
     pub fn query(&self, expression: &str) -> Result<Vec<Element>, PrometheusError> {
-        let shown = || without_password(&self.url);
+        let shown = || self.url.clone();
         let unreachable = |error: ureq::Error| PrometheusError::Unreachable { url: shown(), reason: error.to_string() };
         let asked = format!("{}/api/v1/query", self.url);
-        let mut response = self.agent.get(asked).query("query", expression).call().map_err(unreachable)?;
+        let mut request = self.agent.get(asked).query("query", expression);
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        let mut response = request.call().map_err(unreachable)?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(unreachable)?;
         let reply: ApiReply = match serde_json::from_str(&text) {
@@ -155,14 +180,6 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, PrometheusErro
     });
     let all: Vec<_> = items.collect();
     if all.is_empty() { Err(failed("no certificate in it".to_owned())) } else { Ok(all) }
-}
-
-/// A URL as it may be shown.
-fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
-    let (authority, path) = rest.split_once('/').map_or((rest, None), |(authority, path)| (authority, Some(path)));
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"))
 }
 
 #[cfg(test)]
@@ -213,7 +230,13 @@ mod tests {
             let sentence = asked(status, body).expect_err("no answer");
             assert!(sentence.contains(expected) && !sentence.contains("secret"), "{body}: {sentence}");
         }
-        let nobody = Prometheus::at("http://127.0.0.1:1", None).expect("made");
+        for url in ["ada:secret@prometheus:9090", "prometheus", "ftp://ada:secret@host", "http://"] {
+            let sentence = Prometheus::at(url, None).err().expect("no URL").to_string();
+            assert!(sentence.contains("http://HOST:9090") && !sentence.contains("secret"), "{url}: {sentence}");
+        }
+        let slash = Prometheus::at("http://ada:sec%2Fr/et@127.0.0.1:1/", None).expect("made");
+        assert_eq!(slash.authorization, Some(format!("Basic {}", STANDARD.encode("ada:sec/r/et"))));
+        let nobody = slash;
         let sentence = nobody.query("up").expect_err("nobody answers").to_string();
         assert!(sentence.starts_with("cannot ask Prometheus at http://127.0.0.1:1: "), "{sentence}");
     }

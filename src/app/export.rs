@@ -9,9 +9,9 @@ use crate::export::{Exporter, Scrape, ScrapeAnswer};
 use crate::report::exposition::{ExpositionFormat, exposition};
 use crate::source::feed::{Feed, FeedCommand, Next};
 use crate::source::now_ns;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A sample that is younger answers a scrape.
+/// A sample that was so young when a scrape came answers it.
 const FRESH_NS: u64 = 100_000_000;
 /// How long a scrape waits for a sample; then the newest one has to do, and its time is among the metrics.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,14 +35,27 @@ pub fn export(feed: &Feed, signals: &Signals, exporter: &Exporter, most_links: u
                 Next::End => return Err(AppError::SourceEnded),
             }
         }
-        desk.waiting.extend(exporter.waiting().into_iter().map(|scrape| (Instant::now(), scrape)));
+        let came = exporter.waiting().ok_or(AppError::ExporterEnded)?;
+        desk.waiting.extend(came.into_iter().map(|scrape| WaitingScrape { came_ns: now_ns(), scrape }));
         desk.answer();
         if !desk.waiting.is_empty() && !desk.asked {
             desk.asked = true;
             feed.command(FeedCommand::Now);
         }
-        let at_most = desk.waiting.first().map(|(since, _)| PATIENCE.saturating_sub(since.elapsed()));
+        let at_most = desk.waiting.first().map(|one| PATIENCE.saturating_sub(one.waited()));
         wait(&[feed.ready(), signals.fd(), exporter.ready()], at_most);
+    }
+}
+
+/// A scrape, and when it came, monotonic ns.
+struct WaitingScrape {
+    came_ns: u64,
+    scrape: Scrape,
+}
+
+impl WaitingScrape {
+    fn waited(&self) -> Duration {
+        Duration::from_nanos(now_ns().saturating_sub(self.came_ns))
     }
 }
 
@@ -53,8 +66,8 @@ struct ExportDesk {
     newest: Option<Metrics>,
     /// What was answered from the newest sample: a thousand scrapes at once cost as much as one of each form.
     answered: Vec<(ExpositionFormat, ScrapeAnswer)>,
-    /// Each with the time at which it came.
-    waiting: Vec<(Instant, Scrape)>,
+    /// In the order in which they came.
+    waiting: Vec<WaitingScrape>,
     /// The sampler was asked for a sample.
     asked: bool,
 }
@@ -81,10 +94,14 @@ impl ExportDesk {
 
     /// Answers those for whom there is a fresh sample, and those that have waited long enough.
     fn answer(&mut self) {
-        let Some(newest) = &self.newest else { return };
-        let is_fresh = now_ns().saturating_sub(newest.at_ns) < FRESH_NS;
-        let due = |(since, _): &mut (Instant, Scrape)| is_fresh || since.elapsed() >= PATIENCE;
-        for (_, scrape) in self.waiting.extract_if(.., due) {
+        self.waiting.retain(|one| !one.scrape.is_given_up());
+        let sampled_ns = self.newest.as_ref().map(|newest| newest.at_ns.saturating_add(FRESH_NS));
+        let due = |one: &mut WaitingScrape| {
+            sampled_ns.is_some_and(|sampled_ns| sampled_ns >= one.came_ns) || one.waited() >= PATIENCE
+        };
+        for WaitingScrape { scrape, .. } in self.waiting.extract_if(.., due) {
+            // Without any sample it hears that there is none.
+            let Some(newest) = &self.newest else { continue };
             let format = ExpositionFormat::accepted(scrape.accept.as_deref());
             let known = self.answered.iter().find(|(of, _)| *of == format).map(|(_, answer)| answer.clone());
             let answer = known.unwrap_or_else(|| {

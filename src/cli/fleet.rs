@@ -28,7 +28,7 @@ Lists every host whose vnettop export this Prometheus has scraped in the last
 day. First those that are down, then those whose tests lose packets, then those
 whose rate varies most (CV), then those with most migrations.
 RATE is of tests, SOFTIRQ of the busiest core; FAR/S counts migrations to
-another node or socket.
+another last-level cache, node or socket.
 
 Examples:
   vnettop fleet --prometheus http://prometheus:9090

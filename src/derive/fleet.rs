@@ -16,7 +16,7 @@ pub enum FleetFigure {
     Softirq,
     /// Migrations of its threads, a second.
     Migrations,
-    /// Those of them to another node or socket.
+    /// Those of them to another last-level cache, node or socket.
     Far,
     /// Packets that its tests lost, a second.
     Losses,
@@ -26,22 +26,22 @@ impl FleetFigure {
     /// The query, over a window in Prometheus' words (`2m`). One element a host, by `instance`.
     #[must_use]
     pub fn query(self, window: &str) -> String {
-        let by_host = |operator: &str, what: String| format!("{operator} by (instance) ({what})");
+        // Two jobs may scrape one host: it is shown once, with what the higher has.
+        let highest = |what: String| format!("max by (instance) ({what})");
         let rate = |of: &str| format!("rate(vnettop_{of}[{window}])");
+        let sum_of_rate = |of: &str| highest(format!("sum by (instance, job) ({})", rate(of)));
         match self {
             Self::Up => {
                 let known = "last_over_time(vnettop_build_info[1d])";
-                let up = by_host("max", format!("up and on (instance, job) {known}"));
-                format!("{up} or 0 * {}", by_host("max", known.to_owned()))
+                let up = highest(format!("up and on (instance, job) {known}"));
+                format!("{up} or 0 * {}", highest(known.to_owned()))
             }
-            Self::Rate => format!("8 * {}", by_host("sum", rate("test_bytes_total"))),
-            Self::Variation => by_host("max", format!("max_over_time(vnettop_test_rate_variation_ratio[{window}])")),
-            Self::Softirq => {
-                by_host("max", format!("sum by (instance, core) ({})", rate("core_softirq_seconds_total")))
-            }
-            Self::Migrations => by_host("sum", rate("thread_migrations_total")),
-            Self::Far => by_host("sum", rate("thread_migrations_total{class=~\"node|socket\"}")),
-            Self::Losses => by_host("sum", rate("test_lost_packets_total")),
+            Self::Rate => format!("8 * {}", sum_of_rate("test_bytes_total")),
+            Self::Variation => highest(format!("max_over_time(vnettop_test_rate_variation_ratio[{window}])")),
+            Self::Softirq => highest(format!("sum by (instance, job, core) ({})", rate("core_softirq_seconds_total"))),
+            Self::Migrations => sum_of_rate("thread_migrations_total"),
+            Self::Far => sum_of_rate("thread_migrations_total{class=~\"node|socket\"}"),
+            Self::Losses => sum_of_rate("test_lost_packets_total"),
         }
     }
 }

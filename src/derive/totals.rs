@@ -4,18 +4,21 @@
 
 mod bounded;
 mod links;
+mod losses;
+mod space_labels;
+mod test_steps;
+mod threads;
 
-use super::{Jitter, LossPlace, Metrics, MoveClass, MovesByClass, Test};
-use crate::sample::{Proto, ThreadId, Word};
+use super::{Jitter, LossPlace, Metrics, MoveClass, MovesByClass};
 use bounded::Bounded;
-use std::collections::BTreeMap;
+use test_steps::TestSteps;
+use threads::ThreadSteps;
 
 pub use links::{LinkCounts, LinkName, LinkSeries, LinkTotal};
+pub use space_labels::SpaceLabels;
 
 /// Groups of threads, of tests and of losses kept, each.
 pub const MOST_GROUPS: usize = 200;
-/// What a client runs is known by then, ns; until then its test waits for its name.
-const NAMED_WITHIN_NS: u64 = 3_000_000_000;
 
 /// Threads that count together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,8 +79,8 @@ pub struct LossGroup {
     pub place: LossPlace,
     /// The kernel's reason; empty where counters tell.
     pub reason: String,
-    /// Inode of the namespace; none where the packet was in none.
-    pub netns: Option<u64>,
+    /// What its namespace was called then; empty where the packet was in none.
+    pub netns: String,
 }
 
 /// All of it.
@@ -86,15 +89,12 @@ pub struct Totals {
     threads: Bounded<ThreadGroup, ThreadTotals>,
     tests: Bounded<TestGroup, TestTotals>,
     losses: Bounded<LossGroup, f64>,
-    /// What tests did whose program is not known yet, by number.
-    unnamed: BTreeMap<u32, TestTotals>,
     /// The links, at most as many as asked for.
     pub links: LinkSeries,
     /// Tests that have begun.
     pub begun: u64,
-    /// The moves of each thread as of the newest sample.
-    counted: BTreeMap<ThreadId, (u64, MovesByClass)>,
-    is_first: bool,
+    thread_steps: ThreadSteps,
+    test_steps: TestSteps,
 }
 
 impl Totals {
@@ -105,21 +105,40 @@ impl Totals {
             threads: Bounded::new(MOST_GROUPS),
             tests: Bounded::new(MOST_GROUPS),
             losses: Bounded::new(MOST_GROUPS),
-            unnamed: BTreeMap::new(),
             links: LinkSeries::new(most_links),
             begun: 0,
-            counted: BTreeMap::new(),
-            is_first: true,
+            thread_steps: ThreadSteps::default(),
+            test_steps: TestSteps::default(),
         }
     }
 
     /// Adds what happened since the sample before.
     pub fn observe(&mut self, metrics: &Metrics) {
         self.links.observe(metrics);
-        self.observe_threads(metrics);
-        self.observe_tests(metrics);
-        self.observe_losses(metrics);
-        self.is_first = false;
+        self.threads.begin_round();
+        self.threads.values_mut().for_each(|group| group.threads = 0);
+        for (thread, step) in metrics.threads.iter().zip(self.thread_steps.advance(metrics)) {
+            let key = ThreadGroup { program: thread.sample.name.to_string(), role: thread.sample.role() };
+            if let Some(group) = self.threads.entry(key) {
+                group.add(&step);
+            }
+        }
+        self.tests.begin_round();
+        for group in self.tests.values_mut() {
+            (group.running, group.jitter) = (0, None);
+        }
+        self.begun = self.begun.max(metrics.tests.iter().map(|test| u64::from(test.number)).max().unwrap_or_default());
+        for (group, step) in self.test_steps.advance(metrics) {
+            if let Some(group) = self.tests.entry(group) {
+                group.add(&step);
+            }
+        }
+        self.losses.begin_round();
+        for (group, packets) in losses::of(metrics) {
+            if let Some(sum) = self.losses.entry(group) {
+                *sum += packets;
+            }
+        }
     }
 
     /// The threads, by group.
@@ -137,116 +156,27 @@ impl Totals {
         self.losses.iter()
     }
 
-    /// What found no room: its kind, and how many there are now (links) or were in all (the others).
+    /// What finds no room now, by kind.
     #[must_use]
-    pub fn left_out(&self) -> [(&'static str, u64); 4] {
+    pub fn left_out(&self) -> [(&'static str, usize); 4] {
         [
             ("links", self.links.left_out()),
-            ("threads", self.threads.left_out),
-            ("tests", self.tests.left_out),
-            ("losses", self.losses.left_out),
+            ("threads", self.threads.left_out()),
+            ("tests", self.tests.left_out()),
+            ("losses", self.losses.left_out()),
         ]
-    }
-
-    fn observe_threads(&mut self, metrics: &Metrics) {
-        self.threads.begin_round();
-        self.threads.values_mut().for_each(|group| group.threads = 0);
-        let before = std::mem::take(&mut self.counted);
-        let elapsed_s = metrics.elapsed_s.unwrap_or_default();
-        for thread in &metrics.threads {
-            let now = (thread.moves, thread.by_class);
-            self.counted.insert(thread.sample.id, now);
-            // Of one that was there before vnettop, what it did before does not count.
-            let old =
-                before.get(&thread.sample.id).copied().unwrap_or(if self.is_first { now } else { <_>::default() });
-            let key = ThreadGroup { program: thread.sample.name.to_string(), role: thread.sample.role() };
-            let Some(group) = self.threads.entry(key) else { continue };
-            let classed = now.1.since(old.1);
-            group.threads += 1;
-            group.moves.add_all(classed);
-            group.unclassed += now.0.saturating_sub(old.0).saturating_sub(classed.all());
-            group.cpu_s += thread.cpu.unwrap_or_default() * elapsed_s;
-            group.wait_s += thread.wait.unwrap_or_default() * elapsed_s;
-        }
-    }
-
-    fn observe_tests(&mut self, metrics: &Metrics) {
-        self.tests.begin_round();
-        for group in self.tests.values_mut() {
-            (group.running, group.jitter) = (0, None);
-        }
-        self.begun = self.begun.max(metrics.tests.iter().map(|test| u64::from(test.number)).max().unwrap_or_default());
-        let elapsed_s = metrics.elapsed_s.unwrap_or_default();
-        let mut unnamed = std::mem::take(&mut self.unnamed);
-        for test in metrics.tests.iter().filter(|test| test.ended_ns.is_none()) {
-            let mut counts = unnamed.remove(&test.number).unwrap_or_default();
-            counts.add(&TestTotals::of(test, elapsed_s));
-            let is_young = metrics.at_ns.saturating_sub(test.began_ns) < NAMED_WITHIN_NS;
-            if test.metrics.benchmarks.is_empty() && is_young {
-                self.unnamed.insert(test.number, counts);
-            } else if let Some(group) = self.tests.entry(TestGroup::of(test)) {
-                group.add(&counts);
-                group.running += 1;
-                // In the order in which they began: the last one stands.
-                group.jitter = test.metrics.jitter.or(group.jitter);
-            }
-        }
-    }
-
-    fn observe_losses(&mut self, metrics: &Metrics) {
-        self.losses.begin_round();
-        let running: Vec<&Test> =
-            metrics.tests.iter().map(|test| &**test).filter(|test| test.ended_ns.is_none()).collect();
-        // What the kernel tells late of a test that has ended is nobody's.
-        let all = if running.is_empty() { vec![metrics] } else { running.iter().map(|test| &*test.metrics).collect() };
-        for loss in all.into_iter().flat_map(|of| &of.losses.places) {
-            let reason = loss.reason.as_deref().unwrap_or_default().to_owned();
-            if let Some(packets) = self.losses.entry(LossGroup { place: loss.place, reason, netns: loss.netns }) {
-                *packets += loss.packets;
-            }
-        }
-    }
-}
-
-impl TestGroup {
-    fn of(test: &Test) -> Self {
-        let unknown = || "unknown".to_owned();
-        let [client, server] = test.ends();
-        let program = test.metrics.benchmarks.first().map(|benchmark| benchmark.program.word().to_owned());
-        let named = || test.metrics.threads.first().map(|thread| thread.sample.name.to_string());
-        Self {
-            program: program.or_else(named).unwrap_or_else(unknown),
-            protocol: test.metrics.flow.connections.first().map_or("", |connection| connection.proto.word()),
-            client: client.map_or_else(unknown, |end| end.address.ip().to_string()),
-            server: server.map_or_else(unknown, |end| end.address.to_string()),
-        }
-    }
-}
-
-impl TestTotals {
-    /// What a test did since the sample before.
-    fn of(test: &Test, elapsed_s: f64) -> Self {
-        let flow = &test.metrics.flow;
-        let connections = flow.connections.iter().filter(|one| !one.relayed);
-        let retransmits: f64 = connections.clone().filter_map(|one| one.retransmits_per_s).sum();
-        let datagrams = flow.tests.iter().filter_map(|one| Some(one.rate()?.bits_per_s));
-        let streams = connections.filter(|one| one.proto == Proto::Tcp).filter_map(|one| one.bits_per_s);
-        Self {
-            bytes: datagrams.chain(streams).sum::<f64>() / 8.0 * elapsed_s,
-            retransmits: retransmits * elapsed_s,
-            lost: test.metrics.losses.places.iter().map(|loss| loss.packets).sum(),
-            ..Self::default()
-        }
-    }
-
-    fn add(&mut self, more: &Self) {
-        self.bytes += more.bytes;
-        self.retransmits += more.retransmits;
-        self.lost += more.lost;
     }
 }
 
 impl ThreadTotals {
+    fn add(&mut self, step: &Self) {
+        self.threads += step.threads;
+        self.moves.add_all(step.moves);
+        self.unclassed += step.unclassed;
+        self.cpu_s += step.cpu_s;
+        self.wait_s += step.wait_s;
+    }
+
     /// Every move, by what it crossed, those that there were none of too; none: not known.
     #[must_use]
     pub fn by_class(&self) -> [(Option<MoveClass>, u64); 6] {

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
@@ -12,8 +12,8 @@ use tokio::sync::Semaphore;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Headers that were right and are known again at once.
 const MOST_KNOWN: usize = 16;
-/// A hash of no password, for users that do not exist: they take as long as the others.
-const NOBODY: &str = "$2b$10$7EqJtq98hPqEX7fNZaFWoOhi5dIu8yFq5rKJ6ICQdM5sTHN/c0W0e";
+/// What stands behind the cost in a hash of no password.
+const NO_PASSWORD: &str = "7EqJtq98hPqEX7fNZaFWoOhi5dIu8yFq5rKJ6ICQdM5sTHN/c0W0e";
 
 /// What became of somebody who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,26 +25,25 @@ pub(super) enum Admission {
 }
 
 /// Nobody is refused where there are no users.
-#[derive(Default)]
 pub(super) struct AccessRules {
     users: BTreeMap<String, String>,
+    /// For users that do not exist, who take as long as the others.
+    nobody: String,
     known: Mutex<Vec<String>>,
-    turn: Turn,
+    turn: Arc<Semaphore>,
 }
 
-/// Whose turn it is.
-struct Turn(Semaphore);
-
-impl Default for Turn {
+impl Default for AccessRules {
     fn default() -> Self {
-        Self(Semaphore::new(1))
+        Self::of(BTreeMap::new(), 10)
     }
 }
 
 impl AccessRules {
-    /// Of these users, each with the bcrypt hash of his password.
-    pub fn of(users: BTreeMap<String, String>) -> Self {
-        Self { users, ..Self::default() }
+    /// Of these users, each with the bcrypt hash of his password, and the highest cost among them.
+    pub fn of(users: BTreeMap<String, String>, cost: u32) -> Self {
+        let nobody = format!("$2b${cost:02}${NO_PASSWORD}");
+        Self { users, nobody, known: Mutex::default(), turn: Arc::new(Semaphore::new(1)) }
     }
 
     pub fn is_open(&self) -> bool {
@@ -61,10 +60,15 @@ impl AccessRules {
             return Admission::Allowed;
         }
         let Some((user, password)) = decoded(authorization) else { return Admission::Refused };
-        let Ok(Ok(_turn)) = tokio::time::timeout(PATIENCE, self.turn.0.acquire()).await else { return Admission::Busy };
+        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.turn).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Admission::Busy };
         let hash = self.users.get(&user);
-        let against = hash.map_or_else(|| NOBODY.to_owned(), Clone::clone);
-        let checked = tokio::task::spawn_blocking(move || bcrypt::verify(password, &against).unwrap_or(false));
+        let against = hash.unwrap_or(&self.nobody).clone();
+        // The turn lasts as long as the check, also where whoever asked has gone meanwhile.
+        let checked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            bcrypt::verify(password, &against).unwrap_or(false)
+        });
         if hash.is_none() | !checked.await.unwrap_or(false) {
             return Admission::Refused;
         }
@@ -103,8 +107,9 @@ mod tests {
     fn the_right_password_is_let_in_and_every_other_is_not() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let hash = bcrypt::hash("secret", 4).expect("hashed");
-        let access = AccessRules::of(BTreeMap::from([("ada".to_owned(), hash)]));
+        let access = AccessRules::of(BTreeMap::from([("ada".to_owned(), hash)]), 4);
         let check = |header: Option<&str>| runtime.block_on(access.check(header));
+        assert!(access.nobody.parse::<bcrypt::HashParts>().is_ok(), "nobody has a hash too");
         for wrong in [header("ada", "guess"), header("bob", "secret"), "Basic %%%".to_owned(), "Bearer x".to_owned()] {
             assert_eq!(check(Some(&wrong)), Admission::Refused, "{wrong}");
         }

@@ -10,11 +10,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
@@ -37,8 +36,40 @@ const PAGE: &str = concat!(
 /// One that is open.
 struct OpenConnection {
     task: AbortHandle,
-    /// Its request is being answered.
-    busy: Arc<AtomicBool>,
+    uses: Arc<Uses>,
+}
+
+/// What a connection does, for whoever decides which one gives way.
+struct Uses {
+    began: Instant,
+    /// One that may ask waits for its answer.
+    is_asking: AtomicBool,
+    /// When that was so last, ms after it began.
+    asked_ms: AtomicU64,
+}
+
+impl Uses {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { began: Instant::now(), is_asking: AtomicBool::new(false), asked_ms: AtomicU64::new(0) })
+    }
+
+    fn asks(&self, whether: bool) {
+        self.asked_ms.store(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.is_asking.store(whether, Ordering::Relaxed);
+    }
+
+    /// Since when it has asked for nothing; none while it does.
+    fn quiet_since(&self) -> Option<Instant> {
+        let since = self.began + Duration::from_millis(self.asked_ms.load(Ordering::Relaxed));
+        (!self.is_asking.load(Ordering::Relaxed)).then_some(since)
+    }
+}
+
+/// Closes the one that has asked for nothing for the longest; false where all wait for their answers.
+fn make_room(open: &mut Vec<OpenConnection>) -> bool {
+    let quiet = open.iter().enumerate().filter_map(|(at, one)| Some((at, one.uses.quiet_since()?)));
+    let longest = quiet.min_by_key(|(_, since)| *since).map(|(at, _)| at);
+    longest.map(|at| open.swap_remove(at)).inspect(|one| one.task.abort()).is_some()
 }
 
 /// Accepts for ever.
@@ -49,24 +80,25 @@ pub(super) async fn serve(
     handover: ScrapeHandover,
 ) {
     let Ok(accepting) = listener.accepting() else { return };
-    let mut open: VecDeque<OpenConnection> = VecDeque::new();
+    let mut open: Vec<OpenConnection> = Vec::new();
     loop {
         let Ok(stream) = accepting.accept().await else {
+            make_room(&mut open);
             tokio::time::sleep(BREATHE).await;
             continue;
         };
         open.retain(|one| !one.task.is_finished());
-        if open.len() >= MOST {
-            let idle = open.iter().position(|one| !one.busy.load(Ordering::Relaxed));
-            open.remove(idle.unwrap_or(0)).into_iter().for_each(|one| one.task.abort());
+        if open.len() >= MOST && !make_room(&mut open) {
+            // Those that wait for their answers come first.
+            continue;
         }
-        let busy = Arc::new(AtomicBool::new(false));
-        let service = Service { access: Arc::clone(&access), handover: handover.clone(), busy: Arc::clone(&busy) };
+        let uses = Uses::new();
+        let service = Service { access: Arc::clone(&access), handover: handover.clone(), uses: Arc::clone(&uses) };
         let task = match tls.clone() {
             None => tokio::spawn(service.connection(stream)),
             Some(tls) => tokio::spawn(service.encrypted(tls, stream)),
         };
-        open.push_back(OpenConnection { task: task.abort_handle(), busy });
+        open.push(OpenConnection { task: task.abort_handle(), uses });
     }
 }
 
@@ -74,7 +106,7 @@ pub(super) async fn serve(
 struct Service {
     access: Arc<AccessRules>,
     handover: ScrapeHandover,
-    busy: Arc<AtomicBool>,
+    uses: Arc<Uses>,
 }
 
 impl Service {
@@ -96,16 +128,15 @@ impl Service {
     }
 
     async fn respond(self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        self.busy.store(true, Ordering::Relaxed);
         let response = self.response(&request).await;
-        self.busy.store(false, Ordering::Relaxed);
+        self.uses.asks(false);
         response
     }
 
     async fn response(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
         match self.access.check(header(AUTHORIZATION)).await {
-            Admission::Allowed => {}
+            Admission::Allowed => self.uses.asks(true),
             Admission::Refused => {
                 let challenge = (WWW_AUTHENTICATE, "Basic realm=\"vnettop\"");
                 return plain(StatusCode::UNAUTHORIZED, "user and password needed\n", Some(challenge));
@@ -120,7 +151,7 @@ impl Service {
         match request.uri().path() {
             "/metrics" => match self.handover.ask(header(ACCEPT).map(str::to_owned)).await {
                 Some(answer) => with_type(StatusCode::OK, answer.content_type, answer.body()),
-                None => plain(StatusCode::SERVICE_UNAVAILABLE, "vnettop is about to exit\n", None),
+                None => plain(StatusCode::SERVICE_UNAVAILABLE, "no sample yet, try again\n", None),
             },
             "/" => {
                 with_type(StatusCode::OK, "text/html; charset=utf-8", Full::new(Bytes::from_static(PAGE.as_bytes())))

@@ -1,11 +1,18 @@
 //! What is listened on: an address or a unix socket.
 
 use super::Place;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::future::Future;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Sleep;
 
 /// Bound, and not yet listened to by a runtime.
 pub(super) enum Listener {
@@ -23,15 +30,19 @@ impl Listener {
     pub fn bind(place: &Place) -> io::Result<Self> {
         match place {
             Place::Address(address) => {
-                let listener = std::net::TcpListener::bind(address)?;
+                let listener = match std::net::TcpListener::bind(address) {
+                    // Every address of a machine without IPv6.
+                    Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && error.kind() != io::ErrorKind::AddrInUse => {
+                        std::net::TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port()))
+                    }
+                    bound => bound,
+                }?;
                 listener.set_nonblocking(true)?;
                 let address = listener.local_addr()?;
                 Ok(Self::Tcp(listener, Place::Address(address)))
             }
             Place::Socket(path) => {
-                // One that another has left behind. Nobody answers there: who still runs keeps it.
-                let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-                if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+                if is_left_behind(path) {
                     std::fs::remove_file(path)?;
                 }
                 let listener = std::os::unix::net::UnixListener::bind(path)?;
@@ -57,46 +68,105 @@ impl Listener {
 impl Accepting {
     pub async fn accept(&self) -> io::Result<ClientStream> {
         match self {
-            Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| ClientStream::Tcp(stream)),
-            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| ClientStream::Unix(stream)),
+            Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| ClientSocket::Tcp(stream).into()),
+            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| ClientSocket::Unix(stream).into()),
         }
     }
 }
 
-/// A connection of either.
-pub(super) enum ClientStream {
+/// Whether a socket is one that nobody listens to any more. What cannot be asked is somebody's.
+fn is_left_behind(path: &Path) -> bool {
+    if !std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+        return false;
+    }
+    let asked = || {
+        let (family, kind) = (AddressFamily::UNIX, SocketType::STREAM);
+        let socket = socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None)?;
+        connect(&socket, &SocketAddrUnix::new(path)?)
+    };
+    asked() == Err(Errno::CONNREFUSED)
+}
+
+/// How long a client may take none of what is written to it.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// A connection of either. Who does not read what is written is given up.
+pub(super) struct ClientStream {
+    socket: ClientSocket,
+    /// Since nothing could be written.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+enum ClientSocket {
     Tcp(tokio::net::TcpStream),
     Unix(tokio::net::UnixStream),
 }
 
-impl AsyncRead for ClientStream {
-    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_read(context, into),
-            Self::Unix(stream) => Pin::new(stream).poll_read(context, into),
+impl From<ClientSocket> for ClientStream {
+    fn from(socket: ClientSocket) -> Self {
+        Self { socket, stalled: None }
+    }
+}
+
+impl ClientStream {
+    /// The same, but an error where it has waited for too long.
+    fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
         }
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(tokio::time::sleep(STALLED)));
+        stalled.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+/// Does the same with a socket of either kind.
+macro_rules! with_socket {
+    ($stream:expr, $socket:ident => $does:expr) => {
+        match &mut $stream.socket {
+            ClientSocket::Tcp(stream) => {
+                let $socket = Pin::new(stream);
+                $does
+            }
+            ClientSocket::Unix(stream) => {
+                let $socket = Pin::new(stream);
+                $does
+            }
+        }
+    };
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        with_socket!(self, socket => socket.poll_read(context, into))
     }
 }
 
 impl AsyncWrite for ClientStream {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = with_socket!(self, socket => socket.poll_write(context, bytes));
+        self.in_time(context, written)
     }
 
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
-            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
-        }
+    /// A long answer is written from where it lies: the connection keeps no copy of it.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = with_socket!(self, socket => socket.poll_write_vectored(context, parts));
+        self.in_time(context, written)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
-        }
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_socket!(self, socket => socket.poll_flush(context))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        with_socket!(self, socket => socket.poll_shutdown(context))
     }
 }

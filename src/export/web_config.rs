@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
 
+/// Costs of a hash; one more takes twice as long. Of 16 a check takes some seconds.
+const COSTS: std::ops::RangeInclusive<u32> = 4..=16;
+
 /// What is wrong with the file, and where.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {reason}", path = .path.display())]
@@ -70,17 +73,20 @@ impl Secured {
             let first_line = error.to_string().lines().next().unwrap_or_default().to_owned();
             failed(path, format!("{first_line} (tls_server_config and basic_auth_users are understood)"))
         })?;
+        let mut highest = 4;
         for (user, hash) in &file.basic_auth_users {
-            if hash.parse::<bcrypt::HashParts>().is_err() {
-                let reason = format!("the password of {user:?} is no bcrypt hash: make one with htpasswd -nBC 10 USER");
+            let cost = hash.parse().map(|parts: bcrypt::HashParts| parts.get_cost()).ok();
+            let Some(cost) = cost.filter(|cost| COSTS.contains(cost)) else {
+                let reason = format!("password of {user:?} is no bcrypt hash of cost 4 to 16: htpasswd -nBC 10 USER");
                 return Err(failed(path, reason));
-            }
+            };
+            highest = highest.max(cost);
         }
         // Beside the file, where the path is not absolute.
         let folder = path.parent().unwrap_or(Path::new("."));
         let tls =
             file.tls_server_config.map(|tls| tls.acceptor(folder)).transpose().map_err(|(at, why)| failed(&at, why))?;
-        Ok(Self { tls, access: AccessRules::of(file.basic_auth_users) })
+        Ok(Self { tls, access: AccessRules::of(file.basic_auth_users, highest) })
     }
 }
 

@@ -4,14 +4,12 @@
 mod family;
 mod links;
 mod machine;
-mod space_names;
 mod tests_of;
 
 use crate::derive::{Metrics, Totals};
 use family::{Families, MetricFamily};
 use prometheus_client::encoding::{prometheus_text, text};
 use prometheus_client::registry::Registry;
-use space_names::SpaceNames;
 
 /// The two forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +24,17 @@ impl ExpositionFormat {
     /// What of both an `Accept` header asks for.
     #[must_use]
     pub fn accepted(accept: Option<&str>) -> Self {
-        match accept {
-            Some(accept) if accept.contains("application/openmetrics-text") => Self::OpenMetrics,
-            _ => Self::Text,
-        }
+        let weight = |wanted: &str| {
+            let kinds = accept.unwrap_or_default().split(',').map(|kind| kind.trim().split(';'));
+            let weight = |mut words: std::str::Split<'_, char>| {
+                words.next().filter(|kind| kind.trim() == wanted)?;
+                let given = words.find_map(|word| word.trim().strip_prefix("q=")?.parse::<f64>().ok());
+                Some(given.unwrap_or(1.0))
+            };
+            kinds.filter_map(weight).fold(0.0, f64::max)
+        };
+        let open = weight("application/openmetrics-text");
+        if open > 0.0 && open >= weight("text/plain") { Self::OpenMetrics } else { Self::Text }
     }
 
     /// Its `Content-Type`.
@@ -45,13 +50,10 @@ impl ExpositionFormat {
 /// A whole scrape. `metrics` are those that `totals` has observed last.
 #[must_use]
 pub fn exposition(totals: &Totals, metrics: &Metrics, format: ExpositionFormat) -> String {
-    let spaces = metrics.links.iter().map(|link| link.facts.netns);
-    let losses = totals.losses().filter_map(|(group, _)| group.netns);
-    let names = SpaceNames::of(metrics, spaces.chain(losses));
     let mut own = machine::of_process(metrics);
     let mut families = machine::families(totals, metrics);
-    families.extend(links::families(totals, metrics, &names));
-    families.extend(tests_of::families(totals, metrics, &names));
+    families.extend(links::families(totals, metrics));
+    families.extend(tests_of::families(totals, metrics));
     let with_samples = |families: &mut Vec<MetricFamily>| families.retain(|family| !family.samples.is_empty());
     with_samples(&mut families);
     with_samples(&mut own);
@@ -65,4 +67,25 @@ pub fn exposition(totals: &Totals, metrics: &Metrics, format: ExpositionFormat) 
     };
     // To write into a string does not fail.
     done.map(|()| written).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ExpositionFormat::{self, OpenMetrics, Text};
+
+    #[test]
+    fn the_form_is_the_one_that_is_wanted_most() {
+        let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
+        let cases = [
+            (None, Text),
+            (Some("*/*"), Text),
+            (Some(prometheus), OpenMetrics),
+            (Some("application/openmetrics-text"), OpenMetrics),
+            (Some("application/openmetrics-text;q=0"), Text),
+            (Some("application/openmetrics-text;q=0.3, text/plain;version=0.0.4;q=0.7"), Text),
+        ];
+        for (accept, format) in cases {
+            assert_eq!(ExpositionFormat::accepted(accept), format, "{accept:?}");
+        }
+    }
 }

@@ -14,6 +14,7 @@ mod cuts;
 mod damaged;
 mod derivations;
 mod doctor;
+mod expositions;
 mod house;
 mod journeys;
 mod json_fields;

@@ -1,6 +1,6 @@
 //! A map that keeps at most so many: what was asked for least lately makes room.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Clone)]
 pub(super) struct Bounded<K, V> {
@@ -8,30 +8,29 @@ pub(super) struct Bounded<K, V> {
     /// Each with the round in which it was asked for last.
     map: BTreeMap<K, (u64, V)>,
     round: u64,
-    /// How often one found no room, because all were asked for in the same round.
-    pub left_out: u64,
+    /// What found no room in this round, because all others were asked for in it.
+    refused: BTreeSet<K>,
 }
 
 impl<K: Ord + Clone, V: Default> Bounded<K, V> {
     pub fn new(most: usize) -> Self {
-        Self { most, map: BTreeMap::new(), round: 0, left_out: 0 }
+        Self { most, map: BTreeMap::new(), round: 0, refused: BTreeSet::new() }
     }
 
     /// What is asked for from here on is asked for together: none of it makes room for another.
     pub fn begin_round(&mut self) {
         self.round += 1;
+        self.refused.clear();
     }
 
     /// The value of this key, made where there is none.
     pub fn entry(&mut self, key: K) -> Option<&mut V> {
         if !self.map.contains_key(&key) && self.map.len() >= self.most {
-            let (oldest, round) =
-                self.map.iter().map(|(key, (round, _))| (key, *round)).min_by_key(|(_, round)| *round)?;
-            if round == self.round {
-                self.left_out += 1;
+            let quiet = self.map.iter().filter(|(_, (round, _))| *round < self.round);
+            let Some(oldest) = quiet.min_by_key(|(_, (round, _))| *round).map(|(key, _)| key.clone()) else {
+                self.refused.insert(key);
                 return None;
-            }
-            let oldest = oldest.clone();
+            };
             self.map.remove(&oldest);
         }
         let (round, value) = self.map.entry(key).or_insert_with(|| (0, V::default()));
@@ -45,6 +44,11 @@ impl<K: Ord + Clone, V: Default> Bounded<K, V> {
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
         self.map.values_mut().map(|(_, value)| value)
+    }
+
+    /// How many found no room in this round.
+    pub fn left_out(&self) -> usize {
+        self.refused.len()
     }
 
     /// Leaves only what was asked for in this round.
@@ -68,7 +72,12 @@ mod tests {
             }
         }
         assert_eq!(map.iter().collect::<Vec<_>>(), [(&"b", &2), (&"c", &1)], "a was quiet longest");
-        assert_eq!(map.entry("d"), None, "b and c are busy");
-        assert_eq!(map.left_out, 1, "and that is counted");
+        for _ in 0..2 {
+            assert_eq!(map.entry("d"), None, "b and c are busy");
+        }
+        assert_eq!(map.left_out(), 1, "and that is counted once");
+        map.begin_round();
+        assert_eq!(map.left_out(), 0, "as long as it is so");
+        assert_eq!(Bounded::<u8, u8>::new(0).entry(1), None, "where there is no room at all");
     }
 }

@@ -53,13 +53,13 @@ pub struct LinkSeries {
     most: usize,
     /// Those kept by name. Who is in stays in, so that no series comes and goes.
     named: BTreeSet<LinkKey>,
-    /// The sums since the owner's first link was seen.
+    /// The sums since then, or since the owner's first link came.
     owned: Bounded<OwnedLinks, LinkCounts>,
     /// The counters of the links in them, as of the newest sample.
     counted: BTreeMap<LinkKey, LinkCounts>,
-    /// Every link of the newest sample.
-    seen: BTreeSet<LinkKey>,
-    left_out: u64,
+    /// Every link of the newest sample; none before the first.
+    seen: Option<BTreeSet<LinkKey>>,
+    left_out: usize,
 }
 
 impl LinkSeries {
@@ -69,14 +69,14 @@ impl LinkSeries {
             named: BTreeSet::new(),
             owned: Bounded::new(most),
             counted: BTreeMap::new(),
-            seen: BTreeSet::new(),
+            seen: None,
             left_out: 0,
         }
     }
 
     /// Links that found no room.
-    pub(super) fn left_out(&self) -> u64 {
-        self.left_out + self.owned.left_out
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out + self.owned.left_out()
     }
 
     pub(super) fn observe(&mut self, metrics: &Metrics) {
@@ -86,8 +86,9 @@ impl LinkSeries {
         for link in metrics.links.iter() {
             let (key, Some(counts)) = (link.facts.key(), LinkCounts::of(link)) else { continue };
             if let Some(owner) = owner_of_changing_name(metrics, link) {
-                // Of one whose owner was found late, what was before it does not count; of a new one everything does.
-                let late = || if self.seen.contains(&key) { counts } else { LinkCounts::default() };
+                // What was before vnettop, or before the owner was known, does not count; of a new link everything does.
+                let is_new = self.seen.as_ref().is_some_and(|seen| !seen.contains(&key));
+                let late = || if is_new { LinkCounts::default() } else { counts };
                 let since = counts.since(before.get(&key).copied().unwrap_or_else(late));
                 if let Some(sum) = self.owned.entry((key.netns, link.facts.kind.clone(), owner)) {
                     sum.add(since);
@@ -100,11 +101,11 @@ impl LinkSeries {
             }
         }
         self.owned.drop_quiet();
-        self.seen = metrics.links.iter().map(|link| link.facts.key()).collect();
+        self.seen = Some(metrics.links.iter().map(|link| link.facts.key()).collect());
         // The busiest first, where there is not room for all.
         waiting.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let room = self.most.saturating_sub(named.len());
-        self.left_out = waiting.len().saturating_sub(room) as u64;
+        self.left_out = waiting.len().saturating_sub(room);
         named.extend(waiting.into_iter().take(room).map(|(_, key)| key));
         self.named = named;
     }

@@ -6,12 +6,14 @@ use crate::derive::{Basis, LinkMetrics, Loss, Losses};
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, Owned, Owner, OwnerBy, OwnerKind};
 use std::sync::Arc;
 
-fn of_threads(moves: &[u64], node: u64) -> Metrics {
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn of_threads(moves: &[u64], node: u64, cpu_ns: u64) -> Metrics {
     let mut metrics = Machine::kunpeng().pair(5, 91).metrics();
     metrics.elapsed_s = Some(2.0);
     metrics.threads.truncate(moves.len());
     for (thread, moves) in metrics.threads.iter_mut().zip(moves) {
-        (thread.moves, thread.cpu, thread.sample.name) = (*moves, Some(0.5), "iperf3".into());
+        (thread.moves, thread.sample.cpu_ns, thread.sample.name) = (*moves, cpu_ns, "iperf3".into());
         (thread.sample.side, thread.by_class) = (None, MovesByClass { node, ..MovesByClass::default() });
     }
     metrics
@@ -20,14 +22,16 @@ fn of_threads(moves: &[u64], node: u64) -> Metrics {
 #[test]
 fn moves_count_from_the_first_sample_on_and_stay_when_their_thread_exits() {
     let mut totals = Totals::new(10);
-    totals.observe(&of_threads(&[100], 0));
-    totals.observe(&of_threads(&[105, 4], 3));
-    totals.observe(&of_threads(&[], 0));
+    totals.observe(&of_threads(&[100], 0, 70 * SECOND_NS));
+    // An event of the first comes before its move is in the kernel's count.
+    totals.observe(&of_threads(&[100, 4], 1, 71 * SECOND_NS));
+    totals.observe(&of_threads(&[105, 6], 3, 72 * SECOND_NS));
+    totals.observe(&of_threads(&[], 0, 0));
     let (group, counts) = totals.threads().next().expect("one group");
     assert_eq!((&*group.program, counts.threads), ("iperf3", 0), "both threads are gone");
     let seen: Vec<_> = counts.by_class().into_iter().filter(|(_, moves)| *moves > 0).collect();
-    assert_eq!(seen, [(Some(MoveClass::Node), 6), (None, 3)], "100 were before; 5 and the new thread's 4 count");
-    assert!((counts.cpu_s - 3.0).abs() < 1e-9, "half a core for 2 s, three times: {}", counts.cpu_s);
+    assert_eq!(seen, [(Some(MoveClass::Node), 5), (None, 2)], "5 of the first, and 2 of one that was old when it came");
+    assert!((counts.cpu_s - 3.0).abs() < 1e-9, "2 s of the one, 1 s of the other: {}", counts.cpu_s);
 }
 
 #[test]
@@ -67,9 +71,9 @@ fn links_of_a_container_are_one_series_that_never_falls_while_it_runs() {
     let mut totals = Totals::new(10);
     let own = |name: &str| LinkName::Own(name.to_owned());
     let steps: [(&[_], &[_]); 4] = [
-        (&[("eth0", 2, 10), ("veth1", 3, 100), ("veth2", 4, 50)], &[(own("eth0"), 10), (LinkName::OfOwner, 150)]),
-        (&[("eth0", 2, 20), ("veth1", 3, 110)], &[(own("eth0"), 20), (LinkName::OfOwner, 160)]),
-        (&[("eth0", 2, 20), ("veth1", 3, 1), ("veth3", 5, 7)], &[(own("eth0"), 20), (LinkName::OfOwner, 168)]),
+        (&[("eth0", 2, 10), ("veth1", 3, 100), ("veth2", 4, 50)], &[(own("eth0"), 10), (LinkName::OfOwner, 0)]),
+        (&[("eth0", 2, 20), ("veth1", 3, 110)], &[(own("eth0"), 20), (LinkName::OfOwner, 10)]),
+        (&[("eth0", 2, 20), ("veth1", 3, 1), ("veth3", 5, 7)], &[(own("eth0"), 20), (LinkName::OfOwner, 18)]),
         (&[("eth0", 2, 30)], &[(own("eth0"), 30)]),
     ];
     for (links, expected) in steps {

@@ -1,18 +1,18 @@
 //! The links.
 
 use super::family::{MetricFamily, SeriesLabels, Value, labels};
-use super::space_names::SpaceNames;
-use crate::derive::totals::{LinkName, LinkTotal};
+use crate::derive::totals::{LinkName, LinkTotal, SpaceLabels};
 use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
 use std::collections::BTreeSet;
 
-pub(super) fn families(totals: &Totals, metrics: &Metrics, names: &SpaceNames) -> Vec<MetricFamily> {
+pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
     let links = totals.links.of(metrics);
+    let names = SpaceLabels::of(metrics);
     let mut seen = BTreeSet::new();
     let mut rows: Vec<(SeriesLabels, &LinkTotal)> = Vec::with_capacity(links.len());
     for link in &links {
-        let own = labels_of(link, names);
+        let own = labels_of(link, &names);
         // Two with the same labels would make the whole scrape invalid.
         if seen.insert(SeriesLabels::clone(&own)) {
             rows.push((own, link));
@@ -51,10 +51,10 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics, names: &SpaceNames) -
     ]
 }
 
-fn labels_of(link: &LinkTotal, names: &SpaceNames) -> SeriesLabels {
+fn labels_of(link: &LinkTotal, names: &SpaceLabels) -> SeriesLabels {
     let name = match &link.name {
         LinkName::Own(name) => name,
         LinkName::OfOwner => "",
     };
-    labels([("netns", names.name(link.netns)), ("link", name), ("kind", link.kind.word()), ("owner", &link.owner)])
+    labels([("netns", names.label(link.netns)), ("link", name), ("kind", link.kind.word()), ("owner", &link.owner)])
 }

@@ -87,7 +87,7 @@ fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
         problems.add(&labels([("source", source)]), Value::Now(*count));
     }
     let mut left_out =
-        MetricFamily::gauge("left_out", "What found no room in these metrics: links now, groups of the others so far");
+        MetricFamily::gauge("left_out", "What finds no room in these metrics now: links, groups of the others");
     for (kind, count) in totals.left_out() {
         left_out.add(&labels([("what", kind)]), Value::Now(count as f64));
     }

@@ -1,11 +1,10 @@
 //! The tests: their rates, what they lost, what was found.
 
 use super::family::{MetricFamily, Value, labels};
-use super::space_names::SpaceNames;
 use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
 
-pub(super) fn families(totals: &Totals, metrics: &Metrics, names: &SpaceNames) -> Vec<MetricFamily> {
+pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
     let mut running = MetricFamily::gauge("tests_running", "Tests that run, by program and ends");
     let mut bytes =
         MetricFamily::counter("test_bytes", "Payload of tests: what arrived, or where that is not known what was sent");
@@ -47,9 +46,8 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics, names: &SpaceNames) -
         "Packets lost, by place and reason; of all that is watched while no test runs",
     );
     for (group, packets) in totals.losses() {
-        let netns = group.netns.map_or("", |netns| names.name(netns));
         lost.add(
-            &labels([("netns", netns), ("place", group.place.word()), ("reason", &group.reason)]),
+            &labels([("netns", &group.netns), ("place", group.place.word()), ("reason", &group.reason)]),
             Value::Sum(*packets),
         );
     }

@@ -1,0 +1,83 @@
+//! What `vnettop export` serves of every recorded system: each series once, finite, and no counter that falls.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use vnettop::derive::{Derivation, Metrics, Totals};
+use vnettop::record::Recording;
+use vnettop::report::exposition::{ExpositionFormat, exposition};
+
+const FORMATS: [ExpositionFormat; 2] = [ExpositionFormat::OpenMetrics, ExpositionFormat::Text];
+
+fn systems() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/systems");
+    let files = fs::read_dir(folder).expect("the recorded systems").map(|entry| entry.expect("readable").path());
+    files.filter(|path| path.extension().is_some_and(|end| end == "zst")).collect()
+}
+
+/// Series → value of a page, which is as its format says.
+fn series(page: &str, format: ExpositionFormat) -> BTreeMap<&str, f64> {
+    assert!(page.ends_with('\n'), "the last line has its end");
+    assert_eq!(
+        page.ends_with("# EOF\n"),
+        format == ExpositionFormat::OpenMetrics,
+        "only OpenMetrics says where it ends"
+    );
+    let mut series = BTreeMap::new();
+    for line in page.lines().filter(|line| !line.starts_with('#')) {
+        let (name, value) = line.rsplit_once(' ').expect("a value");
+        let value: f64 = value.parse().unwrap_or_else(|_| panic!("a number: {line}"));
+        assert!(value.is_finite() && value >= 0.0, "{line}");
+        let labels = name.split_once('{').map_or("{}", |(_, labels)| labels);
+        assert!(labels.ends_with('}') && labels.matches('"').count() % 2 == 0, "{line}");
+        assert_eq!(series.insert(name, value), None, "twice: {name}");
+    }
+    series
+}
+
+#[test]
+fn of_every_system_each_series_is_there_once_and_no_counter_falls() {
+    let systems = systems();
+    assert!(systems.len() > 10, "the systems are found");
+    for path in systems {
+        let mut recording = Recording::open(&path).expect("a recording");
+        let (mut derivation, mut totals) = (Derivation::default(), Totals::new(2000));
+        let mut before: BTreeMap<String, f64> = BTreeMap::new();
+        while let Some(item) = recording.next_item().expect("readable") {
+            let Some(metrics) = derivation.advance(item) else { continue };
+            totals.observe(&metrics);
+            let [open, plain] = FORMATS.map(|format| exposition(&totals, &metrics, format));
+            let now = series(&plain, ExpositionFormat::Text);
+            assert_eq!(now.len(), series(&open, ExpositionFormat::OpenMetrics).len(), "both have the same series");
+            for (name, value) in now.iter().filter(|(name, _)| name.contains("_total")) {
+                let was = before.get(*name).copied().unwrap_or_default();
+                assert!(*value >= was, "{}: {name} fell from {was} to {value}", path.display());
+            }
+            before = now.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        }
+        assert!(before.keys().any(|name| name.starts_with("vnettop_link_receive_bytes_total")), "{}", path.display());
+    }
+}
+
+#[test]
+fn names_with_quotes_and_ends_of_lines_stay_in_their_label() {
+    let mut recording = Recording::open(&systems()[0]).expect("a recording");
+    let mut derivation = Derivation::default();
+    let mut newest: Option<Metrics> = None;
+    while let Some(item) = recording.next_item().expect("readable") {
+        newest = derivation.advance(item).or(newest);
+    }
+    let mut metrics = newest.expect("samples");
+    for (number, link) in Arc::make_mut(&mut metrics.links).iter_mut().enumerate() {
+        Arc::make_mut(&mut link.facts).name = format!("a\"}} 1\n\\{number}");
+    }
+    let mut totals = Totals::new(2000);
+    totals.observe(&metrics);
+    for format in FORMATS {
+        let page = exposition(&totals, &metrics, format);
+        let links = page.lines().filter(|line| line.starts_with("vnettop_link_receive_bytes_total{"));
+        let escaped = links.filter(|line| line.contains(r#"link="a\"} 1\n\\"#)).count();
+        assert_eq!(escaped, metrics.links.iter().filter(|link| link.counters.is_some()).count(), "{page}");
+    }
+}
