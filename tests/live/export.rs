@@ -246,10 +246,10 @@ fn a_scrape_is_what_the_kernel_counts_and_what_promtool_accepts() {
     assert!(open.ends_with("# EOF\n"), "Prometheus itself gets OpenMetrics");
 }
 
-/// Resident memory, bytes.
+/// Memory of its own, without the pages of its program, bytes.
 fn resident(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("a line");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
