@@ -276,7 +276,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Report(report)), _) => report.checked()?,
         (Some(CliCommand::Compare(compare)), _) => compare.face(options.json, options.readonly),
         (Some(CliCommand::Export(export)), _) => export.face(),
-        (Some(CliCommand::Fleet(fleet)), _) => fleet.face(options.json),
+        (Some(CliCommand::Fleet(fleet)), _) => fleet.checked(options.json)?,
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
         }

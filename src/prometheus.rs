@@ -61,7 +61,7 @@ pub enum PrometheusError {
         reason: String,
     },
     /// Not the answer of a Prometheus.
-    #[error("{url} answers, but not as Prometheus does: {reason}")]
+    #[error("{url} does not answer as Prometheus does: {reason}")]
     NoPrometheus {
         /// What was asked.
         url: String,
@@ -147,7 +147,11 @@ impl Prometheus {
         let reply: ApiReply = match serde_json::from_str(&text) {
             Ok(reply) => reply,
             Err(_) if !status.is_success() => {
-                return Err(PrometheusError::Refused { url: shown(), reason: format!("HTTP status {status}") });
+                let reason = match status.as_u16() {
+                    401 | 403 => format!("HTTP status {status}: give a user as https://USER:PASSWORD@HOST"),
+                    _ => format!("HTTP status {status}: give the URL of its start page, as http://HOST:9090"),
+                };
+                return Err(PrometheusError::NoPrometheus { url: shown(), reason });
             }
             Err(error) => return Err(PrometheusError::NoPrometheus { url: shown(), reason: error.to_string() }),
         };
@@ -223,9 +227,9 @@ mod tests {
         for (status, body, expected) in [
             ("400 Bad Request", error, "refuses the query: parse ?[31merror"),
             ("401 Unauthorized", "no", "HTTP status 401"),
-            ("200 OK", "<html>", "not as Prometheus does"),
+            ("200 OK", "<html>", "not answer as Prometheus does"),
             ("200 OK", scalar, "scalar for a vector"),
-            ("200 OK", "", "not as Prometheus does"),
+            ("200 OK", "", "not answer as Prometheus does"),
         ] {
             let sentence = asked(status, body).expect_err("no answer");
             assert!(sentence.contains(expected) && !sentence.contains("secret"), "{body}: {sentence}");

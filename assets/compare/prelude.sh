@@ -8,6 +8,8 @@ address() { ip -n "$1" address add "$3" dev "$2"; up "$1" "$2"; }
 in_namespace() { ip netns exec "$@"; }
 # Open vSwitch in namespace host, with its files where nobody else sees them.
 open_vswitch() {
+  # By hand: no switch that runs already is touched.
+  [ -S /run/openvswitch/db.sock ] && fail 'Open vSwitch runs here: start this script in unshare -m, with mount -t tmpfs none /run'
   export OVS_RUNDIR=/run/openvswitch OVS_DBDIR=/run/openvswitch OVS_LOGDIR=/run/openvswitch
   mkdir -p "$OVS_RUNDIR"
   ovsdb-tool create "$OVS_DBDIR/conf.db" /usr/share/openvswitch/vswitch.ovsschema

@@ -1,7 +1,7 @@
 //! The arguments of `vnettop fleet`.
 
-use super::Face;
 use super::options::Options;
+use super::{CliError, Face};
 use crate::derive::fleet::FleetOrder;
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -40,8 +40,8 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct FleetArguments {
     /// The Prometheus server; default: environment variable PROMETHEUS_URL
-    #[arg(long, value_name = "URL", env = "PROMETHEUS_URL", hide_env = true, required = true)]
-    prometheus: String,
+    #[arg(long, value_name = "URL", env = "PROMETHEUS_URL", hide_env = true)]
+    prometheus: Option<String>,
     /// Time that rates and maxima are over, as Prometheus writes it: 30s, 5m, 1h
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = window)]
     window: String,
@@ -54,14 +54,18 @@ pub(super) struct FleetArguments {
 }
 
 impl FleetArguments {
-    pub(super) fn face(&self, json: bool) -> Face {
-        Face::Fleet(AskedFleet {
-            url: self.prometheus.clone(),
+    pub(super) fn checked(&self, json: bool) -> Result<Face, CliError> {
+        let Some(url) = self.prometheus.clone() else {
+            let sentence = "which server? --prometheus http://HOST:9090 (or variable PROMETHEUS_URL)";
+            return Err(CliError::Usage(sentence.to_owned()));
+        };
+        Ok(Face::Fleet(AskedFleet {
+            url,
             authorities: self.ca_file.clone(),
             window: self.window.clone(),
             order: self.sort,
             json,
-        })
+        }))
     }
 
     /// What it has nothing to do with.

@@ -35,6 +35,16 @@ struct File {
     tls_server_config: Option<Tls>,
     #[serde(default)]
     basic_auth_users: BTreeMap<String, String>,
+    /// Taken as it is: there is no HTTP/2 here either way.
+    #[serde(rename = "http_server_config")]
+    _http: Option<HttpServer>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HttpServer {
+    #[serde(rename = "http2")]
+    _http2: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -71,7 +81,7 @@ impl Secured {
         let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
         let file: File = serde_saphyr::from_str(&text).map_err(|error| {
             let first_line = error.to_string().lines().next().unwrap_or_default().to_owned();
-            failed(path, format!("{first_line} (tls_server_config and basic_auth_users are understood)"))
+            failed(path, first_line)
         })?;
         let mut highest = 4;
         for (user, hash) in &file.basic_auth_users {

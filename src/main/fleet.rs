@@ -25,7 +25,7 @@ pub fn run(config: &Config, asked: &AskedFleet) -> Result<ExitCode, Box<dyn Erro
     let text = if asked.json {
         report::fleet::json(&hosts, &asked.window)
     } else {
-        report::fleet::text(&hosts, !look::ascii(&config.preferences, super::environment))
+        report::fleet::text(&hosts, &asked.window, !look::ascii(&config.preferences, super::environment))
     };
     if hosts.is_empty() && !asked.json {
         term::say("this Prometheus has scraped no vnettop in the last day: see docs/export.md");

@@ -10,9 +10,9 @@ const SCHEMA_VERSION: u32 = 1;
 const UNKNOWN: &str = "–";
 const HEADS: [&str; 7] = ["HOST", "RATE", "CV", "SOFTIRQ", "MIGR/S", "FAR/S", "LOST/S"];
 
-/// A line for each host, in the order given; of ASCII alone where the terminal shows nothing else.
+/// A line for each host, in the order given, and what the columns are over; of ASCII alone where the terminal shows nothing else.
 #[must_use]
-pub fn text(hosts: &[FleetHost], utf8: bool) -> String {
+pub fn text(hosts: &[FleetHost], window: &str, utf8: bool) -> String {
     let rows: Vec<[String; 7]> = hosts.iter().map(cells).collect();
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].width());
@@ -29,6 +29,7 @@ pub fn text(hosts: &[FleetHost], utf8: bool) -> String {
     };
     let all: String =
         std::iter::once(line(HEADS)).chain(rows.iter().map(|row| line(std::array::from_fn(|at| &*row[at])))).collect();
+    let all = all + &format!("Over the last {window}, idle time included; CV is the highest, while tests ran\n");
     let shown = |c: char| if c.is_ascii() || utf8 { c } else { '-' };
     all.chars().map(shown).collect()
 }
@@ -87,12 +88,13 @@ mod tests {
             known(FleetFigure::Rate, "kp2:9782", 1.0),
         ];
         let hosts = hosts(answers, FleetOrder::Worst);
-        insta::assert_snapshot!(text(&hosts, true), @r"
+        insta::assert_snapshot!(text(&hosts, "2m", true), @r"
         HOST             RATE      CV  SOFTIRQ  MIGR/S  FAR/S  LOST/S
         kp2:9782         down       –        –       –      –       –
         kp1:9782  35.2 Gbit/s  2.10 %        –       –      –    0.00
+        Over the last 2m, idle time included; CV is the highest, while tests ran
         ");
-        assert!(text(&hosts, false).is_ascii());
+        assert!(text(&hosts, "2m", false).is_ascii());
         let object: serde_json::Value = serde_json::from_str(&json(&hosts, "2m")).expect("JSON");
         assert_eq!((&object["hosts"][1]["cv"], &object["hosts"][1]["softirq"]), (&json!(0.021), &json!(null)));
     }

@@ -26,7 +26,12 @@ pub struct Connection {
     /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
     /// connection that is new.
     pub bits_per_s: Option<f64>,
-    /// Of UDP: the same in datagrams a second.
+    /// Payload since the connection was made, in that direction, bytes: what arrived, or where that is not known what was
+    /// acknowledged; of TCP.
+    pub moved_bytes: Option<u64>,
+    /// Segments that the sender has sent again since then.
+    pub retransmits: Option<u32>,
+    /// Of UDP: its rate in datagrams a second.
     pub packets_per_s: Option<f64>,
     /// Of UDP: what the sender gave to the kernel.
     pub sent: Option<DatagramRate>,

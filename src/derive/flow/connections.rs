@@ -190,6 +190,10 @@ impl Connections {
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
                 relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
+                moved_bytes: to
+                    .and_then(|end| Some(end.pulses.back()?.received))
+                    .or_else(|| Some(from?.pulses.back()?.acked)),
+                retransmits: from.and_then(|end| Some(end.tcp?.retransmits)),
                 retransmits_per_s: from.and_then(EndTrack::retransmits_per_s),
                 mss_bytes: sender.map(|tcp| tcp.mss),
                 cwnd_bytes: sender.map(|tcp| u64::from(tcp.cwnd) * u64::from(tcp.mss)),

@@ -175,7 +175,8 @@ impl ThreadsTrack {
             cpu: track.cpu.value(),
             wait: track.wait.value(),
             cpu_s: track.cpu.sum,
-            moves: track.moves.saturating_sub(track.first_moves),
+            // An event may come before its migration is in the count.
+            moves: track.moves.saturating_sub(track.first_moves).max(track.by_class.all()),
             by_class: track.by_class,
             evidence: track.evidence,
             seconds: track.seconds,

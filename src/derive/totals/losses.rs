@@ -5,13 +5,19 @@ use super::LossGroup;
 use super::space_labels::label_of;
 use std::collections::BTreeMap;
 
+/// Whether it was lost in a namespace that is watched: the kernel tells of a flow's losses wherever they are, and what was lost
+/// in other namespaces is for whoever watches those.
+pub(super) fn is_here(metrics: &Metrics, loss: &Loss) -> bool {
+    loss.netns.is_none_or(|netns| netns == metrics.netns || metrics.space(netns).is_some())
+}
+
 /// Packets lost, by group. Of several tests at once: where the kernel is asked, each has its own; where counters say it, what one
 /// place lost stands in every test that crosses it, and counts once. While no test runs, what the kernel tells late of one that
 /// has ended is there too, and what is lost of everything that is watched.
 pub(super) fn of(metrics: &Metrics) -> Vec<(LossGroup, f64)> {
     let running: Vec<&Test> = metrics.tests.iter().map(|test| &**test).filter(|test| test.ended_ns.is_none()).collect();
     let all = if running.is_empty() { vec![metrics] } else { running.iter().map(|test| &*test.metrics).collect() };
-    let every = all.into_iter().flat_map(|of| &of.losses.places);
+    let every = all.into_iter().flat_map(|of| &of.losses.places).filter(|loss| is_here(metrics, loss));
     let group = |loss: &Loss| LossGroup {
         place: loss.place,
         reason: loss.reason.as_deref().unwrap_or_default().to_owned(),

@@ -1,23 +1,34 @@
 //! What each test did since the sample before, and the group that it counts in.
 
 use super::super::{Bin, FlowBasis, Metrics, Test, TestKey};
+use super::losses::is_here;
 use super::{TestGroup, TestTotals};
 use crate::sample::{Proto, Word};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// What a client runs is known by then, ns; until then its test waits for its name.
 const NAMED_WITHIN_NS: u64 = 3_000_000_000;
 
 /// Every test that there is, by number.
 #[derive(Debug, Clone, Default)]
-pub(super) struct TestSteps(BTreeMap<u32, TestCounts>);
+pub(super) struct TestSteps {
+    tests: BTreeMap<u32, TestCounts>,
+    /// Samples until now: what was there before the second began before vnettop did.
+    samples: u64,
+}
+
+/// A connection, whichever end sends more.
+type BothEnds = [(Option<u64>, SocketAddr); 2];
 
 #[derive(Debug, Clone, Default)]
 struct TestCounts {
     /// Once it is known, it stays.
     group: Option<TestGroup>,
-    /// End of the last bin that was counted, ns.
+    /// Up to when everything was counted, ns.
     until_ns: u64,
+    /// Bytes and retransmits of each TCP connection, as counted last.
+    connections: BTreeMap<BothEnds, (u64, u32)>,
     /// What was counted before the group was known.
     waiting: TestTotals,
     has_ended: bool,
@@ -26,13 +37,13 @@ struct TestCounts {
 impl TestSteps {
     /// What is to be added to each group; tests in the order in which they began.
     pub fn advance(&mut self, metrics: &Metrics) -> Vec<(TestGroup, TestTotals)> {
-        let elapsed_s = metrics.elapsed_s.unwrap_or_default();
-        let mut before = std::mem::take(&mut self.0);
+        self.samples += 1;
+        let mut before = std::mem::take(&mut self.tests);
         let mut steps = Vec::new();
         for test in &metrics.tests {
             let mut counts = before.remove(&test.number).unwrap_or_default();
             if !counts.has_ended {
-                counts.advance(test, elapsed_s);
+                counts.advance(test, metrics, self.samples > 2);
                 let is_young = metrics.at_ns.saturating_sub(test.began_ns) < NAMED_WITHIN_NS;
                 let is_named = !test.metrics.benchmarks.is_empty() || !is_young || counts.has_ended;
                 if is_named && counts.group.is_none() {
@@ -42,30 +53,43 @@ impl TestSteps {
                     steps.push((group.clone(), std::mem::take(&mut counts.waiting)));
                 }
             }
-            self.0.insert(test.number, counts);
+            self.tests.insert(test.number, counts);
         }
         steps
     }
 }
 
 impl TestCounts {
-    fn advance(&mut self, test: &Test, elapsed_s: f64) {
+    /// Counts what happened until the newest sample. A connection that was not there counts from its start, but where it may have
+    /// been there before vnettop was.
+    fn advance(&mut self, test: &Test, machine: &Metrics, counts_from_start: bool) {
         self.has_ended = test.ended_ns.is_some();
         let flow = &test.metrics.flow;
-        let bins = &test.metrics.timeline.bins;
-        let is_new = |bin: &&Bin| bin.from_ns >= self.until_ns;
-        // A link's rate is no payload.
-        if !matches!(flow.basis, Some(FlowBasis::Link(_))) {
-            let carried = bins.iter().filter(is_new).filter_map(|bin| Some(bin.bits_per_s? * bin.length_s()));
-            self.waiting.bytes += carried.sum::<f64>() / 8.0;
+        let is_counted = |bin: &&Bin| bin.from_ns >= self.until_ns;
+        let carried = test.metrics.timeline.bins.iter().filter(is_counted);
+        let carried = carried.filter_map(|bin| Some(bin.bits_per_s? * bin.length_s())).sum::<f64>() / 8.0;
+        // Of datagrams nothing else is known; of connections, what they did after their last sample.
+        if flow.basis.as_ref().is_some_and(|basis| matches!(basis, FlowBasis::Datagrams(_))) || self.has_ended {
+            // A link's rate is no payload.
+            let is_payload = !matches!(flow.basis, Some(FlowBasis::Link(_)));
+            self.waiting.bytes += if is_payload { carried } else { 0.0 };
         }
-        self.until_ns = bins.last().map_or(self.until_ns, |bin| bin.to_ns);
+        self.until_ns = machine.at_ns;
         self.waiting.running = usize::from(!self.has_ended);
         self.waiting.jitter = test.metrics.jitter.filter(|_| !self.has_ended);
-        if !self.has_ended {
-            let sent_again = flow.connections.iter().filter(|one| !one.relayed && one.proto == Proto::Tcp);
-            self.waiting.retransmits += sent_again.filter_map(|one| one.retransmits_per_s).sum::<f64>() * elapsed_s;
-            self.waiting.lost += test.metrics.losses.places.iter().map(|loss| loss.packets).sum::<f64>();
+        if self.has_ended {
+            return;
+        }
+        let lost = test.metrics.losses.places.iter().filter(|loss| is_here(machine, loss));
+        self.waiting.lost += lost.map(|loss| loss.packets).sum::<f64>();
+        for one in flow.connections.iter().filter(|one| !one.relayed && one.proto == Proto::Tcp) {
+            let now = (one.moved_bytes.unwrap_or_default(), one.retransmits.unwrap_or_default());
+            let mut ends = [one.from, one.to].map(|end| (end.netns, end.address));
+            ends.sort_unstable();
+            let first = if counts_from_start { (0, 0) } else { now };
+            let before = self.connections.insert(ends, now).unwrap_or(first);
+            self.waiting.bytes += now.0.saturating_sub(before.0) as f64;
+            self.waiting.retransmits += f64::from(now.1.saturating_sub(before.1));
         }
     }
 }

@@ -36,8 +36,9 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
         None => "vnettop itself",
     };
     let order = if plan.rounds > 1 { ", each through all paths" } else { "" };
+    let answers = if plan.loads.contains(&Load::Rr) { ", request/response by vnettop" } else { "" };
     facts.push(format!(
-        "{} of {} after {} of warm-up{order}; sent by {sender}, request/response by vnettop",
+        "{} of {} after {} of warm-up{order}; sent by {sender}{answers}",
         plural(u64::from(plan.rounds), "round"),
         seconds(plan.seconds),
         seconds(plan.warm_up_s),
@@ -161,7 +162,7 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     if pins {
         colors.push(legend("orange", "pinned"));
     }
-    colors.push(legend("text", "95 % interval of the mean (lines)"));
+    colors.push(legend("text", "95 % interval of the mean (line; without an end: longer than shown)"));
     let plot = BarPlot { x_label: unit.to_owned(), rows };
     ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
 }
@@ -176,6 +177,10 @@ pub(super) fn with_half(rate: &Estimate, scale: f64) -> String {
 fn nominal(mbps: u32) -> String {
     if mbps < 1000 { format!("{mbps} M") } else { format!("{} G", f64::from(mbps) / 1e3) }
 }
+
+/// From this share of the mean on, half of an interval says little.
+const WIDE: f64 = 0.25;
+const WIDE_HINT: &str = ". Some intervals are wide: --repeat 5 on an idle machine tells more";
 
 /// Which paths do not differ: groups in which each overlaps with each.
 pub(super) fn same(table: &LoadTable) -> Option<String> {
@@ -195,7 +200,9 @@ pub(super) fn same(table: &LoadTable) -> Option<String> {
         at = end;
     }
     let groups: Vec<String> = groups.into_iter().filter(|group| group.len() > 1).map(|group| and(&group)).collect();
-    (!groups.is_empty()).then(|| format!("No difference between {}", groups.join("; between ")))
+    let is_wide = |(_, rate): &(&str, Estimate)| rate.half().is_some_and(|half| half > rate.mean * WIDE);
+    let hint = if known.iter().any(is_wide) { WIDE_HINT } else { "" };
+    (!groups.is_empty()).then(|| format!("No difference between {}{hint}", groups.join("; between ")))
 }
 
 fn and(names: &[&str]) -> String {
