@@ -138,7 +138,8 @@ impl Exporter {
             .name("export".to_owned())
             .spawn(move || {
                 let _last = RingAtTheEnd(Arc::clone(&handover.ready));
-                // With the runtime end the connections, and with them the last that could ask.
+                // Ends before that, and with it the connections, the last that could ask.
+                let runtime = runtime;
                 runtime.block_on(connections::serve(listener, tls, Arc::new(access), handover));
             })
             .map_err(ExportError::Thread)?;

@@ -4,11 +4,13 @@ use super::super::{Bin, FlowBasis, Metrics, Test, TestKey};
 use super::losses::is_here;
 use super::{TestGroup, TestTotals};
 use crate::sample::{Proto, Word};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// What a client runs is known by then, ns; until then its test waits for its name.
 const NAMED_WITHIN_NS: u64 = 3_000_000_000;
+/// Connections of a test that are remembered.
+const MOST_CONNECTIONS: usize = 4096;
 
 /// Every test that there is, by number.
 #[derive(Debug, Clone, Default)]
@@ -78,18 +80,27 @@ impl TestCounts {
         self.waiting.running = usize::from(!self.has_ended);
         self.waiting.jitter = test.metrics.jitter.filter(|_| !self.has_ended);
         if self.has_ended {
+            self.connections.clear();
             return;
         }
         let lost = test.metrics.losses.places.iter().filter(|loss| is_here(machine, loss));
         self.waiting.lost += lost.map(|loss| loss.packets).sum::<f64>();
+        let mut present = BTreeSet::new();
         for one in flow.connections.iter().filter(|one| !one.relayed && one.proto == Proto::Tcp) {
             let now = (one.moved_bytes.unwrap_or_default(), one.retransmits.unwrap_or_default());
             let mut ends = [one.from, one.to].map(|end| (end.netns, end.address));
             ends.sort_unstable();
+            present.insert(ends);
             let first = if counts_from_start { (0, 0) } else { now };
-            let before = self.connections.insert(ends, now).unwrap_or(first);
-            self.waiting.bytes += now.0.saturating_sub(before.0) as f64;
-            self.waiting.retransmits += f64::from(now.1.saturating_sub(before.1));
+            let counted = self.connections.entry(ends).or_insert(first);
+            self.waiting.bytes += now.0.saturating_sub(counted.0) as f64;
+            self.waiting.retransmits += f64::from(now.1.saturating_sub(counted.1));
+            // Where one of its ends is not read any more, the other may be a little behind: nothing counts twice.
+            *counted = (now.0.max(counted.0), now.1.max(counted.1));
+        }
+        // One that is not shown for a moment comes back; of a server's short ones there is no end.
+        if self.connections.len() > MOST_CONNECTIONS {
+            self.connections.retain(|ends, _| present.contains(ends));
         }
     }
 }
