@@ -190,20 +190,26 @@ mod tests {
         }
     }
 
+    /// A process of its own making: this one has as many descriptors as the tests that run beside this one.
     #[test]
     fn a_socket_is_found_when_it_is_opened_and_forgotten_when_it_is_closed() {
-        let (proc, pid, mut entries) = (Path::new("/proc"), std::process::id(), [MaybeUninit::uninit(); 8192]);
-        let mut holder = SocketHolder::open(proc, pid, 0).expect("the own descriptors can be listed");
+        use std::os::unix::fs::symlink;
+        let (root, pid, mut entries) = (tempfile::tempdir().expect("a directory"), 7, [MaybeUninit::uninit(); 8192]);
+        let (proc, descriptors) = (root.path(), root.path().join("7/fd"));
+        std::fs::create_dir_all(&descriptors).expect("a directory of descriptors");
+        std::fs::create_dir_all(root.path().join("7/ns")).expect("a directory of namespaces");
+        std::fs::write(root.path().join("7/ns/net"), "").expect("a namespace");
+        symlink("/dev/null", descriptors.join("0")).expect("standard input");
+        let mut holder = SocketHolder::open(proc, pid, 0).expect("its descriptors can be listed");
         holder.look(proc, (pid, 1), 0, &mut entries).expect("listable");
-        let (one, other) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        let inode = rustix::fs::fstat(&one).expect("it has an inode").st_ino;
-        let seen = |holder: &SocketHolder, now_ns| holder.unsettled(now_ns).any(|found| u64::from(found) == inode);
+        symlink("socket:[4711]", descriptors.join("3")).expect("a socket");
+        let seen = |holder: &SocketHolder, now_ns| holder.unsettled(now_ns).any(|inode| inode == 4711);
         holder.look(proc, (pid, 1), 1, &mut entries).expect("listable");
         assert!(!seen(&holder, 1), "a process that has not run has opened nothing");
         holder.look(proc, (pid, 2), 1, &mut entries).expect("listable");
         assert!(seen(&holder, 1), "a young process is listed on every tick");
         assert!(!seen(&holder, 1 + UNSETTLED_NS), "what never became a connection is left alone after a while");
-        drop((one, other));
+        std::fs::remove_file(descriptors.join("3")).expect("it is closed");
         holder.look(proc, (pid, 3), 1 + LISTING_NS, &mut entries).expect("listable");
         assert!(!seen(&holder, 2), "a closed socket is forgotten");
     }
