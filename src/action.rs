@@ -111,6 +111,8 @@ pub enum KeyContext {
     Main,
     /// The panes of a replay.
     Replay,
+    /// The screen of all hosts.
+    Hosts,
     /// Something that is only read: the help, or why there is no placement.
     Help,
     /// The list of findings.
@@ -152,6 +154,8 @@ pub enum Action {
     SelectThread(ThreadId),
     /// Move the selection of a pane by this many rows, wherever the focus is.
     Scroll(Pane, i8),
+    /// Show the next host, and after the last one all of them.
+    NextHost,
     /// Make the screen about the next test.
     NextTest,
     /// Make the screen about the test before.

@@ -1,13 +1,16 @@
 //! The loops over an injected world: the screen, the JSON lines, the printed frame. They wait, hand items and keys on,
 //! and perform effects; they compute nothing and draw nothing themselves.
 
+mod agent;
 pub mod compare;
 pub mod doctor;
 mod export;
 mod headless;
+mod hosts;
 mod keep;
 pub mod look;
 mod player;
+mod remote;
 mod replay;
 pub mod report;
 pub mod run;
@@ -19,11 +22,12 @@ mod trim;
 use crate::action::{Action, Key};
 use crate::config::SaveSource;
 use crate::derive::{SummaryRoom, SummaryTrack};
-use crate::effect::{Effect, Outcome, PinController};
-use crate::sample::{Event, Item, OnRequest};
+use crate::effect::{Effect, Outcome};
+use crate::sample::{AgentCommand, Event, Item, OnRequest};
 use crate::source::SourceError;
 use crate::source::feed::{Feed, FeedCommand, Next, Pace};
 use crate::state::{Mode, State};
+use crate::term;
 use crate::ui::{self, Theme};
 use crate::update;
 use crate::view::{self, View};
@@ -36,12 +40,15 @@ use std::time::{Duration, Instant};
 /// How long keys may wait for samples that came faster than they can be taken.
 const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
+pub use agent::Agent;
 pub use export::export;
 pub use headless::{json, print};
+pub use hosts::{Host, Hosts, json_of_hosts, print_hosts};
 pub use player::{Player, SHIPPED_STARTS_AT};
+pub use remote::{Controls, RemoteAgent};
 pub use screen::{Console, Terminal, Woken, screen};
 pub use signals::{Signals, survive_full_files};
-pub use stream::Stream;
+pub use stream::{RecorderShare, Stream};
 
 /// What ends a run.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +104,7 @@ pub struct App {
     stream: Stream,
     /// Everything that was seen so far, for the report of it.
     seen: SummaryTrack,
-    controller: PinController,
+    controls: Controls,
     feed: Feed,
     /// The recording that is replayed, where it can be read again.
     player: Option<Player>,
@@ -114,13 +121,13 @@ pub struct App {
 impl App {
     /// Puts the world together. `count` limits the intervals shown.
     #[must_use]
-    pub fn new(state: State, stream: Stream, controller: PinController, feed: Feed, options: AppOptions) -> Self {
+    pub fn new(state: State, stream: Stream, controls: impl Into<Controls>, feed: Feed, options: AppOptions) -> Self {
         let asked = state.settings().on_request;
         Self {
             state,
             stream,
             seen: SummaryTrack::new(SummaryRoom::SCREEN),
-            controller,
+            controls: controls.into(),
             feed,
             player: None,
             awaited_ns: None,
@@ -149,6 +156,7 @@ impl App {
                 Next::Item(item) => {
                     self.take(item)?;
                 }
+                Next::Waiting if self.hear_news() => {}
                 Next::Waiting => break,
                 Next::End => self.end()?,
             }
@@ -157,6 +165,31 @@ impl App {
             }
         }
         Ok(true)
+    }
+
+    /// Takes items up to one sample; whether there was one. What a host says beside its items is told on standard error.
+    fn take_one(&mut self) -> Result<bool, AppError> {
+        loop {
+            match self.feed.next()? {
+                Next::Item(item) => {
+                    if self.take(item)? {
+                        return Ok(true);
+                    }
+                }
+                Next::Waiting if self.hear_news() => self.tell_warnings(),
+                Next::Waiting => return Ok(false),
+                Next::End => {
+                    self.end()?;
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Where there is no screen, what went otherwise than asked is told on standard error, once.
+    fn tell_warnings(&mut self) {
+        self.state.notices().list().iter().filter(|notice| notice.warning).for_each(|notice| term::say(&notice.text));
+        self.state.forget_notices();
     }
 
     /// Nothing more comes: of a recording that is its end.
@@ -173,6 +206,9 @@ impl App {
     /// Takes one item and does what follows from it without a key; true when it was a sample.
     fn take(&mut self, item: Item) -> Result<bool, AppError> {
         self.record(&item);
+        if let (Controls::There(agent), Item::Event(event)) = (&mut self.controls, &item) {
+            agent.events.push(event.clone());
+        }
         let Some(metrics) = self.stream.derivation.advance(item) else { return Ok(false) };
         if metrics.elapsed_s.is_some() {
             self.options.count = self.options.count.map(|left| left.saturating_sub(1));
@@ -223,8 +259,14 @@ impl App {
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
             Effect::Pin(_) | Effect::Restore if self.is_replay() => Outcome::of("pinning is not possible in a replay"),
-            Effect::Pin(requests) => self.controller.pin(&requests),
-            Effect::Restore => self.controller.restore(),
+            Effect::Pin(requests) => match &mut self.controls {
+                Controls::Here(controller) => controller.pin(&requests),
+                Controls::There(_) => return Ok(self.feed.command(FeedCommand::Agent(AgentCommand::Pin(requests)))),
+            },
+            Effect::Restore => match &mut self.controls {
+                Controls::Here(controller) => controller.restore(),
+                Controls::There(_) => return Ok(self.feed.command(FeedCommand::Agent(AgentCommand::Restore))),
+            },
             Effect::SetInterval(interval) => {
                 self.feed.command(FeedCommand::Interval(interval));
                 return Ok(());
@@ -279,7 +321,14 @@ impl App {
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
     fn close(mut self) -> Result<Outcome, AppError> {
-        let outcome = if self.options.restore_on_exit { self.controller.restore() } else { self.controller.staying() };
+        let restores = self.options.restore_on_exit;
+        let outcome = match &mut self.controls {
+            Controls::Here(controller) if restores => controller.restore(),
+            Controls::Here(controller) => controller.staying(),
+            // Its agent restores by itself when its input ends.
+            Controls::There(_) if restores => Outcome::default(),
+            Controls::There(agent) => agent.staying(),
+        };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()));
         }

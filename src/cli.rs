@@ -4,6 +4,7 @@ mod compare;
 mod cut;
 mod export;
 mod fleet;
+mod hosts;
 mod options;
 mod report;
 mod run;
@@ -14,6 +15,7 @@ pub use compare::{AskedComparison, ComparisonFace};
 pub use cut::AskedCut;
 pub use export::AskedExport;
 pub use fleet::AskedFleet;
+pub use hosts::AskedHosts;
 pub use report::{AskedReport, WrittenAs};
 pub use run::{CardFormat, ObservedCommand};
 
@@ -26,6 +28,7 @@ use compare::CompareArguments;
 use cut::CutArguments;
 use export::ExportArguments;
 use fleet::FleetArguments;
+use hosts::HostOptions;
 use options::{Options, PaceArguments};
 use report::ReportArguments;
 use run::{CardArguments, RunArguments};
@@ -103,6 +106,8 @@ pub enum Origin {
     Live,
     /// The kernel, in the namespaces of the demo.
     Demo,
+    /// Several hosts, or another one than this.
+    Hosts(AskedHosts),
     /// A recording, this many times its own speed; none means as fast as it goes.
     Replay {
         /// The recording; none is the one that is part of the program.
@@ -136,6 +141,8 @@ pub enum Face {
     Export(AskedExport),
     /// The hosts that a Prometheus knows.
     Fleet(AskedFleet),
+    /// A stream for a vnettop on another machine, which steers it.
+    Agent,
     /// The ways that can be compared, and which of them this machine can do.
     ListWays,
     /// The script that makes a way.
@@ -209,6 +216,8 @@ struct Arguments {
     #[command(subcommand)]
     command: Option<CliCommand>,
     #[command(flatten)]
+    hosts: HostOptions,
+    #[command(flatten)]
     options: Options,
 }
 
@@ -238,6 +247,9 @@ enum CliCommand {
     Export(ExportArguments),
     /// List the hosts that a Prometheus server knows, worst first
     Fleet(FleetArguments),
+    /// What --host starts on another host: samples as a stream on standard output, commands on standard input
+    #[command(after_help = hosts::AGENT)]
+    Agent,
 }
 
 #[derive(Debug, Args)]
@@ -265,6 +277,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let options = arguments.options;
     run::refuse_others(arguments.command.as_ref(), &options)?;
     let overrides = options.overrides();
+    let hosts = arguments.hosts.checked(&options, arguments.command.is_some())?;
     let face = match (&arguments.command, options.print) {
         _ if options.dump_config => Face::Settings { plain: true },
         (Some(CliCommand::Config), _) => Face::Settings { plain: false },
@@ -277,6 +290,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Compare(compare)), _) => compare.face(options.json, options.readonly),
         (Some(CliCommand::Export(export)), _) => export.face(),
         (Some(CliCommand::Fleet(fleet)), _) => fleet.checked(options.json)?,
+        (Some(CliCommand::Agent), _) => Face::Agent,
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
         }
@@ -308,7 +322,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         }
         (Some(CliCommand::Replay(replay)), None) => replayed(replay.file, replay.pace),
         (Some(CliCommand::Demo), None) => Origin::Demo,
-        (_, None) => Origin::Live,
+        (_, None) => hosts.map_or(Origin::Live, Origin::Hosts),
     };
     Ok(Config {
         interval: options.delay.unwrap_or(Duration::from_millis(interval_ms)),

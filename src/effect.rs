@@ -18,7 +18,9 @@ pub use kernel::{Kernel, Pinner};
 pub use own_pins::PinController;
 pub use undo_left_behind::{left_behind, undo};
 
-use crate::sample::{CoreSet, Event, ThreadId};
+pub use crate::sample::{OutcomeLine, PinRequest};
+
+use crate::sample::{CoreSet, Event};
 use std::error::Error;
 use std::time::Duration;
 
@@ -51,17 +53,6 @@ pub enum Effect {
     Suspend,
 }
 
-/// One thread and the mask it should get.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PinRequest {
-    /// The thread; never another one that got its tid since.
-    pub thread: ThreadId,
-    /// Its name and role, for people.
-    pub label: String,
-    /// The mask asked for.
-    pub cores: CoreSet,
-}
-
 /// What came of an effect.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
@@ -71,15 +62,6 @@ pub struct Outcome {
     pub events: Vec<Event>,
     /// Another vnettop that runs has some of the threads, or may have.
     pub taken: bool,
-}
-
-/// One sentence of an outcome.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OutcomeLine {
-    /// It went otherwise than asked.
-    pub warning: bool,
-    /// The sentence.
-    pub text: String,
 }
 
 impl Outcome {

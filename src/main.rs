@@ -6,6 +6,8 @@ mod compare;
 mod export;
 #[path = "main/fleet.rs"]
 mod fleet;
+#[path = "main/hosts.rs"]
+mod hosts;
 #[path = "main/origin.rs"]
 mod origin;
 #[path = "main/recordings.rs"]
@@ -14,10 +16,11 @@ mod recordings;
 use origin::{Opened, choice, docker, environment, live_feed, open, ovs_places, watched};
 use recordings::{card_format, write_card};
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
 use vnettop::app::run::Destination;
-use vnettop::app::{self, App, AppError, Ended, Player, SHIPPED_STARTS_AT, Signals, Stream};
+use vnettop::app::{self, App, AppError, Ended, Hosts, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
@@ -128,6 +131,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Compare(asked) => compare::run(config, configured, asked),
         Face::Export(asked) => export::run(config, asked),
         Face::Fleet(asked) => fleet::run(config, asked),
+        Face::Agent => hosts::agent(config),
         Face::ListWays => compare::list(),
         Face::ShowScript(way) => compare::show(way),
         Face::Undo => undo(config),
@@ -153,6 +157,9 @@ fn watch(
     if *presentation == Presentation::Screen && environment("TERM").is_some_and(|term| term == "dumb") {
         // It cannot place text.
         return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
+    }
+    if let Some(several) = hosts::of(config)? {
+        return hosts::watch(config, configured, presentation, several);
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };
@@ -182,17 +189,26 @@ fn watch(
             live_screen(config, configured, app, &signals)?
         }
     };
-    Ok(match ended {
+    Ok(exit_code(ended))
+}
+
+fn exit_code(ended: Ended) -> ExitCode {
+    match ended {
         Ended::Done => ExitCode::SUCCESS,
         Ended::Signal(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
-    })
+    }
 }
 
 fn stdout() -> Result<term::StdoutWriter, AppError> {
     term::StdoutWriter::take().map_err(AppError::Output)
 }
 
-fn live_screen(config: &Config, configured: &Configured, app: App, signals: &Signals) -> Result<Ended, AppError> {
+fn live_screen(
+    config: &Config,
+    configured: &Configured,
+    app: impl Into<Hosts>,
+    signals: &Signals,
+) -> Result<Ended, AppError> {
     let utf8 = !look::ascii(&config.preferences, environment);
     let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
     signals.take_terminal().map_err(AppError::Terminal)?;
@@ -220,8 +236,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
     let recording = config.record.as_deref();
     let destination = run.card.as_deref().map(|path| Destination::open("card", path, recording)).transpose()?;
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let controller =
-        PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
+    let controller = own_controller(config);
     let feed = live_feed(config, None)?;
     let plan = app::run::Plan {
         command: run.command.clone(),
@@ -285,52 +300,18 @@ fn world(
     (stream, feed, player): (Stream, Feed, Option<Player>),
 ) -> Result<App, AppError> {
     let mode = match config.origin {
-        Origin::Live => Mode::Live,
+        Origin::Live | Origin::Hosts(_) => Mode::Live,
         Origin::Demo => Mode::Demo,
         Origin::Replay { .. } => Mode::Replay,
     };
-    let mut state = State::new(Settings {
-        mode,
-        readonly: config.preferences.readonly,
-        units: config.preferences.units,
-        interval: config.interval,
-        watch: watched(config, demo),
-        utf8: !look::ascii(&config.preferences, environment),
-        on_request: config.preferences.on_request,
-    });
-    let (choices, keys) = (config.preferences.choices.clone(), config.preferences.keys.clone());
-    state.choose(choices, keys, configured.look.list());
-    if let Some(weak) = &configured.look.notice {
-        state.notice(true, weak.clone());
-    }
-    if mode == Mode::Live
-        && let Some(dir) = effect::journal_dir(environment)
-    {
-        let left = effect::left_behind(&mut effect::Kernel, &dir);
-        if left > 0 {
-            let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
-            state.notice(false, format!("{threads} still pinned by a stopped vnettop: run vnettop undo to unpin"));
-        }
-        match effect::found_placements(&dir) {
-            Ok(found) => state.found = found,
-            Err(error) => state.notice(true, format!("what searches have found is not used: {error}")),
-        }
+    let mut state = first_state(config, configured, mode, watched(config, demo));
+    if mode == Mode::Live {
+        know_this_machine(&mut state);
     }
     if let Some(demo) = demo {
         state.notice(false, demo.notice.clone());
     }
-    state.is_recorded = config.record.is_some();
-    let controller =
-        PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly);
-    let kept_in = effect::journal_dir(environment);
-    let options = app::AppOptions {
-        restore_on_exit: config.preferences.restore_on_exit,
-        kept_in,
-        count: config.count,
-        saved: configured.saved.clone(),
-        theme: config.preferences.theme.clone(),
-    };
-    let app = App::new(state, stream, controller, feed, options);
+    let app = App::new(state, stream, own_controller(config), feed, app_options(config, configured));
     let (Some(player), Origin::Replay { file, speed, at }) = (player, &config.origin) else { return Ok(app) };
     let mut app = app.with_player(player, *speed);
     let is_shipped_screen = file.is_none() && config.face == Face::Watch(Presentation::Screen);
@@ -341,6 +322,59 @@ fn world(
         app.start_at(at)?;
     }
     Ok(app)
+}
+
+/// What a screen starts with, whatever it shows.
+fn first_state(config: &Config, configured: &Configured, mode: Mode, watch: Vec<String>) -> State {
+    let mut state = State::new(Settings {
+        mode,
+        readonly: config.preferences.readonly,
+        units: config.preferences.units,
+        interval: config.interval,
+        watch,
+        utf8: !look::ascii(&config.preferences, environment),
+        on_request: config.preferences.on_request,
+    });
+    let (choices, keys) = (config.preferences.choices.clone(), config.preferences.keys.clone());
+    state.choose(choices, keys, configured.look.list());
+    if let Some(weak) = &configured.look.notice {
+        state.notice(true, weak.clone());
+    }
+    state.is_recorded = config.record.is_some();
+    state
+}
+
+/// What vnettops of before have left on this machine: pins, and placements that searches have found.
+fn know_this_machine(state: &mut State) {
+    let Some(dir) = effect::journal_dir(environment) else { return };
+    if let Some(sentence) = left_behind(&dir) {
+        state.notice(false, sentence);
+    }
+    match effect::found_placements(&dir) {
+        Ok(found) => state.found = found,
+        Err(error) => state.notice(true, format!("what searches have found is not used: {error}")),
+    }
+}
+
+/// What is to be said of pins that stopped vnettops have left on this machine.
+fn left_behind(dir: &Path) -> Option<String> {
+    let left = effect::left_behind(&mut effect::Kernel, dir);
+    let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
+    (left > 0).then(|| format!("{threads} still pinned by a stopped vnettop: run vnettop undo to unpin"))
+}
+
+fn own_controller(config: &Config) -> PinController {
+    PinController::new(Box::new(effect::Kernel), effect::journal_dir(environment), config.preferences.readonly)
+}
+
+fn app_options(config: &Config, configured: &Configured) -> app::AppOptions {
+    app::AppOptions {
+        restore_on_exit: config.preferences.restore_on_exit,
+        kept_in: effect::journal_dir(environment),
+        count: config.count,
+        saved: configured.saved.clone(),
+        theme: config.preferences.theme.clone(),
+    }
 }
 
 fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {

@@ -10,7 +10,10 @@ mod clean;
 mod cut;
 mod frames;
 mod line;
+mod line_reader;
+mod line_writer;
 mod read;
+mod stream;
 mod timeout_writer;
 mod write;
 
@@ -21,6 +24,7 @@ use std::time::Duration;
 
 pub use cut::cut;
 pub use read::{Bookmark, Recording, StoredIn};
+pub use stream::{StreamError, StreamItem, StreamReader, StreamWriter};
 pub use write::Recorder;
 
 /// The only format there is; a file of another version is refused with a sentence.
@@ -85,6 +89,9 @@ pub enum RecordError {
 struct Header {
     vnettop_recording: u32,
     vnettop: String,
+    /// Those that the recording is of, where they were named to vnettop.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<String>,
 }
 
 fn file_error(operation: &'static str, path: &Path, error: io::Error) -> RecordError {

@@ -2,6 +2,7 @@
 //! It imports nothing of ours, computes no rate, and is the same whether it came from the kernel, a recording
 //! or a test. Everything here can be written to a recording and read back bit for bit, so only integers and text.
 
+mod agent;
 mod benchmarks;
 mod comparison;
 mod core_set;
@@ -26,6 +27,7 @@ mod trace;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+pub use agent::{AgentCommand, AgentReply, HostState, OutcomeLine, PinRequest};
 pub use benchmarks::{Benchmark, Program};
 pub use comparison::{
     COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, ThreadOnCore,

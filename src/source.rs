@@ -23,6 +23,7 @@ pub mod paths;
 mod peer;
 pub mod policy;
 mod proc_file;
+pub mod remote;
 mod replay;
 pub mod sampler;
 #[cfg(test)]

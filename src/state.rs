@@ -4,6 +4,7 @@
 
 mod axis;
 mod choices;
+mod all_hosts;
 mod columns;
 mod cores;
 mod link_activity;
@@ -26,10 +27,11 @@ use crate::derive::before_after::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::{Event, FoundPlacement};
+use crate::sample::{Event, FoundPlacement, HostState};
 use std::collections::BTreeSet;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
+pub use all_hosts::AllHosts;
 pub use axis::TimeAxis;
 pub use choices::{Choices, Part, ThemeList};
 pub use columns::{LinkColumn, ThreadColumn};
@@ -91,6 +93,8 @@ pub struct State {
     pub playback: Option<Playback>,
     /// A recording runs.
     pub is_recorded: bool,
+    /// How the host stands that is reached over ssh; none of this machine.
+    pub connection: Option<HostState>,
     shown: Option<Metrics>,
     waiting: Option<Metrics>,
     /// How far a frozen screen is behind the history, which goes on: finished one-second bins since what is shown.
@@ -243,6 +247,29 @@ impl State {
     #[must_use]
     pub fn frozen(&self) -> bool {
         self.phase == ScreenPhase::Frozen
+    }
+
+    /// The sentences that the last thing done has left.
+    #[must_use]
+    pub fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
+    /// They are told.
+    pub fn forget_notices(&mut self) {
+        self.notices.clear();
+    }
+
+    /// What lies over the panes.
+    #[must_use]
+    pub fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    /// What is shown is old: nothing comes from that host now.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        matches!(self.connection, Some(HostState::Silent | HostState::Lost { .. } | HostState::Connecting))
     }
 
     /// What was decided at the start, and changed by keys since.

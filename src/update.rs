@@ -1,13 +1,14 @@
 //! The only writer of choices: one action in, the state changed, at most one effect asked for. Nothing has happened to
 //! the machine when it returns.
 
+mod all_hosts;
 mod motion;
 mod overlay;
 mod proposal;
 mod replay;
 mod sticky;
 
-use crate::action::{Action, Key, Pane, SortColumn};
+use crate::action::{Action, Key, Motion, Pane, SortColumn};
 use crate::derive::Timeline;
 use crate::effect::Effect;
 use crate::state::{Idle, Mode, Overlay, ScreenPhase, State, TimeAxis};
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use strum::VariantArray;
 
+pub use all_hosts::{HostsWish, update_all};
 pub(crate) use sticky::requests;
 pub use sticky::tick;
 
@@ -63,6 +65,8 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
             state.focus = Pane::Threads;
             state.threads.selection.set(id);
         }
+        // Where there are several, it never gets here.
+        Action::NextHost => motion::step(state, Motion::Left),
         Action::NextTest => step_test(state, |_| 1),
         Action::PreviousTest => step_test(state, |tests| tests - 1),
         Action::SelectTest(number) => {

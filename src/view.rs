@@ -1,7 +1,9 @@
 //! State and history → a [`View`]: every string and tone of one frame, cut and placed, only for what is visible. It is
 //! pure: no clock, no file, no terminal. Painting it is the business of `ui`.
 
+mod all_hosts;
 mod bars;
+mod both_ends;
 mod canvas;
 mod card;
 mod cores;
@@ -47,6 +49,7 @@ fn plus_minus(state: &State) -> &'static str {
     if state.settings().utf8 { "±" } else { "+/-" }
 }
 
+pub use all_hosts::{HostRow, prepare_hosts};
 pub use canvas::{Area, Canvas, Span};
 
 /// What a piece of text means; the theme decides how it looks.

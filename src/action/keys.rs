@@ -31,9 +31,13 @@ const EVERYWHERE: &[KeyContext] = KeyContext::VARIANTS;
 /// Wherever no text is typed.
 const SCROLLS: &[KeyContext] = EVERYWHERE.split_last().expect("there are places").1;
 /// What lies over the panes and takes no text.
-const READ: &[KeyContext] = SCROLLS.split_at(MAIN.len()).1;
+const READ: &[KeyContext] = SCROLLS.split_at(WATCHED.len()).1;
+/// The screens that lie under everything.
+const WATCHED: &[KeyContext] = &[KeyContext::Main, KeyContext::Replay, KeyContext::Hosts];
+const HOSTS: &[KeyContext] = &[KeyContext::Hosts];
 /// Where a finding or a card may be answered at once.
-const ANSWERS: &[KeyContext] = &[KeyContext::Main, KeyContext::Replay, KeyContext::Findings, KeyContext::Card];
+const ANSWERS: &[KeyContext] =
+    &[KeyContext::Main, KeyContext::Replay, KeyContext::Hosts, KeyContext::Findings, KeyContext::Card];
 /// Where one list is opened instead of another, and closed.
 const LISTS: &[KeyContext] = &[
     KeyContext::Main,
@@ -47,6 +51,7 @@ const LISTS: &[KeyContext] = &[
 const BOXES: &[KeyContext] =
     &[KeyContext::Help, KeyContext::Paths, KeyContext::Drops, KeyContext::Details, KeyContext::Proposal];
 const UNDO: &str = "undo: restore every replaced mask";
+const HOST: &str = "next host, then all (--host); of one host: row to the left";
 const MOVES: &str = "select a row (of many cores: node by node)";
 const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
 const CARD: &str = "the card: before and after the pin";
@@ -57,7 +62,7 @@ const NEXT_TEST: &str = "next test, where there are several";
 const PREVIOUS_TEST: &str = "previous test";
 const SPACE: &str = "pause/resume; in a proposal: thread off/on";
 const WRITES: &str = "write an HTML report of everything so far; on the card: save it as text, Markdown, JSON";
-const ENTER: &str = "every figure of the selected row";
+const ENTER: &str = "every figure of the selected row; of all hosts: open that one";
 const IDLE: &str = "hide or show what is idle for 5 s";
 const TIME: &str = "read a time on the graph: back, forward";
 const SPAN: &str = "graph: more time, less time";
@@ -86,17 +91,18 @@ const fn row(
 pub const KEYS: &[Binding] = &[
     row("up", &[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
     row("down", &[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
-    row("left", &[Key::Left, Key::Char('h')], Action::Move(Motion::Left), LIVE, MOVES, ""),
-    row("left", &[Key::Char('h')], Action::Move(Motion::Left), REPLAY, MOVES, ""),
+    row("left", &[Key::Left], Action::Move(Motion::Left), LIVE, MOVES, ""),
     row("right", &[Key::Right, Key::Char('l')], Action::Move(Motion::Right), LIVE, MOVES, ""),
     row("right", &[Key::Char('l')], Action::Move(Motion::Right), REPLAY, MOVES, ""),
     row("page_up", &[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),
     row("page_down", &[Key::PageDown], Action::Move(Motion::PageDown), SCROLLS, PAGES, ""),
     row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), LIVE, PAGES, ""),
     row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), READ, PAGES, ""),
+    row("first", &[Key::Home, Key::Char('g')], Action::Move(Motion::Home), HOSTS, PAGES, ""),
     row("first", &[Key::Char('g')], Action::Move(Motion::Home), REPLAY, PAGES, ""),
     row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), LIVE, PAGES, ""),
     row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), READ, PAGES, ""),
+    row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), HOSTS, PAGES, ""),
     row("last", &[Key::Char('G')], Action::Move(Motion::End), REPLAY, PAGES, ""),
     row("seek_back", &[Key::Left, Key::Char('[')], Action::SeekBy(-5), REPLAY, SEEK, "-5 s"),
     row("seek_forward", &[Key::Right, Key::Char(']')], Action::SeekBy(5), REPLAY, SEEK, "+5 s"),
@@ -110,6 +116,9 @@ pub const KEYS: &[Binding] = &[
     row("previous_pane", &[Key::BackTab], Action::PreviousPane, MAIN, PANES, ""),
     row("details", &[Key::Enter], Action::Details, MAIN, ENTER, ""),
     row("details", &[Key::Enter], Action::Cancel, &[KeyContext::Details], ENTER, ""),
+    row("details", &[Key::Enter], Action::Details, HOSTS, ENTER, "open"),
+    row("next_host", &[Key::Char('h')], Action::NextHost, MAIN, HOST, ""),
+    row("next_host", &[Key::Char('h')], Action::NextHost, HOSTS, HOST, "host"),
     row(
         "propose",
         &[Key::Char('p')],
@@ -152,31 +161,31 @@ pub const KEYS: &[Binding] = &[
     row("reverse_sort", &[Key::Char('S')], Action::ReverseSort, MAIN, "reverse sort", ""),
     row("tree", &[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
     row("idle", &[Key::Char('i')], Action::ToggleIdle(None), MAIN, IDLE, "idle"),
-    row("units", &[Key::Char('u')], Action::ToggleUnits, MAIN, "links in bits, bytes or packets", "units"),
+    row("units", &[Key::Char('u')], Action::ToggleUnits, WATCHED, "links in bits, bytes or packets", "units"),
     row("toggle_thread", &[Key::Char(' ')], Action::ToggleThread(None), &[KeyContext::Proposal], SPACE, "on/off"),
-    row("pause", &[Key::Char(' ')], Action::ToggleFreeze, MAIN, SPACE, "pause"),
+    row("pause", &[Key::Char(' ')], Action::ToggleFreeze, WATCHED, SPACE, "pause"),
     row("time_back", &[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
     row("time_forward", &[Key::Char('.')], Action::Later, MAIN, TIME, ""),
     row("time_more", &[Key::Char('<')], Action::MoreTime, MAIN, SPAN, ""),
     row("time_less", &[Key::Char('>')], Action::LessTime, MAIN, SPAN, ""),
     row("zoom", &[Key::Char('z')], Action::ToggleZoom(None), MAIN, "focused pane alone, and back", "zoom"),
-    row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, MAIN, PACE, ""),
-    row("slower", &[Key::Char('-')], Action::Slower, MAIN, PACE, ""),
-    row("mark", &[Key::Char('m')], Action::Mark, MAIN, "add a marker to the recording", ""),
+    row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, WATCHED, PACE, ""),
+    row("slower", &[Key::Char('-')], Action::Slower, WATCHED, PACE, ""),
+    row("mark", &[Key::Char('m')], Action::Mark, WATCHED, "add a marker to the recording", ""),
     row("report", &[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
     row("save_card", &[Key::Char('w')], Action::SaveCard, &[KeyContext::Card], WRITES, "save"),
-    row("record", &[Key::Char('R')], Action::Record, MAIN, "start/stop recording", ""),
-    row("next_theme", &[Key::Char('C')], Action::NextTheme, MAIN, "next colour theme", ""),
+    row("record", &[Key::Char('R')], Action::Record, WATCHED, "start/stop recording", ""),
+    row("next_theme", &[Key::Char('C')], Action::NextTheme, WATCHED, "next colour theme", ""),
     row("save_settings", &[Key::Char('W')], Action::SaveSettings, MAIN, "save settings to config.toml", ""),
     row("accept", &[Key::Enter], Action::Accept, &[KeyContext::Text], "keep the filter; apply the cores", "ok"),
     row("erase", &[Key::Backspace], Action::Erase, &[KeyContext::Text], "delete character", ""),
     row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[KeyContext::Text], "delete the whole text", ""),
-    row("cancel", &[Key::Esc], Action::Cancel, MAIN, LEAVES, ""),
+    row("cancel", &[Key::Esc], Action::Cancel, WATCHED, LEAVES, ""),
     row("cancel", &[Key::Esc], Action::Cancel, &[KeyContext::Text], LEAVES, "close"),
     row("cancel", &[Key::Esc], Action::Cancel, READ, LEAVES, "close"),
     row("quit", &[Key::Char('q')], Action::Cancel, READ, LEAVES, ""),
     row("help", &[Key::Char('?')], Action::Help, &[KeyContext::Help], HELP, ""),
-    row("help", &[Key::Char('?')], Action::Help, MAIN, HELP, "help"),
+    row("help", &[Key::Char('?')], Action::Help, WATCHED, HELP, "help"),
     row(
         "help_page",
         &[Key::Tab, Key::BackTab, Key::Left, Key::Right],
@@ -185,7 +194,7 @@ pub const KEYS: &[Binding] = &[
         "in the help: its other page",
         "",
     ),
-    row("quit", &[Key::Char('q')], Action::Quit, MAIN, "quit", "quit"),
+    row("quit", &[Key::Char('q')], Action::Quit, WATCHED, "quit", "quit"),
     row("", &[Key::Ctrl('c')], Action::Quit, EVERYWHERE, "quit, from anywhere", ""),
     row(
         "stop",

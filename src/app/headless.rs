@@ -82,7 +82,7 @@ fn write_objects(
 }
 
 /// Writes all of it, and waits for whoever reads it as long as no signal asks for an end; how the run ended, if it did.
-fn hand_over(
+pub(super) fn hand_over(
     out: &mut (impl Write + AsFd),
     mut bytes: &[u8],
     signals: &Signals,

@@ -118,7 +118,7 @@ impl App {
     }
 
     /// The file that a key writes now.
-    fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, KeepError> {
+    pub(super) fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, KeepError> {
         let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
         // UTC: `20260102-030405`.
         let stamp: String = time.get(..19).unwrap_or_default().replace(['-', ':'], "").replace('T', "-");

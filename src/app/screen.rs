@@ -2,7 +2,7 @@
 
 mod terminal;
 
-use super::{App, AppError, Ended, look, trim};
+use super::{AppError, Ended, Hosts, look, trim};
 use crate::effect::Outcome;
 use crate::input::Input;
 use crate::view::View;
@@ -74,8 +74,9 @@ pub trait Console {
 ///
 /// # Errors
 /// The source or the terminal failed.
-pub fn screen(mut app: App, console: &mut impl Console) -> Result<(Ended, Outcome), AppError> {
-    let ended = match run(&mut app, console) {
+pub fn screen(app: impl Into<Hosts>, console: &mut impl Console) -> Result<(Ended, Outcome), AppError> {
+    let mut hosts = app.into();
+    let ended = match run(&mut hosts, console) {
         // A terminal that stands still is no longer waited for once a signal has asked for an end.
         Err(AppError::Terminal(error)) => match console.next() {
             Ok(Some(Woken::Ends(signal))) => Ok(Ended::Signal(signal)),
@@ -84,12 +85,12 @@ pub fn screen(mut app: App, console: &mut impl Console) -> Result<(Ended, Outcom
         ended => ended,
     };
     // However it ended: masks are put back if that was asked for, and the recording is closed.
-    let closed = app.close();
+    let closed = hosts.close();
     let ended = ended?;
     Ok((ended, closed?))
 }
 
-fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
+fn run(hosts: &mut Hosts, console: &mut impl Console) -> Result<Ended, AppError> {
     let mut shown: Option<View> = None;
     let mut starts = Some(Instant::now());
     loop {
@@ -98,41 +99,36 @@ fn run(app: &mut App, console: &mut impl Console) -> Result<Ended, AppError> {
             match woken {
                 Woken::Ends(signal) => return Ok(Ended::Signal(signal)),
                 Woken::Stops => {
-                    app.feed.let_go();
+                    hosts.let_go();
                     let taken_again = console.stop();
-                    app.feed.go_on();
+                    hosts.go_on();
                     taken_again.map_err(AppError::Terminal)?;
                 }
-                Woken::Input(Input::Key(key)) => app.press(key)?,
+                Woken::Input(Input::Key(key)) => hosts.press(key)?,
                 Woken::Input(Input::Mouse(mouse)) => {
                     if let Some(action) = shown.as_ref().and_then(|view| view.action_for(mouse)) {
-                        app.act(action)?;
+                        hosts.act(action)?;
                     }
                 }
-                Woken::Background(color) => app.state.themes.suit(look::name_for(color)),
+                Woken::Background(color) => hosts.suit(look::name_for(color)),
             }
-            if std::mem::take(&mut app.stops) {
+            if hosts.is_to_stop() {
                 console.ask_to_stop();
             }
         }
-        let took_all = app.take_waiting()?;
-        app.hear_player(Duration::ZERO)?;
-        if app.state.quitting() || app.counted_out() {
+        let took_all = hosts.take_waiting()?;
+        if hosts.is_over() {
             return Ok(Ended::Done);
         }
         let (width, height) = console.size().map_err(AppError::Terminal)?;
-        let view = app.view(width, height);
+        let view = hosts.view(width, height);
         console.show(&view).map_err(AppError::Terminal)?;
         shown = Some(view);
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
-        let gathers = took_all && !app.holds() && app.state.settings.interval < FRAME && app.state.metrics().is_some();
-        // What is not taken would make the wait no wait.
-        let feed = (!app.holds() && !gathers).then(|| app.feed.ready());
-        let ahead = app.player.as_ref().and_then(|player| player.ready(app.state.playback.as_ref()));
-        let others: SmallVec<[BorrowedFd<'_>; 2]> = feed.into_iter().chain(ahead).collect();
-        console.wait(&others, gathers.then_some(FRAME));
+        let gathers = took_all && hosts.comes_faster_than(FRAME);
+        console.wait(&hosts.sources(gathers), gathers.then_some(FRAME));
     }
 }
 

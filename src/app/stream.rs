@@ -3,14 +3,36 @@
 use crate::derive::Derivation;
 use crate::record::{RecordError, Recorder};
 use crate::sample::Item;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// A recording that several hosts may be written to: this one's share of it.
+#[derive(Clone)]
+pub struct RecorderShare {
+    recorder: Rc<RefCell<Recorder>>,
+    host: usize,
+}
+
+impl RecorderShare {
+    /// Of a recording of so many hosts, the share of each.
+    #[must_use]
+    pub fn of(recorder: Recorder, hosts: usize) -> Vec<Self> {
+        let recorder = Rc::new(RefCell::new(recorder));
+        (0..hosts).map(|host| Self { recorder: Rc::clone(&recorder), host }).collect()
+    }
+
+    fn write(&self, item: &Item) -> Result<(), RecordError> {
+        self.recorder.borrow_mut().write_of(self.host, item)
+    }
+}
 
 /// The recording, if one runs, and the derivation.
 #[derive(Default)]
 pub struct Stream {
     /// What was derived so far.
     pub derivation: Derivation,
-    recorder: Option<Recorder>,
+    recorder: Option<RecorderShare>,
     /// Why a recording that was asked for is not whole.
     broken: Option<RecordError>,
 }
@@ -19,6 +41,12 @@ impl Stream {
     /// A stream that is recorded from the first item on, if a recorder is given.
     #[must_use]
     pub fn new(recorder: Option<Recorder>) -> Self {
+        Self::sharing(recorder.map(|recorder| RecorderShare { recorder: Rc::new(RefCell::new(recorder)), host: 0 }))
+    }
+
+    /// The same of a recording that it may share with others.
+    #[must_use]
+    pub fn sharing(recorder: Option<RecorderShare>) -> Self {
         Self { recorder, ..Self::default() }
     }
 
@@ -36,11 +64,19 @@ impl Stream {
     /// # Errors
     /// The file cannot be written.
     pub fn begin_recording(&mut self, path: &Path) -> Result<(), RecordError> {
-        let mut recorder = Recorder::create_new(path)?;
+        let recorder = Rc::new(RefCell::new(Recorder::create_new(path)?));
+        self.join_recording(RecorderShare { recorder, host: 0 })
+    }
+
+    /// The same in a recording that others share.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn join_recording(&mut self, share: RecorderShare) -> Result<(), RecordError> {
         if let Some(sample) = self.derivation.latest().cloned() {
-            recorder.write(&Item::Sample(Box::new(sample)))?;
+            share.write(&Item::Sample(Box::new(sample)))?;
         }
-        self.recorder = Some(recorder);
+        self.recorder = Some(share);
         Ok(())
     }
 
@@ -49,9 +85,11 @@ impl Stream {
     /// # Errors
     /// Its end cannot be written.
     pub fn end_recording(&mut self) -> Result<Option<PathBuf>, RecordError> {
-        let Some(recorder) = self.recorder.take() else { return Ok(None) };
-        let path = recorder.path().to_owned();
-        recorder.finish().map(|()| Some(path))
+        let Some(share) = self.recorder.take() else { return Ok(None) };
+        let path = share.recorder.borrow().path().to_owned();
+        // The last one that shares it ends it.
+        let whole = Rc::into_inner(share.recorder).map(RefCell::into_inner);
+        whole.map_or(Ok(()), Recorder::finish).map(|()| Some(path))
     }
 
     /// Closes the recording.

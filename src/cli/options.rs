@@ -110,6 +110,23 @@ pub(super) struct Options {
 }
 
 impl Options {
+    /// Those of them that an agent on another host is given.
+    pub(super) fn for_agent(&self) -> Vec<String> {
+        let each = |name: &'static str, values: &[String]| -> Vec<String> {
+            values.iter().flat_map(|value| [name.to_owned(), value.clone()]).collect()
+        };
+        let flags = [
+            (self.drops, "--drops"),
+            (self.exact_softirqs, "--exact-softirqs"),
+            (self.hop_cores, "--hop-cores"),
+            (self.readonly, "--readonly"),
+            (self.no_realtime, "--no-realtime"),
+            (self.restore_on_exit, "--restore-on-exit"),
+        ];
+        let given = flags.into_iter().filter(|(given, _)| *given).map(|(_, name)| name.to_owned());
+        each("--watch", &self.watch).into_iter().chain(each("--netns", &self.netns)).chain(given).collect()
+    }
+
     /// What of them is a setting.
     pub(super) fn overrides(&self) -> Vec<Override> {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();

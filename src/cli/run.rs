@@ -5,7 +5,7 @@ use super::export::ExportArguments;
 use super::fleet::FleetArguments;
 use super::options::Options;
 use super::values::packets;
-use super::{CliCommand, CliError, Face, report};
+use super::{CliCommand, CliError, Face, hosts, report};
 use crate::sample::{PinMode, RunAsked, Word};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -243,6 +243,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
     let of_a_report = report::others(options);
     let of_a_fleet = FleetArguments::refused(options);
     let of_an_export = ExportArguments::refused(options);
+    let of_an_agent = hosts::refused(options);
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
         Some(CliCommand::Report(_)) => &of_a_report,
@@ -253,6 +254,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         Some(CliCommand::Compare(_)) => &of_a_comparison,
         Some(CliCommand::Export(_)) => &of_an_export,
         Some(CliCommand::Fleet(_)) => &of_a_fleet,
+        Some(CliCommand::Agent) => &of_an_agent,
         Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))

@@ -1,31 +1,43 @@
-//! One line of a recording: a sample, an event, or a fact by its name.
+//! One line of a recording: a sample, an event, a fact by its name; of which host the lines after it are; or an agent's answer.
 
-use crate::sample::{FactVisitor, Facts, Item};
+use crate::sample::{AgentReply, FactVisitor, Facts, Item};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, VariantAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The sample or event of a line; none where it is a fact, which is among `facts` then.
-pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<Option<Item>> {
-    let mut json = serde_json::Deserializer::from_slice(line);
-    let item = LineReader(facts).deserialize(&mut json)?;
-    json.end()?;
-    Ok(item)
+/// What a line is.
+pub(super) enum Line {
+    /// A sample or an event.
+    Item(Item),
+    /// A fact, which is among the facts now.
+    Fact,
+    /// What an agent answers.
+    Reply(AgentReply),
+    /// The lines after it are this host's.
+    From(String),
 }
 
-struct LineReader<'a>(&'a mut Facts);
+/// Reads a line; a fact goes among `facts`.
+pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<Line> {
+    let mut json = serde_json::Deserializer::from_slice(line);
+    let line = LineSeed(facts).deserialize(&mut json)?;
+    json.end()?;
+    Ok(line)
+}
 
-impl<'de> DeserializeSeed<'de> for LineReader<'_> {
-    type Value = Option<Item>;
+struct LineSeed<'a>(&'a mut Facts);
+
+impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
+    type Value = Line;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
         json.deserialize_enum("Line", &[], self)
     }
 }
 
-impl<'de> Visitor<'de> for LineReader<'_> {
-    type Value = Option<Item>;
+impl<'de> Visitor<'de> for LineSeed<'_> {
+    type Value = Line;
 
     fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
         to.write_str("a sample, an event or a fact")
@@ -34,15 +46,17 @@ impl<'de> Visitor<'de> for LineReader<'_> {
     fn visit_enum<A: EnumAccess<'de>>(self, json: A) -> Result<Self::Value, A::Error> {
         let (name, value) = json.variant::<String>()?;
         match &*name {
-            "sample" => value.newtype_variant().map(|sample| Some(Item::Sample(sample))),
-            "event" => value.newtype_variant().map(|event| Some(Item::Event(event))),
+            "sample" => value.newtype_variant().map(|sample| Line::Item(Item::Sample(sample))),
+            "event" => value.newtype_variant().map(|event| Line::Item(Item::Event(event))),
+            "reply" => value.newtype_variant().map(Line::Reply),
+            "from" => value.newtype_variant().map(Line::From),
             name => {
                 let (mut fact, same) = (FactReader { name, value: Some(value), lifetime: PhantomData }, self.0.clone());
                 self.0.visit(&same, &mut fact)?;
                 if fact.value.is_some() {
                     return Err(Error::custom(format_args!("no line is named `{name}`")));
                 }
-                Ok(None)
+                Ok(Line::Fact)
             }
         }
     }

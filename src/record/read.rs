@@ -2,19 +2,20 @@
 //! items or a sentence, never a panic.
 
 use super::frames::{ByteSource, Text, TextPlace};
-use super::{Header, RecordError, SCHEMA_VERSION, file_error};
-use super::{clean, line};
-use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
-use crate::text;
+use super::line::Line;
+use super::line_reader::{self, HeaderError, LONGEST_LINE, LineError, LineReader};
+use super::{RecordError, file_error};
+use crate::sample::{Facts, Item};
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// No line of a real recording comes near it (8,000 links take about 3 MB); a longer one is not read into memory.
-const LONGEST_LINE: u64 = 64 << 20;
 /// The recording that is part of the program.
 const SHIPPED: &[u8] = include_bytes!("../../assets/kunpeng.vnettop.zst");
+
+/// How a line begins that says whose the lines after it are.
+const FROM: &[u8] = b"{\"from\":";
 
 /// Where a recording is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,16 +45,24 @@ pub struct Bookmark {
     line: usize,
     /// What holds there.
     facts: Arc<Facts>,
+    /// The lines there are those of the host that is read.
+    is_of_host: bool,
 }
 
-/// A recording being read.
+/// A recording being read: of one host, or of one of several.
 pub struct Recording {
     path: PathBuf,
     recorded_by: String,
+    /// Those that it holds, where it names them.
+    hosts: Vec<String>,
+    /// The one of them that is read.
+    host: usize,
+    /// The lines now are those of that one.
+    is_of_host: bool,
     input: Text,
     line: usize,
     buffer: Vec<u8>,
-    facts: Arc<Facts>,
+    reader: LineReader,
     truncated: Option<String>,
 }
 
@@ -80,17 +89,43 @@ impl Recording {
     fn of(path: &Path, input: io::Result<impl ByteSource + 'static>) -> Result<Self, RecordError> {
         let input = input.and_then(Text::open);
         let input = input.map_err(|error| file_error("read", path, error))?;
-        let (path, facts) = (path.to_owned(), Arc::default());
-        let recorded_by = String::new();
-        let mut recording = Self { path, recorded_by, input, line: 0, buffer: Vec::new(), facts, truncated: None };
+        let mut recording = Self {
+            path: path.to_owned(),
+            recorded_by: String::new(),
+            hosts: Vec::new(),
+            host: 0,
+            is_of_host: true,
+            input,
+            line: 0,
+            buffer: Vec::new(),
+            reader: LineReader::default(),
+            truncated: None,
+        };
         recording.header()?;
         Ok(recording)
+    }
+
+    /// The hosts that it holds, as they were named to vnettop; empty where it is of one machine alone.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The same, read as that of this host, by its place among [`Recording::hosts`]; unless another is chosen it is the first one.
+    #[must_use]
+    pub fn of_host(self, host: usize) -> Self {
+        Self { host, ..self }
     }
 
     /// The place before the next item.
     #[must_use]
     pub fn bookmark(&self) -> Bookmark {
-        Bookmark { text: self.input.place(), line: self.line, facts: Arc::clone(&self.facts) }
+        Bookmark {
+            text: self.input.place(),
+            line: self.line,
+            facts: Arc::clone(&self.reader.facts),
+            is_of_host: self.is_of_host,
+        }
     }
 
     /// Goes to a place that this recording, opened before, has told. It takes as long as unpacking the frame that the place is in.
@@ -99,7 +134,8 @@ impl Recording {
     /// It cannot be read so far, or is no file.
     pub fn skip_to(&mut self, place: &Bookmark) -> Result<(), RecordError> {
         self.input.go_to(place.text).map_err(|error| file_error("read", &self.path, error))?;
-        (self.line, self.facts) = (place.line, Arc::clone(&place.facts));
+        (self.line, self.reader.facts) = (place.line, Arc::clone(&place.facts));
+        self.is_of_host = place.is_of_host;
         Ok(())
     }
 
@@ -121,23 +157,18 @@ impl Recording {
     /// A line in the middle that cannot be used.
     pub fn next_item(&mut self) -> Result<Option<Item>, RecordError> {
         while self.read_line()? {
-            clean::line(&mut self.buffer);
-            let item = match line::read(&self.buffer, Arc::make_mut(&mut self.facts)) {
-                Ok(item) => item,
-                Err(_) if self.is_cut_off()? => {
+            if !self.is_of_host && !self.buffer.starts_with(FROM) {
+                continue;
+            }
+            match self.reader.read(&mut self.buffer) {
+                Ok(Line::Item(item)) => return Ok(Some(item)),
+                Ok(Line::From(name)) => self.is_of_host = self.hosts.get(self.host) == Some(&name),
+                Ok(Line::Fact | Line::Reply(_)) => {}
+                Err(LineError::Unreadable(_)) if self.is_cut_off()? => {
                     self.cut_off("in the middle of a line");
                     return Ok(None);
                 }
-                Err(error) => return Err(self.damaged(reason(&error))),
-            };
-            match item {
-                None => self.check_facts()?,
-                Some(Item::Sample(mut sample)) => {
-                    self.check(&sample)?;
-                    sample.facts = Arc::clone(&self.facts);
-                    return Ok(Some(Item::Sample(sample)));
-                }
-                event => return Ok(event),
+                Err(LineError::Unreadable(reason) | LineError::Impossible(reason)) => return Err(self.damaged(reason)),
             }
         }
         Ok(None)
@@ -153,12 +184,11 @@ impl Recording {
             Some(_) => file_error("read", &self.path, error),
             None => foreign(),
         })?;
-        let header: Header = serde_json::from_slice(&first).map_err(|_| foreign())?;
         self.line = 1;
-        self.recorded_by = text::clean(header.vnettop.as_bytes());
-        if header.vnettop_recording != SCHEMA_VERSION {
-            return Err(RecordError::Version { path: self.path.clone(), version: header.vnettop_recording });
-        }
+        (self.hosts, self.recorded_by) = line_reader::header(&first).map_err(|error| match error {
+            HeaderError::Foreign => foreign(),
+            HeaderError::Version(version) => RecordError::Version { path: self.path.clone(), version },
+        })?;
         Ok(())
     }
 
@@ -166,9 +196,9 @@ impl Recording {
     fn read_line(&mut self) -> Result<bool, RecordError> {
         self.buffer.clear();
         self.line += 1;
-        match (&mut self.input).take(LONGEST_LINE).read_until(b'\n', &mut self.buffer) {
+        match (&mut self.input).take(LONGEST_LINE as u64).read_until(b'\n', &mut self.buffer) {
             Ok(0) => Ok(false),
-            Ok(_) if self.buffer.len() as u64 == LONGEST_LINE => Err(self.damaged("it is too long".to_owned())),
+            Ok(_) if self.buffer.len() == LONGEST_LINE => Err(self.damaged("it is too long".to_owned())),
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 self.cut_off("in the middle of a compressed block");
@@ -204,69 +234,7 @@ impl Recording {
         ));
     }
 
-    fn check_facts(&self) -> Result<(), RecordError> {
-        // Each by its name: the compiler asks whether the order and the cores of a new one matter.
-        let Facts {
-            topology,
-            links,
-            spaces,
-            owners,
-            benchmarks,
-            offloads,
-            steering,
-            family,
-            runners,
-            host: _,
-            problems: _,
-            ovs: _,
-            paths: _,
-        } = &*self.facts;
-        self.sorted(links.iter().map(|link| link.key()), "links")?;
-        self.sorted(topology.cores.iter().map(|place| place.core), "cores")?;
-        self.sorted(spaces.iter().map(|space| space.netns), "spaces")?;
-        self.sorted(owners.iter().map(|owned| owned.link), "owners")?;
-        self.sorted(benchmarks.iter().map(|one| one.pid), "benchmarks")?;
-        self.sorted(offloads.iter().map(|told| told.link), "offloads")?;
-        self.sorted(steering.iter().map(|told| told.link), "steerings")?;
-        self.sorted(family.iter().flat_map(|pids| &**pids), "processes")?;
-        self.possible(topology.cores.iter().map(|place| place.core))?;
-        self.possible(steering.iter().flat_map(|told| &told.napi).map(|thread| thread.core))?;
-        self.possible(runners.iter().map(|runner| runner.core))
-    }
-
-    fn check(&self, sample: &Sample) -> Result<(), RecordError> {
-        self.sorted(sample.counters.iter().map(LinkCounters::key), "counters")?;
-        self.sorted(sample.cores.iter().map(|row| row.core), "cores")?;
-        self.sorted(sample.threads.iter().map(|thread| (thread.id.pid, thread.id.tid)), "threads")?;
-        self.sorted(sample.flows.iter().map(FlowSample::key), "flows")?;
-        self.sorted(sample.qdiscs.iter().map(|qdisc| (qdisc.link, qdisc.handle)), "qdiscs")?;
-        self.sorted(sample.protocols.iter().map(|counters| counters.netns), "protocols")?;
-        self.sorted(sample.datapaths.iter().map(OvsDatapath::key), "datapaths")?;
-        self.possible(sample.cores.iter().map(|row| row.core).chain(sample.threads.iter().map(|thread| thread.core)))?;
-        self.possible(sample.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))
-    }
-
-    /// Everything behind relies on this order; a recording that breaks it was not written by vnettop.
-    fn sorted<K: PartialOrd>(&self, keys: impl Iterator<Item = K>, what: &str) -> Result<(), RecordError> {
-        if keys.is_sorted_by(|a, b| a < b) { Ok(()) } else { Err(self.damaged(format!("its {what} are out of order"))) }
-    }
-
-    /// A core that no kernel can have would only be memory wasted.
-    fn possible(&self, mut cores: impl Iterator<Item = CoreId>) -> Result<(), RecordError> {
-        match cores.find(|&core| core >= MOST_CORES) {
-            Some(core) => Err(self.damaged(format!("there is no core {core}"))),
-            None => Ok(()),
-        }
-    }
-
     fn damaged(&self, reason: String) -> RecordError {
         RecordError::Line { path: self.path.clone(), line: self.line, reason }
     }
-}
-
-/// What is wrong with a line, which is one line of JSON: its own number in that says nothing.
-fn reason(error: &serde_json::Error) -> String {
-    let (text, column) = (error.to_string(), error.column());
-    let place = format!(" at line {} column {column}", error.line());
-    text.strip_suffix(&place).map_or_else(|| text.clone(), |what| format!("{what} (column {column})"))
 }

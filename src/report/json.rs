@@ -1,6 +1,7 @@
 //! One JSON object a sample, on one line. Field names, units and nulls are the contract of JSON.md.
 
 mod benchmark;
+mod end_to_end;
 mod events;
 mod finding;
 mod flow;
@@ -12,6 +13,7 @@ mod test;
 pub(super) use finding::Numbers;
 
 use super::timestamp;
+use crate::derive::end_to_end::{EndToEnd, HostMetrics};
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{CoreMetrics, LinkMetrics, Metrics, ThreadMetrics};
 use crate::sample::{Host, LinkKey, OwnCost, Owner, PeerRef, SOFTIRQ_KINDS, Space, Word};
@@ -29,6 +31,20 @@ const SCHEMA_VERSION: u32 = 1;
 /// The output cannot be written; a closed pipe is an error of kind `BrokenPipe`.
 pub fn write(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
     serde_json::to_writer(&mut *out, &InJson(metrics, metrics))?;
+    out.write_all(b"\n")
+}
+
+/// Writes the object of one of several hosts, by its place, with the tests that two of them see.
+///
+/// # Errors
+/// As of [`write`].
+pub fn write_of_host(
+    out: &mut impl Write,
+    hosts: &[HostMetrics<'_>],
+    at: usize,
+    tests: &[EndToEnd<'_>],
+) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &end_to_end::OfHost { hosts, at, tests })?;
     out.write_all(b"\n")
 }
 

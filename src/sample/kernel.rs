@@ -20,7 +20,8 @@ pub struct KernelCounts {
 }
 
 /// What is counted only on request.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OnRequest {
     /// Every drop of the machine, not only those in the namespaces of the flows.
     pub drops: bool,

@@ -3,7 +3,8 @@
 pub(super) mod room;
 
 use super::{SourceError, now_ns};
-use crate::sample::{Item, OnRequest};
+use super::remote::HostNews;
+use crate::sample::{AgentCommand, Item, OnRequest};
 use room::QueueRoom;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +13,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
 /// What the showing thread may ask for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum FeedCommand {
     /// Another interval.
     Interval(Duration),
@@ -27,6 +28,8 @@ pub enum FeedCommand {
     },
     /// More counted by the kernel, or no longer.
     Want(OnRequest),
+    /// Something of the agent on another host.
+    Agent(AgentCommand),
     /// A recording at another pace.
     Pace(Pace),
     /// Nothing kept alive and nothing read until [`FeedCommand::GoOn`].
@@ -51,6 +54,7 @@ pub(super) struct Sender {
     pub items: Handover,
     pub room: RefCell<QueueRoom>,
     pub ready: Bell,
+    pub news: mpsc::Sender<HostNews>,
     pub commands: RefCell<Receiver<FeedCommand>>,
     pub commanded: Arc<OwnedFd>,
     /// Rung when nothing is kept alive any more.
@@ -84,6 +88,12 @@ impl Sender {
         };
         ring(&self.ready.0);
         sent
+    }
+
+    /// Says what is no item.
+    pub fn say(&self, news: HostNews) {
+        let _nobody_listens = self.news.send(news);
+        ring(&self.ready.0);
     }
 
     /// Whether another sample may be handed over: too much has not been taken yet where not.

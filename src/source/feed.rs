@@ -1,6 +1,7 @@
 //! The receiving end of the one channel between the thread that has the data and the thread that shows them, live or replayed.
 
 use super::channel::{Bell, Handover, Sender, reset, ring, room::QueueRoom};
+use super::remote::{self, RemoteHost};
 use super::replay;
 use super::sampler::{self, SamplerSettings};
 use super::{SourceError, now_ns, proc_file};
@@ -13,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
 pub use super::channel::{FeedCommand, Pace};
+pub use super::remote::HostNews;
 pub use super::replay::ReplayCursor;
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
@@ -23,11 +25,14 @@ pub struct Feed {
     items: Receiver<Result<Item, SourceError>>,
     taken: Arc<AtomicU64>,
     ready: Arc<OwnedFd>,
+    news: Receiver<HostNews>,
     commands: mpsc::Sender<FeedCommand>,
     commanded: Arc<OwnedFd>,
     /// Readable when the source has let go.
     let_go: Arc<OwnedFd>,
     is_live: bool,
+    /// Its samples have the clock of another machine.
+    is_remote: bool,
 }
 
 /// What came out of a feed.
@@ -48,6 +53,17 @@ impl Feed {
     pub fn live(settings: SamplerSettings) -> Result<Self, SourceError> {
         let (items, taken) = mpsc::channel();
         Self::start("sampler", (Handover::AtOnce(items), taken), move |sender| sampler::run(&settings, &sender))
+    }
+
+    /// Starts ssh to another host, and follows what its agent sends.
+    ///
+    /// # Errors
+    /// The kernel gives no descriptor or thread. A host that cannot be reached is no error: [`Feed::news`] says it.
+    pub fn remote(host: RemoteHost) -> Result<Self, SourceError> {
+        let (items, taken) = mpsc::channel();
+        let mut feed = Self::start("ssh", (Handover::AtOnce(items), taken), move |sender| remote::run(host, &sender))?;
+        feed.is_remote = true;
+        Ok(feed)
     }
 
     /// Starts the replay of a recording.
@@ -71,17 +87,19 @@ impl Feed {
         let (ready, commanded, let_go) = (ready?, commanded?, let_go?);
         proc_file::make_room_for_descriptors(&ready);
         let (commands, from_feed) = mpsc::channel();
+        let (say, news) = mpsc::channel();
         let (taken, is_live) = (Arc::new(AtomicU64::new(0)), matches!(handover, Handover::AtOnce(_)));
         let sender = Sender {
             items: handover,
             room: RefCell::new(QueueRoom::new(Arc::clone(&taken))),
             ready: Bell(Arc::clone(&ready)),
+            news: say,
             commands: RefCell::new(from_feed),
             commanded: Arc::clone(&commanded),
             let_go: Arc::clone(&let_go),
         };
         std::thread::Builder::new().name(name.to_owned()).spawn(move || work(sender)).map_err(failed)?;
-        Ok(Self { items, taken, ready, commands, commanded, let_go, is_live })
+        Ok(Self { items, taken, ready, news, commands, commanded, let_go, is_live, is_remote: false })
     }
 
     /// The source is the kernel: its end is one only where a count was asked for.
@@ -122,10 +140,18 @@ impl Feed {
         let mut item = item?;
         if let Item::Sample(sample) = &mut item
             && self.is_live
+            && !self.is_remote
         {
             sample.own.behind_ns = Some(now_ns().saturating_sub(sample.at_ns));
         }
         Ok(Next::Item(item))
+    }
+
+    /// What the source has said beside its items, without waiting. Whoever waits for [`Feed::ready`] looks here after
+    /// [`Feed::next`] had nothing.
+    #[must_use]
+    pub fn news(&self) -> Option<HostNews> {
+        self.news.try_recv().ok()
     }
 
     /// Tells the source something; it may be gone already.

@@ -195,7 +195,7 @@ impl Schedule {
                 self.rests = true;
             }
             // A pace is a recording's.
-            None | Some(FeedCommand::Pace(_) | FeedCommand::GoOn | FeedCommand::Stop) => {}
+            None | Some(FeedCommand::Pace(_) | FeedCommand::Agent(_) | FeedCommand::GoOn | FeedCommand::Stop) => {}
         }
     }
 

@@ -44,8 +44,8 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
 }
 
 /// The ends of the uppermost line, and of one between two panes.
-const TOP: (char, char) = ('┌', '┐');
-const BETWEEN: (char, char) = ('├', '┤');
+pub(super) const TOP: (char, char) = ('┌', '┐');
+pub(super) const BETWEEN: (char, char) = ('├', '┤');
 
 /// Those of the line above the panes.
 fn top(layout: &Layout) -> (char, char) {
@@ -120,14 +120,14 @@ fn spread(canvas: &mut Canvas, state: &State, layout: &Layout) {
     canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
 }
 
-fn line(canvas: &mut Canvas, y: u16, (left, right): (char, char)) {
+pub(super) fn line(canvas: &mut Canvas, y: u16, (left, right): (char, char)) {
     let width = canvas.area.width;
     canvas.glyph(0, y, Tone::Muted, left);
     canvas.run(1, y, width - 2, Tone::Muted, '─');
     canvas.glyph(width - 1, y, Tone::Muted, right);
 }
 
-fn sides(canvas: &mut Canvas, area: Area) {
+pub(super) fn sides(canvas: &mut Canvas, area: Area) {
     for y in area.y..area.y + area.height {
         canvas.glyph(area.x - 1, y, Tone::Muted, '│');
         canvas.glyph(area.x + area.width, y, Tone::Muted, '│');

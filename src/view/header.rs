@@ -98,6 +98,7 @@ fn status(state: &State) -> Vec<(Tone, String)> {
     let mode = match (state.frozen(), state.settings().mode) {
         _ if state.playback.as_ref().is_some_and(|playback| playback.is_over) => (Tone::Warning, "■ end"),
         (true, _) => (Tone::Warning, "❄ paused"),
+        _ if state.is_stale() => (Tone::Bad, "○ stale"),
         (false, Mode::Live) => (Tone::Good, "● live"),
         (false, Mode::Replay) => (Tone::Accent, "▶ replay"),
         (false, Mode::Demo) => (Tone::Good, "● demo"),

@@ -4,7 +4,7 @@ use super::canvas::{Area, Canvas, cells};
 use super::help::LineSpot;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{Tone, card, drops, finding, help, path, row};
+use super::{HostRow, Tone, card, drops, finding, help, path, row};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
 use crate::sample::{ThreadId, Word};
@@ -52,6 +52,32 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         }
     };
     boxed(state, (width, height), title, &lines, scroll, foot, &[])
+}
+
+/// The placements that several hosts propose, each below its host's name; or why one has none.
+pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], width: u16, height: u16) -> Canvas {
+    let inner = (width - 8).min(100);
+    let mut lines: Vec<Line> = Vec::new();
+    let mut is_any = false;
+    for HostRow { name, state } in hosts {
+        let Overlay::Proposal { result, off, .. } = &state.overlay else { continue };
+        if !lines.is_empty() {
+            lines.push(Line::new());
+        }
+        lines.push(vec![(Tone::Title, (*name).to_owned())]);
+        match result {
+            Ok(proposal) => {
+                is_any = true;
+                lines.extend(placement::lines(proposal, (None, off), state.metrics(), inner).lines);
+            }
+            Err(why) => lines.extend(sentences(Tone::Normal, why, inner)),
+        }
+    }
+    if lines.is_empty() {
+        lines = sentences(Tone::Normal, "no host has a test that runs: start a benchmark", inner);
+    }
+    let foot = if is_any { "p again: pin on these hosts · Esc closes" } else { "Esc closes" };
+    boxed(hosts[0].state, (width, height), "Proposed placement on each host", &lines, 0, foot, &[])
 }
 
 /// With the test whose threads they are: the screen may have gone on to another.

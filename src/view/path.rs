@@ -13,14 +13,14 @@ use crate::sample::{HopWay, Offload, Offloads, Word};
 use crate::state::{Mode, State, Units};
 
 /// A column: its title, its least cells, and the rank by which it goes when there is no room (the highest first).
-struct PathColumn {
-    title: &'static str,
+pub(super) struct PathColumn {
+    pub title: &'static str,
     cells: usize,
     rank: u8,
 }
 
 /// In the order they stand.
-const COLUMNS: [PathColumn; 10] = [
+pub(super) const COLUMNS: [PathColumn; 10] = [
     PathColumn { title: "NETNS", cells: 10, rank: 1 },
     PathColumn { title: "LINK", cells: 13, rank: 0 },
     PathColumn { title: "KIND", cells: 8, rank: 3 },
@@ -184,7 +184,7 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
 }
 
 /// `  ▸ 708/s refused by nft_do_chain: NETFILTER_DROP`: what the kernel says of a loss.
-fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
+pub(super) fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
     let what = if loss.refused { "refused" } else { "lost" };
     let rate = Count(Some(metrics.losses.per_second(loss.packets)));
     let words = [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>();
@@ -192,7 +192,7 @@ fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
     format!("  {rate}/s {what}: {words}")
 }
 
-fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 10] {
+pub(super) fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 10] {
     let facts = hop.link.map(|link| &link.facts);
     let arrow = match hop.hop.way {
         HopWay::Sent => '↑',
@@ -235,7 +235,7 @@ fn off(told: &Offloads) -> String {
 }
 
 /// Cells of each column; 0 where there is no room for it.
-fn widths(room: usize) -> [usize; 10] {
+pub(super) fn widths(room: usize) -> [usize; 10] {
     let mut widths = COLUMNS.map(|column| column.cells);
     let used =
         |widths: &[usize; 10]| widths.iter().filter(|&&cells| cells > 0).map(|cells| cells + 1).sum::<usize>() - 1;
@@ -250,7 +250,7 @@ fn widths(room: usize) -> [usize; 10] {
     widths
 }
 
-fn row(widths: &[usize; 10], texts: [(Tone, String); 10]) -> Line {
+pub(super) fn row(widths: &[usize; 10], texts: [(Tone, String); 10]) -> Line {
     let shown = widths.iter().zip(texts).filter(|(width, _)| **width > 0);
     shown.map(|(&width, (tone, text))| (tone, format!("{} ", fitted(&text, width)))).collect()
 }

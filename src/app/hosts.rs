@@ -1,0 +1,225 @@
+//! Several hosts at once, each an app of its own with its own clock and derivation, and the screen that has all of them. One machine
+//! alone is one of them, and has the whole screen.
+
+mod headless;
+
+use super::stream::RecorderShare;
+use super::{App, AppError};
+use crate::action::{Action, Key, KeyContext};
+use crate::derive::Metrics;
+use crate::derive::end_to_end::{HostMetrics, end_to_end};
+use crate::effect::Outcome;
+use crate::record::Recorder;
+use crate::state::{AllHosts, Overlay, State};
+use crate::update::{HostsWish, update_all};
+use crate::view::{self, HostRow, View};
+use smallvec::SmallVec;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+pub use headless::{json_of_hosts, print_hosts};
+
+/// A host and its app.
+pub struct Host {
+    /// As it was named to vnettop; of one machine alone it is empty.
+    pub name: String,
+    /// What is chosen, shown and changed of it.
+    pub app: App,
+}
+
+/// What has the screen.
+pub struct Hosts {
+    hosts: Vec<Host>,
+    /// None where there is one machine alone.
+    all: Option<AllHosts>,
+    /// What is known of a host that has said nothing yet.
+    nothing: Metrics,
+}
+
+impl From<App> for Hosts {
+    fn from(app: App) -> Self {
+        Self { hosts: vec![Host { name: String::new(), app }], all: None, nothing: Metrics::default() }
+    }
+}
+
+impl Hosts {
+    /// These hosts, in the order in which they were named; at least one.
+    #[must_use]
+    pub fn new(hosts: Vec<Host>) -> Self {
+        Self { hosts, all: Some(AllHosts::default()), nothing: Metrics::default() }
+    }
+
+    /// What was chosen for all hosts alike: keys, units, theme.
+    fn first(&self) -> &State {
+        &self.hosts[0].app.state
+    }
+
+    /// Presses one key and does what follows from it.
+    pub(super) fn press(&mut self, key: Key) -> Result<(), AppError> {
+        let Some(all) = &self.all else { return self.hosts[0].app.press(key) };
+        let of_all = |action: &Action| matches!(action, Action::NextHost | Action::Record);
+        if let Some(at) = all.open() {
+            let state = &self.hosts[at].app.state;
+            let action = state.keys().action_for(key, state.context()).filter(of_all);
+            return match action {
+                Some(action) => self.act(action),
+                None => self.hosts[at].app.press(key),
+            };
+        }
+        // The help is the first one's, whose keys it tells.
+        if self.has_help() {
+            return self.hosts[0].app.press(key);
+        }
+        let place = if all.proposes() { KeyContext::Proposal } else { KeyContext::Hosts };
+        let action = self.first().keys().action_for(key, place);
+        action.map_or(Ok(()), |action| self.act(action))
+    }
+
+    /// Does what an action asks for, on all hosts or the one that is shown.
+    pub(super) fn act(&mut self, action: Action) -> Result<(), AppError> {
+        let Some(all) = &mut self.all else { return self.hosts[0].app.act(action) };
+        match (action, all.open()) {
+            (Action::Record, _) => {
+                self.toggle_recording();
+                return Ok(());
+            }
+            (Action::NextHost, _) | (_, None) => {}
+            (_, Some(at)) => return self.hosts[at].app.act(action),
+        }
+        match update_all(all, self.hosts.len(), action) {
+            HostsWish::Nothing => Ok(()),
+            HostsWish::First(action) => self.hosts[0].app.act(action),
+            HostsWish::Each(action) => self.hosts.iter_mut().try_for_each(|host| host.app.act(action)),
+            HostsWish::Ends(action) => {
+                let at_ends: Vec<usize> = self.ends();
+                at_ends.into_iter().try_for_each(|at| self.hosts[at].app.act(action))
+            }
+        }
+    }
+
+    /// The hosts that have an end of a test which two of them see; where none has, those with a test of their own.
+    fn ends(&self) -> Vec<usize> {
+        let metrics = self.metrics();
+        let joined = end_to_end(&metrics);
+        let of_joined = |at: usize| joined.iter().any(|one| [one.sender.host, one.receiver.host].contains(&at));
+        let of_test = |at: usize| metrics[at].metrics.tests.iter().any(|test| test.ended_ns.is_none());
+        (0..metrics.len()).filter(|&at| if joined.is_empty() { of_test(at) } else { of_joined(at) }).collect()
+    }
+
+    /// What is derived of each host, by its place; of one that has said nothing yet that is nothing.
+    fn metrics(&self) -> Vec<HostMetrics<'_>> {
+        let mut all = Vec::with_capacity(self.hosts.len());
+        for host in &self.hosts {
+            let metrics = host.app.state.metrics().unwrap_or(&self.nothing);
+            all.push(HostMetrics { name: &host.name, metrics });
+        }
+        all
+    }
+
+    fn has_help(&self) -> bool {
+        matches!(self.first().overlay(), Overlay::Help { .. })
+    }
+
+    /// Takes what waits in every feed; false when it is so much that keys would wait for it.
+    pub(super) fn take_waiting(&mut self) -> Result<bool, AppError> {
+        let mut took_all = true;
+        for host in &mut self.hosts {
+            took_all &= host.app.take_waiting()?;
+            host.app.hear_player(Duration::ZERO)?;
+        }
+        Ok(took_all)
+    }
+
+    /// It is to end, or has shown as much as was asked for.
+    pub(super) fn is_over(&self) -> bool {
+        let quits = self.hosts.iter().any(|host| host.app.state.quitting());
+        quits || self.hosts.iter().all(|host| host.app.counted_out())
+    }
+
+    /// The frame of this moment.
+    pub(super) fn view(&self, width: u16, height: u16) -> View {
+        let Some(all) = &self.all else { return self.hosts[0].app.view(width, height) };
+        if let Some(at) = all.open() {
+            return self.hosts[at].app.view(width, height);
+        }
+        let rows: Vec<HostRow<'_>> =
+            self.hosts.iter().map(|host| HostRow { name: &host.name, state: &host.app.state }).collect();
+        view::prepare_hosts(all, &rows, &end_to_end(&self.metrics()), width, height)
+    }
+
+    /// Lets go of what is kept alive, before this program is stopped.
+    pub(super) fn let_go(&self) {
+        self.hosts.iter().for_each(|host| host.app.feed.let_go());
+    }
+
+    /// Takes everything up again.
+    pub(super) fn go_on(&self) {
+        self.hosts.iter().for_each(|host| host.app.feed.go_on());
+    }
+
+    /// The terminal has told its background.
+    pub(super) fn suit(&mut self, theme: &str) {
+        self.hosts.iter_mut().for_each(|host| host.app.state.themes.suit(theme));
+    }
+
+    /// The key that stops programs was pressed; told once.
+    pub(super) fn is_to_stop(&mut self) -> bool {
+        self.hosts.iter_mut().fold(false, |stops, host| std::mem::take(&mut host.app.stops) | stops)
+    }
+
+    /// Samples come faster than frames are worth while.
+    pub(super) fn comes_faster_than(&self, frame: Duration) -> bool {
+        let faster = |app: &App| !app.holds() && app.state.settings().interval < frame && app.state.metrics().is_some();
+        self.hosts.len() > 1 || self.hosts.iter().any(|host| faster(&host.app))
+    }
+
+    /// What the next frame waits for: the feeds, unless nothing is taken from them, and what reads a recording ahead.
+    pub(super) fn sources(&self, gathers: bool) -> SmallVec<[BorrowedFd<'_>; 2]> {
+        let mut all = SmallVec::new();
+        for Host { app, .. } in &self.hosts {
+            // What is not taken would make the wait no wait.
+            all.extend((!app.holds() && !gathers).then(|| app.feed.ready()));
+            all.extend(app.player.as_ref().and_then(|player| player.ready(app.state.playback.as_ref())));
+        }
+        all
+    }
+
+    /// Puts masks back if that was asked for, else says which stay; closes the recording.
+    pub(super) fn close(self) -> Result<Outcome, AppError> {
+        let mut closed = Outcome::default();
+        for host in self.hosts {
+            let outcome = host.app.close()?;
+            closed.lines.extend(outcome.lines);
+            closed.events.extend(outcome.events);
+        }
+        Ok(closed)
+    }
+
+    /// Begins a recording of all hosts, or ends the one that runs.
+    fn toggle_recording(&mut self) {
+        let (is_warning, text) = match self.recorded() {
+            Ok(text) => (false, text),
+            Err(why) => (true, why),
+        };
+        self.hosts.iter_mut().for_each(|host| host.app.state.notice(is_warning, text.clone()));
+    }
+
+    fn recorded(&mut self) -> Result<String, String> {
+        if self.hosts.iter().any(|host| host.app.state.is_recorded) {
+            let mut ended = None;
+            for Host { app, .. } in &mut self.hosts {
+                app.state.is_recorded = false;
+                ended = app.stream.end_recording().map_err(|error| error.to_string())?.or(ended);
+            }
+            return Ok(format!("recording stopped: {}", ended.unwrap_or_default().display()));
+        }
+        let path = self.hosts[0].app.new_file("vnettop-hosts", "jsonl.zst").map_err(|error| error.to_string())?;
+        let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
+        let recorder = Recorder::create_new_of(&path, &names).map_err(|error| error.to_string())?;
+        for (host, share) in self.hosts.iter_mut().zip(RecorderShare::of(recorder, names.len())) {
+            host.app.stream.join_recording(share).map_err(|error| error.to_string())?;
+            host.app.state.is_recorded = true;
+        }
+        Ok(format!("recording all hosts to {}", path.display()))
+    }
+}

@@ -1,0 +1,153 @@
+//! Several hosts without a terminal: JSON lines, and one frame as text.
+
+use super::{Host, Hosts};
+use crate::action::KeyStep;
+use crate::app::headless::hand_over;
+use crate::app::signals::wait;
+use crate::app::{AppError, Ended, Signals};
+use crate::derive::end_to_end::end_to_end;
+use crate::report::json as json_lines;
+use crate::sample::HostState;
+use crate::term;
+use crate::ui::{self, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// One JSON object a sample of each host, with the tests that two of them see, until each has had so many, the ends, a signal or
+/// a closed pipe.
+///
+/// # Errors
+/// A source, the recording or the output failed, or no host can be reached.
+pub fn json_of_hosts(
+    mut hosts: Hosts,
+    signals: &Signals,
+    out: &mut (impl Write + AsFd),
+) -> Result<Ended, AppError> {
+    let ended = write_objects(&mut hosts, signals, out);
+    // However it ended, the recording is closed.
+    let closed = hosts.close();
+    let ended = ended?;
+    closed?.lines.iter().for_each(|line| term::say(&line.text));
+    Ok(ended)
+}
+
+fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
+    let mut buffer = Vec::new();
+    loop {
+        if let Some(signal) = signals.ending() {
+            return Ok(Ended::Signal(signal));
+        }
+        let mut has_more = false;
+        for at in 0..hosts.hosts.len() {
+            if !hosts.hosts[at].takes_one()? {
+                continue;
+            }
+            has_more = true;
+            let metrics = hosts.metrics();
+            if metrics[at].metrics.elapsed_s.is_none() {
+                continue;
+            }
+            buffer.clear();
+            let joined = end_to_end(&metrics);
+            json_lines::write_of_host(&mut buffer, &metrics, at, &joined).map_err(AppError::Output)?;
+            if let Some(ended) = hand_over(out, &buffer, signals, None)? {
+                return Ok(ended);
+            }
+        }
+        if hosts.hosts.iter().all(|host| host.app.ended || host.app.counted_out()) {
+            return Ok(Ended::Done);
+        }
+        if !has_more {
+            hosts.wait(signals);
+        }
+    }
+}
+
+/// Waits until every host has shown the intervals asked for (at least one) or cannot be reached, presses the keys, prints the frame.
+///
+/// # Errors
+/// A source or the output failed, or no host can be reached.
+pub fn print_hosts(
+    mut hosts: Hosts,
+    signals: &Signals,
+    steps: &[KeyStep],
+    (width, height): (u16, u16),
+    theme: Theme,
+    out: &mut (impl Write + AsFd),
+) -> Result<Ended, AppError> {
+    let ended = press_all(&mut hosts, signals, steps);
+    let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
+    ui::paint(&hosts.view(width, height), theme, &mut frame);
+    let closed = hosts.close();
+    if let Some(signal) = ended? {
+        return Ok(Ended::Signal(signal));
+    }
+    closed?.lines.iter().for_each(|line| term::say(&line.text));
+    Ok(hand_over(out, ui::text(&frame).as_bytes(), signals, None)?.unwrap_or(Ended::Done))
+}
+
+fn press_all(hosts: &mut Hosts, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
+    let intervals = hosts.hosts[0].app.options.count.unwrap_or(1).max(1);
+    if let Some(signal) = await_intervals(hosts, signals, intervals)? {
+        return Ok(Some(signal));
+    }
+    for step in steps {
+        match step {
+            KeyStep::Press(key) => hosts.press(*key)?,
+            KeyStep::Tick => {
+                if let Some(signal) = await_intervals(hosts, signals, 1)? {
+                    return Ok(Some(signal));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Waits for so many intervals more of each host that can be reached; a signal that came instead is given back.
+fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Result<Option<i32>, AppError> {
+    let mut left = vec![intervals; hosts.hosts.len()];
+    for host in &mut hosts.hosts {
+        host.app.options.count = None;
+    }
+    loop {
+        if let Some(signal) = signals.ending() {
+            return Ok(Some(signal));
+        }
+        let mut has_more = false;
+        for (host, left) in hosts.hosts.iter_mut().zip(&mut left) {
+            if *left > 0 && host.takes_one()? {
+                has_more = true;
+                *left -= u64::from(host.app.state.metrics().is_some_and(|metrics| metrics.elapsed_s.is_some()));
+            }
+        }
+        let is_lost = |host: &Host| matches!(host.app.state.connection, Some(HostState::Lost { .. }));
+        let mut each = hosts.hosts.iter().zip(&left);
+        if each.all(|(host, left)| *left == 0 || host.app.ended || is_lost(host)) {
+            return Ok(None);
+        }
+        if !has_more {
+            hosts.wait(signals);
+        }
+    }
+}
+
+impl Host {
+    /// Takes items up to one sample; whether there was one. What the host says beside them is told on standard error.
+    fn takes_one(&mut self) -> Result<bool, AppError> {
+        if self.app.ended || self.app.counted_out() {
+            return Ok(false);
+        }
+        self.app.take_one()
+    }
+}
+
+impl Hosts {
+    fn wait(&self, signals: &Signals) {
+        let feeds = self.hosts.iter().filter(|host| !host.app.ended && !host.app.counted_out());
+        let fds: Vec<BorrowedFd<'_>> = feeds.map(|host| host.app.feed.ready()).chain([signals.fd()]).collect();
+        wait(&fds, None);
+    }
+}

@@ -1,0 +1,111 @@
+//! A test of which two hosts each see an end, as JSON: both ends, the path over the wire, the losses of both sides. Each figure is of
+//! its host's own clock.
+
+use super::{InJson, JsonObject};
+use crate::derive::Metrics;
+use crate::derive::end_to_end::{EndToEnd, HostEnd, HostMetrics};
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+
+/// All of them.
+pub(super) struct EndToEnds<'a>(pub &'a [EndToEnd<'a>], pub &'a [HostMetrics<'a>]);
+
+impl Serialize for EndToEnds<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|test| One(test, self.1)))
+    }
+}
+
+struct One<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
+
+impl Serialize for One<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(test, hosts) = self;
+        let gaps: Vec<_> =
+            test.gaps.iter().map(|(host, why)| serde_json::json!({"from": hosts[*host].name, "gap": why})).collect();
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("sender", &End(&test.sender, &hosts[test.sender.host]))?;
+        object.serialize_entry("receiver", &End(&test.receiver, &hosts[test.receiver.host]))?;
+        object.serialize_entry("path", &Path(test, hosts))?;
+        object.serialize_entry("path_gaps", &gaps)?;
+        object.serialize_entry("losses", &Losses(test, hosts))?;
+        object.serialize_entry("findings", &test.findings)?;
+        object.end()
+    }
+}
+
+struct End<'a>(&'a HostEnd<'a>, &'a HostMetrics<'a>);
+
+impl Serialize for End<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(end, host) = self;
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("from", host.name)?;
+        object.serialize_entry("test", &end.test.number)?;
+        object.serialize_entry("addr", &end.address.ip())?;
+        object.serialize_entry("port", &end.address.port())?;
+        object.serialize_entry("netns", &end.netns)?;
+        object.serialize_entry("pid", &end.pid)?;
+        object.serialize_entry("streams", &end.streams)?;
+        object.serialize_entry("bits_per_s", &end.bits_per_s)?;
+        object.serialize_entry("retransmits_per_s", &end.retransmits_per_s)?;
+        object.serialize_entry("jitter", &end.jitter.as_ref().map(|jitter| InJson(jitter, host.metrics)))?;
+        let threads: Vec<_> = end.threads.iter().map(|thread| InJson(*thread, host.metrics)).collect();
+        object.serialize_entry("threads", &threads)?;
+        object.end()
+    }
+}
+
+/// Something of a host, with its name.
+struct Of<'a, T>(&'a HostMetrics<'a>, &'a T);
+
+impl<T: JsonObject> Serialize for Of<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("from", self.0.name)?;
+        self.1.fields(self.0.metrics, &mut object)?;
+        object.end()
+    }
+}
+
+struct Path<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
+
+impl Serialize for Path<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.hops.iter().map(|hop| Of(&self.1[hop.host], &hop.hop)))
+    }
+}
+
+struct Losses<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
+
+impl Serialize for Losses<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for lost in &self.0.losses {
+            // The losses of a test are over that test's own interval.
+            let host = &self.1[lost.host];
+            let end = if self.0.sender.host == lost.host { &self.0.sender } else { &self.0.receiver };
+            let of = HostMetrics { name: host.name, metrics: &end.test.metrics };
+            list.serialize_element(&Of(&of, lost.loss))?;
+        }
+        list.end()
+    }
+}
+
+/// What is written of a host among several: its name as vnettop was given it, and the tests that two hosts see.
+pub(super) struct OfHost<'a> {
+    pub hosts: &'a [HostMetrics<'a>],
+    pub at: usize,
+    pub tests: &'a [EndToEnd<'a>],
+}
+
+impl Serialize for OfHost<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let host = &self.hosts[self.at];
+        let mut object = serializer.serialize_map(None)?;
+        object.serialize_entry("from", host.name)?;
+        Metrics::fields(host.metrics, host.metrics, &mut object)?;
+        object.serialize_entry("end_to_end", &EndToEnds(self.tests, self.hosts))?;
+        object.end()
+    }
+}

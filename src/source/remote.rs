@@ -1,0 +1,79 @@
+//! Another host as a source: `ssh HOST vnettop agent` is started, its stream gives the items, and what is asked of the source goes to
+//! its standard input. A connection that is lost is tried again after a pause that grows; a reader that stands still costs a
+//! bounded queue here and left-out ticks there.
+
+mod connection;
+mod pause;
+mod ssh;
+
+use super::channel::{FeedCommand, Sender, ring};
+use crate::sample::{AgentCommand, AgentReply, HostState};
+use connection::{Connection, ConnectionEnd};
+use pause::Pause;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::{Duration, Instant};
+
+/// How a host is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteHost {
+    /// As ssh knows it: `[USER@]NAME`.
+    pub name: String,
+    /// The words of the ssh command, without the host.
+    pub ssh: Vec<String>,
+    /// What the shell there is given to run: one line, `vnettop agent` and its options.
+    pub command: String,
+    /// Time from sample to sample that it is started with.
+    pub interval: Duration,
+}
+
+/// What a host says beside its items.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HostNews {
+    /// How the connection stands from now on.
+    State(HostState),
+    /// What came of something that was asked for.
+    Reply(AgentReply),
+}
+
+/// Hands over what comes from the host until told to stop.
+pub(super) fn run(mut host: RemoteHost, feed: &Sender) {
+    let mut pause = Pause::default();
+    loop {
+        feed.say(HostNews::State(HostState::Connecting));
+        let began = Instant::now();
+        let ended = match Connection::open(&host) {
+            Ok(mut connection) => connection.follow(&mut host, feed),
+            Err(error) => ConnectionEnd::Lost(ssh::not_started(&host, &error)),
+        };
+        let ConnectionEnd::Lost(why) = ended else { return };
+        let again_s = pause.next(began.elapsed());
+        feed.say(HostNews::State(HostState::Lost { why, again_s }));
+        if !waits(&mut host, feed, Duration::from_secs(again_s)) {
+            return;
+        }
+    }
+}
+
+/// Waits; false when told to stop meanwhile. What is asked of a host that is not there is forgotten, but for its interval.
+fn waits(host: &mut RemoteHost, feed: &Sender, pause: Duration) -> bool {
+    let until = Instant::now() + pause;
+    loop {
+        while let Some(command) = feed.command() {
+            match command {
+                FeedCommand::Stop => return false,
+                FeedCommand::LetGo => ring(&feed.let_go),
+                FeedCommand::Interval(interval) => host.interval = interval,
+                FeedCommand::Agent(AgentCommand::Pin(_) | AgentCommand::Restore) => {
+                    feed.say(HostNews::Reply(ssh::not_connected(host)));
+                }
+                _ => {}
+            }
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        let at_most = Timespec::try_from(left).ok();
+        let _ = poll(&mut [PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN)], at_most.as_ref());
+    }
+}

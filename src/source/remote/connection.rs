@@ -1,0 +1,265 @@
+//! One connection: bytes from ssh become items, commands become lines to it, and all waiting is in one place.
+
+use super::super::channel::{FeedCommand, Sender, ring};
+use super::super::now_ns;
+use super::{HostNews, RemoteHost, ssh};
+use crate::record::{StreamItem, StreamReader};
+use crate::sample::{AgentCommand, HostState, Item};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use std::time::Duration;
+
+/// Nothing for so long, and for so many intervals, is silence.
+const SILENT: Duration = Duration::from_secs(2);
+const SILENT_INTERVALS: u32 = 4;
+/// What waits to be sent to an agent that reads nothing; then it is given up.
+const MOST_UNSENT: usize = 256 * 1024;
+/// Of what ssh says on standard error so much is kept, the last of it.
+const MOST_SAID: usize = 4096;
+/// How long ssh may take to exit once its input is closed.
+const EXIT: Duration = Duration::from_millis(500);
+/// While nobody takes what came, nothing is read; how often is looked whether somebody does.
+const FULL: Duration = Duration::from_millis(50);
+
+/// How a connection ended.
+pub(super) enum ConnectionEnd {
+    /// It was to end.
+    Stopped,
+    /// Why, one sentence.
+    Lost(String),
+}
+
+/// ssh, running.
+pub(super) struct Connection {
+    ssh: Child,
+    /// None once nothing more is to be sent.
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    /// None once it is at its end.
+    errors: Option<ChildStderr>,
+    reader: StreamReader,
+    /// Bytes that the agent has not taken yet.
+    unsent: Vec<u8>,
+    /// The last of what ssh has said.
+    said: Vec<u8>,
+    /// When the last sample came, or the connection began.
+    heard_ns: u64,
+    /// The version there, once the stream has begun.
+    version: Option<String>,
+    /// A sample came.
+    is_live: bool,
+    is_silent: bool,
+}
+
+impl Connection {
+    /// Starts ssh.
+    pub fn open(host: &RemoteHost) -> io::Result<Self> {
+        let mut ssh = ssh::command(host).spawn()?;
+        let (Some(input), Some(output), Some(errors)) = (ssh.stdin.take(), ssh.stdout.take(), ssh.stderr.take()) else {
+            return Err(ErrorKind::BrokenPipe.into());
+        };
+        for fd in [input.as_fd(), output.as_fd(), errors.as_fd()] {
+            fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
+        }
+        let (reader, input, errors) = (StreamReader::default(), Some(input), Some(errors));
+        let (unsent, said, version) = (Vec::new(), Vec::new(), None);
+        let heard_ns = now_ns();
+        Ok(Self { ssh, input, output, errors, reader, unsent, said, heard_ns, version, is_live: false, is_silent: false })
+    }
+
+    /// Hands over what comes until it ends.
+    pub fn follow(&mut self, host: &mut RemoteHost, feed: &Sender) -> ConnectionEnd {
+        loop {
+            while let Some(command) = feed.command() {
+                if !self.obey(command, host, feed) {
+                    return ConnectionEnd::Stopped;
+                }
+            }
+            if let Err(why) = self.send(host) {
+                return ConnectionEnd::Lost(why);
+            }
+            let has_room = feed.has_room();
+            let [spoken, said] = self.wait(host, feed, has_room);
+            if said {
+                self.hear_errors();
+            }
+            if spoken {
+                match self.read(host, feed) {
+                    Ok(true) => {}
+                    Ok(false) => return ConnectionEnd::Lost(self.ended(host)),
+                    Err(why) => return ConnectionEnd::Lost(why),
+                }
+            }
+            self.mind_silence(host, feed, has_room);
+        }
+    }
+
+    /// False where it is to end.
+    fn obey(&mut self, command: FeedCommand, host: &mut RemoteHost, feed: &Sender) -> bool {
+        let command = match command {
+            FeedCommand::Stop => return false,
+            FeedCommand::LetGo => {
+                ring(&feed.let_go);
+                return true;
+            }
+            FeedCommand::Interval(interval) => {
+                host.interval = interval;
+                AgentCommand::Interval(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
+            }
+            FeedCommand::Watch { pid, with_descendants } => AgentCommand::Watch { pid, with_descendants },
+            FeedCommand::Want(wanted) => AgentCommand::Want(wanted),
+            FeedCommand::Agent(command) => command,
+            FeedCommand::Now | FeedCommand::Pace(_) | FeedCommand::GoOn => return true,
+        };
+        if serde_json::to_writer(&mut self.unsent, &command).is_ok() {
+            self.unsent.push(b'\n');
+        }
+        true
+    }
+
+    /// Sends as much as is taken; the sentence where nothing is for too long.
+    fn send(&mut self, host: &RemoteHost) -> Result<(), String> {
+        while let Some(input) = self.input.as_mut().filter(|_| !self.unsent.is_empty()) {
+            match input.write(&self.unsent) {
+                Ok(sent) => drop(self.unsent.drain(..sent)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                // It has ended, which its output will say.
+                Err(_) => self.input = None,
+            }
+        }
+        if self.unsent.len() > MOST_UNSENT {
+            return Err(format!("the agent on {} takes no commands any more", host.name));
+        }
+        Ok(())
+    }
+
+    /// Waits until something comes, is asked for, or silence is due; whether ssh's output and standard error have something.
+    fn wait(&self, host: &RemoteHost, feed: &Sender, has_room: bool) -> [bool; 2] {
+        let input = self.input.as_ref().filter(|_| !self.unsent.is_empty());
+        let fds = [
+            Some((feed.commands(), PollFlags::IN)),
+            self.errors.as_ref().map(|errors| (errors.as_fd(), PollFlags::IN)),
+            has_room.then(|| (self.output.as_fd(), PollFlags::IN)),
+            input.map(|input| (input.as_fd(), PollFlags::OUT)),
+        ];
+        let place = |of: usize| fds[..of].iter().flatten().count();
+        let mut waits: Vec<PollFd<'_>> =
+            fds.iter().flatten().map(|&(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
+        let silent_in = self.silent_after(host).saturating_sub(Duration::from_nanos(now_ns() - self.heard_ns));
+        let at_most = match (has_room, self.is_silent) {
+            (false, _) => FULL,
+            (true, true) => Duration::from_secs(1),
+            (true, false) => silent_in.max(Duration::from_millis(10)),
+        };
+        let _ = poll(&mut waits, Timespec::try_from(at_most).ok().as_ref());
+        let has = |of: usize| fds[of].is_some() && !waits[place(of)].revents().is_empty();
+        [has(2), has(1)]
+    }
+
+    fn silent_after(&self, host: &RemoteHost) -> Duration {
+        SILENT.max(host.interval * SILENT_INTERVALS)
+    }
+
+    /// Reads what is there and hands it over; false at its end.
+    fn read(&mut self, host: &RemoteHost, feed: &Sender) -> Result<bool, String> {
+        let mut bytes = [0; 32 * 1024];
+        let read = match self.output.read(&mut bytes) {
+            Ok(0) => return Ok(false),
+            Ok(read) => read,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(true),
+            Err(error) => return Err(format!("what {} sends cannot be read: {error}", host.name)),
+        };
+        let (mut sampled, mut version) = (false, None);
+        let taken = self.reader.take(&bytes[..read], |item| match item {
+            StreamItem::Begun(of) => version = Some(of),
+            StreamItem::Item(item) => {
+                sampled |= matches!(item, Item::Sample(_));
+                feed.send(Ok(item));
+            }
+            StreamItem::Reply(reply) => feed.say(HostNews::Reply(reply)),
+        });
+        self.version = version.or(self.version.take());
+        if sampled {
+            self.heard_ns = now_ns();
+            let is_news = !self.is_live || std::mem::take(&mut self.is_silent);
+            self.is_live = true;
+            if let Some(version) = self.version.clone().filter(|_| is_news) {
+                feed.say(HostNews::State(HostState::Live(version)));
+            }
+        }
+        taken.map(|()| true).map_err(|error| format!("{}: {error}", host.name))
+    }
+
+    fn mind_silence(&mut self, host: &RemoteHost, feed: &Sender, has_room: bool) {
+        let quiet = Duration::from_nanos(now_ns().saturating_sub(self.heard_ns));
+        // What waits here to be read is no silence of the host's.
+        if self.is_live && !self.is_silent && has_room && quiet > self.silent_after(host) {
+            self.is_silent = true;
+            feed.say(HostNews::State(HostState::Silent));
+        }
+    }
+
+    /// Keeps the last of what ssh says.
+    fn hear_errors(&mut self) {
+        let mut bytes = [0; MOST_SAID];
+        while let Some(errors) = &mut self.errors {
+            match errors.read(&mut bytes) {
+                Ok(read @ 1..) => {
+                    self.said.extend_from_slice(&bytes[..read]);
+                    let more = self.said.len().saturating_sub(MOST_SAID);
+                    self.said.drain(..more);
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
+                _ => self.errors = None,
+            }
+        }
+    }
+
+    /// Waits a moment for ssh to exit.
+    fn wait_for_exit(&self) {
+        let moment = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
+        // Standard error is closed when it exits.
+        let mut waits: Vec<PollFd<'_>> = self.errors.iter().map(|errors| PollFd::new(errors, PollFlags::IN)).collect();
+        let _ = poll(&mut waits, Some(&moment));
+    }
+
+    /// Its output is at its end: why.
+    fn ended(&mut self, host: &RemoteHost) -> String {
+        self.input = None;
+        let until_ns = now_ns() + u64::try_from(EXIT.as_nanos()).unwrap_or(0);
+        let mut status = self.ssh.try_wait().ok().flatten();
+        while status.is_none() && now_ns() < until_ns {
+            self.wait_for_exit();
+            self.hear_errors();
+            status = self.ssh.try_wait().ok().flatten();
+        }
+        self.hear_errors();
+        if let Some(quoted) = self.reader.quoted().filter(|_| status.is_some_and(|status| status.success())) {
+            return format!("{} wrote something else than a stream: \"{quoted}\"", host.name);
+        }
+        ssh::ended(host, status, &self.said, self.is_live)
+    }
+}
+
+/// Its input is closed, which is the agent's end, and with it ssh's; one that takes its time is killed.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.input = None;
+        let until_ns = now_ns() + u64::try_from(EXIT.as_nanos()).unwrap_or(0);
+        while matches!(self.ssh.try_wait(), Ok(None)) {
+            if now_ns() >= until_ns {
+                let _ = self.ssh.kill();
+                let _ = self.ssh.wait();
+                return;
+            }
+            self.wait_for_exit();
+            self.hear_errors();
+            // What still comes is nobody's.
+            let _ = self.output.read(&mut [0; 32 * 1024]);
+        }
+    }
+}

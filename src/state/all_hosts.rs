@@ -1,0 +1,28 @@
+//! What is chosen where several hosts are watched at once. Everything else is chosen for each host, in its own state.
+
+/// The screen of all hosts, and which host has the screen instead.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AllHosts {
+    /// The host whose own screen is shown, by its place; none shows all of them.
+    pub(crate) open: Option<usize>,
+    /// The row that is selected, by its place.
+    pub(crate) selected: usize,
+    /// First line shown of what stands below the list.
+    pub(crate) scroll: usize,
+    /// Placements of both ends are proposed, and wait for an answer.
+    pub(crate) proposes: bool,
+}
+
+impl AllHosts {
+    /// The host whose own screen is shown, by its place; none shows all of them.
+    #[must_use]
+    pub fn open(&self) -> Option<usize> {
+        self.open
+    }
+
+    /// Placements of both ends wait for an answer.
+    #[must_use]
+    pub fn proposes(&self) -> bool {
+        self.proposes
+    }
+}

@@ -1,0 +1,258 @@
+//! The screen of all hosts: one line each, and below it each test of which two of them have an end.
+
+use super::canvas::{Area, Canvas, cells, fitted};
+use super::format::{Count, Interval, Percent, Rate, UNKNOWN};
+use super::layout::SMALLEST;
+use super::lines::{Line, sentences};
+use super::text::plural;
+use super::{Tone, View, both_ends, frame, overlay};
+use crate::action::{Action, KeyContext};
+use crate::derive::end_to_end::EndToEnd;
+use crate::derive::{Metrics, Test};
+use crate::sample::{CoreId, HostState};
+use crate::state::{AllHosts, Mode, Overlay, State};
+
+/// A host as the screen of all has it.
+pub struct HostRow<'a> {
+    /// As it was named to vnettop.
+    pub name: &'a str,
+    /// Its own state.
+    pub state: &'a State,
+}
+
+/// The columns of the list: title and cells; the last one has the rest.
+const COLUMNS: [(&str, usize); 6] =
+    [("RATE", 8), ("CV %", 6), ("SOFTIRQ %", 17), ("MIGR/s", 7), ("LOST/s", 7), ("STATE", 0)];
+/// Names of hosts have between so many cells and so many.
+const NAMES: (usize, usize) = (8, 24);
+
+/// Prepares the frame of all hosts; each of the tests is of two of them, by their place.
+#[must_use]
+pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16, height: u16) -> View {
+    let mut view = View { width, height, theme: hosts[0].state.themes.at, ..View::default() };
+    if width < SMALLEST.0 || height < SMALLEST.1 {
+        view.frame = frame::too_small(width, height);
+        return view;
+    }
+    let first = hosts[0].state;
+    view.header = header(hosts, Area::new(0, 0, width, 1));
+    view.footer = footer(first, all, Area::new(0, height - 1, width, 1));
+    let rows = u16::try_from(hosts.len()).unwrap_or(u16::MAX).min(height - 10);
+    let list = Area::new(1, 2, width - 2, rows + 1);
+    view.links = list_of(all, hosts, list);
+    let news = notices(hosts, tests, width - 4);
+    let told = u16::try_from(news.len()).unwrap_or(u16::MAX).clamp(1, (height / 4).max(2));
+    let below = Area::new(1, list.y + list.height + 1, width - 2, height - 1 - (list.y + list.height + 1) - told - 2);
+    view.finding = lines_of(&news, 0, Area::new(1, below.y + below.height + 1, width - 2, told));
+    let lines = if tests.is_empty() { alone(hosts, width - 4) } else { both_ends::lines(hosts, tests, (width - 4, below.height)) };
+    let most = lines.len().saturating_sub(usize::from(below.height));
+    let scroll = all.scroll.min(most);
+    view.threads = lines_of(&lines, scroll, below);
+    let range = (most > 0).then(|| format!(" rows {}-{} of {} ", scroll + 1, scroll + usize::from(below.height), lines.len()));
+    view.frame = borders((width, height), [list, below, view.finding.area], tests, range.as_deref());
+    view.overlay = match first.overlay() {
+        Overlay::Help { .. } => overlay::prepare(first, width, height),
+        _ if all.proposes() => overlay::prepare_of_hosts(hosts, width, height),
+        _ => Canvas::default(),
+    };
+    view
+}
+
+fn header(hosts: &[HostRow<'_>], area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let first = hosts[0].state;
+    let x = canvas.left(0, 0, area.width, Tone::FocusedTitle, " vnettop ");
+    let text = format!(" {} · {}", plural(hosts.len(), "host"), Interval(first.settings().interval));
+    canvas.left(x, 0, area.width - x, Tone::Normal, text);
+    let stale = hosts.iter().filter(|host| host.state.is_stale()).count();
+    let mode = match first.settings().mode {
+        _ if first.frozen() => (Tone::Warning, "❄ paused".to_owned()),
+        Mode::Replay => (Tone::Accent, "▶ replay".to_owned()),
+        _ if stale > 0 => (Tone::Bad, format!("○ {} stale", plural(stale, "host"))),
+        _ => (Tone::Good, "● live".to_owned()),
+    };
+    let rec = first.is_recorded.then(|| (Tone::Bad, "● rec".to_owned()));
+    let help = (Tone::Key, format!("{} help", first.keys().key("help")));
+    let status: Vec<(Tone, String)> = rec.into_iter().chain([mode, help]).collect();
+    let needed: usize = status.iter().map(|(_, text)| cells(text) + 2).sum();
+    let mut x = area.width.saturating_sub(u16::try_from(needed).unwrap_or(u16::MAX));
+    for (tone, text) in status {
+        if tone == Tone::Key {
+            canvas.spot(x, 0, u16::try_from(cells(&text)).unwrap_or(0), Action::Help);
+        }
+        x += canvas.left(x, 0, area.width, tone, text) + 2;
+    }
+    canvas
+}
+
+fn footer(state: &State, all: &AllHosts, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let place = if all.proposes() { KeyContext::Proposal } else { KeyContext::Hosts };
+    let is_replay = state.settings().mode == Mode::Replay;
+    let mut x = 1;
+    for (key, word, action) in state.keys().hints(place) {
+        if is_replay && matches!(action, Action::Propose | Action::Undo) {
+            continue;
+        }
+        let key = key.to_string();
+        let needed = u16::try_from(cells(&key) + 1 + word.len()).unwrap_or(u16::MAX);
+        if x + needed > area.width {
+            break;
+        }
+        canvas.spot(x, 0, needed, action);
+        x += canvas.left(x, 0, area.width, Tone::Key, &key) + 1;
+        x += canvas.left(x, 0, area.width, Tone::Muted, word) + 2;
+    }
+    canvas
+}
+
+fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let longest = hosts.iter().map(|host| cells(host.name)).max().unwrap_or(0).clamp(NAMES.0, NAMES.1);
+    let name = |text: &str| fitted(text, longest);
+    let mut head = name("HOST");
+    for (title, width) in COLUMNS {
+        head.push_str(&if width == 0 { format!("  {title}") } else { format!(" {title:>width$}") });
+    }
+    canvas.left(2, 0, area.width, Tone::Header, head);
+    let room = usize::from(area.height - 1);
+    let selected = all.selected.min(hosts.len() - 1);
+    let first = (selected + 1).saturating_sub(room.max(1));
+    for (y, (at, host)) in (1..area.height).zip(hosts.iter().enumerate().skip(first)) {
+        let mark = if at == selected { '▸' } else { ' ' };
+        let stale = host.state.is_stale();
+        let tone = if stale { Tone::Muted } else { Tone::Normal };
+        let mut x = canvas.left(0, y, 2, Tone::FocusedTitle, format_args!("{mark} "));
+        x += canvas.left(x, y, area.width, if stale { Tone::Muted } else { Tone::Title }, name(host.name));
+        for (figure, (_, width)) in figures(host).into_iter().zip(COLUMNS) {
+            x += canvas.left(x, y, area.width, tone, format_args!(" {figure:>width$}"));
+        }
+        let (tone, state) = state(host);
+        canvas.left(x + 2, y, area.width.saturating_sub(x + 2), tone, state);
+        canvas.spot(0, y, area.width, Action::Details);
+    }
+    canvas
+}
+
+/// Rate, spread, softirq time of the busiest core, migrations and losses of what runs there.
+fn figures(host: &HostRow<'_>) -> [String; 5] {
+    let Some(metrics) = host.state.metrics() else { return [UNKNOWN; 5].map(str::to_owned) };
+    let running: Vec<&Test> = metrics.tests.iter().map(|test| &**test).filter(|test| test.ended_ns.is_none()).collect();
+    let sum = |each: &dyn Fn(&Test) -> Option<f64>| {
+        running.iter().filter_map(|test| each(test)).reduce(|one, other| one + other)
+    };
+    let rate = sum(&|test| test.metrics.flow.bits_per_s);
+    let busiest = running.iter().max_by(|one, other| rate_of(one).total_cmp(&rate_of(other)));
+    let spread = busiest.and_then(|test| test.metrics.jitter?.cv);
+    let migrates = sum(&|test| test.metrics.threads.iter().filter_map(|thread| thread.moves_per_s).reduce(|a, b| a + b));
+    let lost = sum(&|test| lost_per_s(&test.metrics));
+    let softirq = softirq(metrics).map_or_else(
+        || UNKNOWN.to_owned(),
+        |(share, core)| format!("{} core {core}", Percent(Some(share))),
+    );
+    [
+        Rate(rate, host.state.settings().units).to_string(),
+        Percent(spread).to_string(),
+        softirq,
+        Count(migrates).to_string(),
+        Count(lost).to_string(),
+    ]
+}
+
+fn rate_of(test: &Test) -> f64 {
+    test.metrics.flow.bits_per_s.unwrap_or(0.0)
+}
+
+fn lost_per_s(metrics: &Metrics) -> Option<f64> {
+    let losses = &metrics.losses;
+    (losses.seconds > 0.0).then(|| losses.places.iter().map(|loss| losses.per_second(loss.packets)).sum())
+}
+
+/// The core with the most softirq time.
+fn softirq(metrics: &Metrics) -> Option<(f64, CoreId)> {
+    let each = metrics.cores.iter().filter_map(|core| Some((core.shares()?.softirq, core.place.core)));
+    each.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+fn state(host: &HostRow<'_>) -> (Tone, String) {
+    match &host.state.connection {
+        _ if host.state.settings().mode == Mode::Replay => (Tone::Accent, "recorded".to_owned()),
+        None => (Tone::Good, "this machine".to_owned()),
+        Some(HostState::Live(_)) => (Tone::Good, "live".to_owned()),
+        Some(HostState::Connecting) => (Tone::Warning, "connecting".to_owned()),
+        Some(HostState::Silent) => (Tone::Bad, "silent: old values".to_owned()),
+        Some(HostState::Lost { why, .. }) => (Tone::Bad, why.clone()),
+    }
+}
+
+/// The notices of all hosts, and what both ends of the tests say.
+fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut told: Vec<&str> = Vec::new();
+    for host in hosts {
+        for notice in host.state.notices.list().iter().filter(|notice| !told.contains(&&*notice.text)) {
+            let tone = if notice.warning { Tone::Warning } else { Tone::Accent };
+            let whole = if notice.text.contains(host.name) { notice.text.clone() } else { format!("{}: {}", host.name, notice.text) };
+            lines.extend(sentences(tone, &whole, width));
+        }
+        told.extend(host.state.notices.list().iter().map(|notice| &*notice.text));
+    }
+    let findings = tests.iter().flat_map(|test| &test.findings);
+    lines.extend(findings.flat_map(|finding| sentences(Tone::Normal, finding, width)));
+    if lines.is_empty() {
+        let text = match tests.len() {
+            0 => "No test has an end on two of these hosts. Start iperf3 from one to the other.",
+            _ => "Nothing that both ends together explain.",
+        };
+        lines.extend(sentences(Tone::Muted, text, width));
+    }
+    lines
+}
+
+/// The tests of each host, where no two hosts see the same one.
+fn alone(hosts: &[HostRow<'_>], width: u16) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for host in hosts {
+        let tests = host.state.metrics().map_or(&[][..], |metrics| &metrics.tests);
+        for test in tests.iter().filter(|test| test.ended_ns.is_none()) {
+            let rate = Rate(test.metrics.flow.bits_per_s, host.state.settings().units);
+            lines.extend(sentences(Tone::Normal, &format!("{}  {}  {rate}", host.name, test.words()), width));
+        }
+    }
+    if lines.is_empty() {
+        lines = sentences(Tone::Muted, "No host has a test that runs.", width);
+    }
+    lines
+}
+
+fn lines_of(lines: &[Line], first: usize, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    for (y, line) in (0..area.height).zip(lines.iter().skip(first)) {
+        let mut x = 1;
+        for (tone, text) in line {
+            x += canvas.left(x, y, (area.width - 1).saturating_sub(x), *tone, text);
+        }
+    }
+    canvas
+}
+
+/// Borders around the list, the tests and the finding.
+fn borders((width, height): (u16, u16), areas: [Area; 3], tests: &[EndToEnd<'_>], range: Option<&str>) -> Canvas {
+    let mut canvas = Canvas::new(Area::new(0, 0, width, height - 1));
+    let title = match tests {
+        [] => " Tests ".to_owned(),
+        [one] => format!(" Test of both ends ── {} ", one.sender.test.words()),
+        more => format!(" {} of both ends ", plural(more.len(), "test")),
+    };
+    let titles = [" Hosts ".to_owned(), title, " Finding ".to_owned()];
+    for (at, (area, title)) in areas.iter().zip(&titles).enumerate() {
+        frame::line(&mut canvas, area.y - 1, if at == 0 { frame::TOP } else { frame::BETWEEN });
+        frame::sides(&mut canvas, *area);
+        canvas.left(2, area.y - 1, width - 4, if at == 0 { Tone::FocusedTitle } else { Tone::Title }, title);
+    }
+    if let Some(range) = range {
+        canvas.right(2, areas[1].y - 1, width - 4, Tone::Title, range);
+    }
+    frame::line(&mut canvas, areas[2].y + areas[2].height, ('└', '┘'));
+    canvas
+}
