@@ -83,6 +83,9 @@ pub enum AppError {
     /// What reads a recording ahead.
     #[error("cannot read the recording ahead: {0}")]
     Index(#[source] io::Error),
+    /// Of several hosts none gave a sample.
+    #[error("no host could be reached (see above)")]
+    NoHost,
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,
@@ -167,7 +170,7 @@ impl App {
         Ok(true)
     }
 
-    /// Takes items up to one sample; whether there was one. What a host says beside its items is told on standard error.
+    /// Takes items up to one sample; whether there was one.
     fn take_one(&mut self) -> Result<bool, AppError> {
         loop {
             match self.feed.next()? {
@@ -176,7 +179,7 @@ impl App {
                         return Ok(true);
                     }
                 }
-                Next::Waiting if self.hear_news() => self.tell_warnings(),
+                Next::Waiting if self.hear_news() => {}
                 Next::Waiting => return Ok(false),
                 Next::End => {
                     self.end()?;

@@ -10,7 +10,6 @@ pub mod cores;
 pub mod diagnosis;
 pub mod doctor;
 pub mod drops;
-pub mod end_to_end;
 pub mod finding;
 pub mod fleet;
 pub mod flow;

@@ -19,6 +19,13 @@ use std::time::Duration;
 
 pub use headless::{json_of_hosts, print_hosts};
 
+/// Samples that come faster than this are taken together: nobody reads ten figures a second, and a frame costs as much as
+/// the sample that it shows. Keys are answered at once.
+const FRAME: Duration = Duration::from_millis(250);
+/// The samples of so many hosts come one after another all the time; what is shown is to be as old as this at most.
+const MANY: usize = 4;
+const FRAME_OF_MANY: Duration = Duration::from_millis(60);
+
 /// A host and its app.
 pub struct Host {
     /// As it was named to vnettop; of one machine alone it is empty.
@@ -167,10 +174,15 @@ impl Hosts {
         self.hosts.iter_mut().fold(false, |stops, host| std::mem::take(&mut host.app.stops) | stops)
     }
 
-    /// Samples come faster than frames are worth while.
-    pub(super) fn comes_faster_than(&self, frame: Duration) -> bool {
-        let faster = |app: &App| !app.holds() && app.state.settings().interval < frame && app.state.metrics().is_some();
-        self.hosts.len() > 1 || self.hosts.iter().any(|host| faster(&host.app))
+    /// How long samples are gathered for one frame, where they come faster than frames are worth while.
+    pub(super) fn gathers_for(&self) -> Option<Duration> {
+        let comes_fast = |app: &App| app.state.settings().interval < FRAME && app.state.metrics().is_some();
+        let takes = || self.hosts.iter().map(|host| &host.app).filter(|app| !app.holds());
+        match self.hosts.len() {
+            _ if takes().any(comes_fast) => Some(FRAME),
+            MANY.. if takes().next().is_some() => Some(FRAME_OF_MANY),
+            _ => None,
+        }
     }
 
     /// What the next frame waits for: the feeds, unless nothing is taken from them, and what reads a recording ahead.

@@ -16,10 +16,6 @@ pub use terminal::Terminal;
 /// By then everything that happens only at the start has happened.
 const STARTED: Duration = Duration::from_secs(5);
 
-/// Samples that come faster than this are taken together: nobody reads ten figures a second, and a frame costs as much as
-/// the sample that it shows. Keys are answered at once.
-const FRAME: Duration = Duration::from_millis(250);
-
 /// What comes from a console, beside the items of the feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
@@ -127,8 +123,8 @@ fn run(hosts: &mut Hosts, console: &mut impl Console) -> Result<Ended, AppError>
         if starts.take_if(|since| since.elapsed() >= STARTED).is_some() {
             trim::give_back_code();
         }
-        let gathers = took_all && hosts.comes_faster_than(FRAME);
-        console.wait(&hosts.sources(gathers), gathers.then_some(FRAME));
+        let gathers_for = hosts.gathers_for().filter(|_| took_all);
+        console.wait(&hosts.sources(gathers_for.is_some()), gathers_for);
     }
 }
 

@@ -73,7 +73,7 @@ pub enum StreamItem {
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// It is something else from the start.
-    #[error("it wrote something else first: \"{0}\"")]
+    #[error("it wrote something else first (a startup file of its shell?): \"{0}\"")]
     Foreign(String),
     /// It is of another version.
     #[error("its vnettop writes schema version {0}, this one reads {SCHEMA_VERSION}")]
@@ -253,7 +253,7 @@ mod tests {
         assert!(items.is_empty());
         assert_eq!(
             ended.expect_err("no stream").to_string(),
-            "it wrote something else first: \"Welcome to ?[31mkp2\""
+            "it wrote something else first (a startup file of its shell?): \"Welcome to ?[31mkp2\""
         );
         let (_, ended) = read(b"{\"vnettop_recording\":0,\"vnettop\":\"0.0.1\"}\n", 5);
         assert_eq!(

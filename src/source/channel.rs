@@ -3,8 +3,7 @@
 pub(super) mod room;
 
 use super::{SourceError, now_ns};
-use super::remote::HostNews;
-use crate::sample::{AgentCommand, Item, OnRequest};
+use crate::sample::{AgentCommand, AgentReply, HostState, Item, OnRequest};
 use room::QueueRoom;
 use std::cell::RefCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -47,6 +46,15 @@ pub enum Pace {
     Fast,
     /// This many times its own speed.
     Times(f64),
+}
+
+/// What a host says beside its items.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HostNews {
+    /// How the connection stands from now on.
+    State(HostState),
+    /// What came of something that was asked for.
+    Reply(AgentReply),
 }
 
 /// The sending end. Its fields are dropped in their order: the receiver is woken when there are no more items.

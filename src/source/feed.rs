@@ -13,8 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 
-pub use super::channel::{FeedCommand, Pace};
-pub use super::remote::HostNews;
+pub use super::channel::{FeedCommand, HostNews, Pace};
 pub use super::replay::ReplayCursor;
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.

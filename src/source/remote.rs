@@ -6,8 +6,8 @@ mod connection;
 mod pause;
 mod ssh;
 
-use super::channel::{FeedCommand, Sender, ring};
-use crate::sample::{AgentCommand, AgentReply, HostState};
+use super::channel::{FeedCommand, HostNews, Sender, ring};
+use crate::sample::{AgentCommand, HostState};
 use connection::{Connection, ConnectionEnd};
 use pause::Pause;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,15 +24,6 @@ pub struct RemoteHost {
     pub command: String,
     /// Time from sample to sample that it is started with.
     pub interval: Duration,
-}
-
-/// What a host says beside its items.
-#[derive(Debug, Clone, PartialEq)]
-pub enum HostNews {
-    /// How the connection stands from now on.
-    State(HostState),
-    /// What came of something that was asked for.
-    Reply(AgentReply),
 }
 
 /// Hands over what comes from the host until told to stop.

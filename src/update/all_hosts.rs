@@ -28,27 +28,29 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
             all.selected = all.open.unwrap_or(all.selected);
         }
         Action::Details => all.open = Some(all.selected.min(last)),
+        Action::Move(Motion::Up) if all.proposes => all.scroll = all.scroll.saturating_sub(1),
+        Action::Move(Motion::Down) if all.proposes => all.scroll = all.scroll.saturating_add(1),
         Action::Move(Motion::Up) => all.selected = all.selected.saturating_sub(1),
         Action::Move(Motion::Down) => all.selected = (all.selected + 1).min(last),
         Action::Move(Motion::PageUp) => all.scroll = all.scroll.saturating_sub(10),
-        Action::Move(Motion::PageDown) => all.scroll += 10,
+        Action::Move(Motion::PageDown) => all.scroll = all.scroll.saturating_add(10),
         Action::Move(Motion::Home) => all.scroll = 0,
         Action::Move(Motion::End) => all.scroll = usize::MAX,
         Action::Move(Motion::Left | Motion::Right) => {}
         Action::Propose => {
-            all.proposes = true;
+            (all.proposes, all.scroll) = (true, 0);
             return HostsWish::Ends(action);
         }
         Action::Accept if all.proposes => {
-            all.proposes = false;
+            (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
         }
         Action::Cancel => {
-            all.proposes = false;
+            (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
         }
         Action::Undo => {
-            all.proposes = false;
+            (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
         }
         Action::Help | Action::Quit | Action::Suspend => return HostsWish::First(action),

@@ -52,7 +52,7 @@ pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_
     view.frame = borders((width, height), [list, below, view.finding.area], tests, range.as_deref());
     view.overlay = match first.overlay() {
         Overlay::Help { .. } => overlay::prepare(first, width, height),
-        _ if all.proposes() => overlay::prepare_of_hosts(hosts, width, height),
+        _ if all.proposes() => overlay::prepare_of_hosts(hosts, all.scroll, width, height),
         _ => Canvas::default(),
     };
     view
@@ -91,7 +91,9 @@ fn footer(state: &State, all: &AllHosts, area: Area) -> Canvas {
     let is_replay = state.settings().mode == Mode::Replay;
     let mut x = 1;
     for (key, word, action) in state.keys().hints(place) {
-        if is_replay && matches!(action, Action::Propose | Action::Undo) {
+        // A thread is taken off on the screen of its host.
+        let is_elsewhere = matches!(action, Action::ToggleThread(_) | Action::Card);
+        if is_elsewhere || is_replay && matches!(action, Action::Propose | Action::Undo) {
             continue;
         }
         let key = key.to_string();

@@ -55,7 +55,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
 }
 
 /// The placements that several hosts propose, each below its host's name; or why one has none.
-pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], width: u16, height: u16) -> Canvas {
+pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], scroll: usize, width: u16, height: u16) -> Canvas {
     let inner = (width - 8).min(100);
     let mut lines: Vec<Line> = Vec::new();
     let mut is_any = false;
@@ -77,7 +77,7 @@ pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], width: u16, height: u16) -
         lines = sentences(Tone::Normal, "no host has a test that runs: start a benchmark", inner);
     }
     let foot = if is_any { "p again: pin on these hosts · Esc closes" } else { "Esc closes" };
-    boxed(hosts[0].state, (width, height), "Proposed placement on each host", &lines, 0, foot, &[])
+    boxed(hosts[0].state, (width, height), "Proposed placement on each host", &lines, scroll, foot, &[])
 }
 
 /// With the test whose threads they are: the screen may have gone on to another.

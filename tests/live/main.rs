@@ -20,6 +20,7 @@ mod faces;
 mod faults;
 mod flows;
 mod full;
+mod hosts;
 mod joins;
 mod kernel;
 mod limit;

@@ -34,14 +34,16 @@ pub fn json_of_hosts(
 }
 
 fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
-    let mut buffer = Vec::new();
+    let (mut buffer, mut wrote) = (Vec::new(), false);
     loop {
         if let Some(signal) = signals.ending() {
             return Ok(Ended::Signal(signal));
         }
         let mut has_more = false;
         for at in 0..hosts.hosts.len() {
-            if !hosts.hosts[at].takes_one()? {
+            let took_one = hosts.hosts[at].takes_one()?;
+            hosts.hosts[at].app.tell_warnings();
+            if !took_one {
                 continue;
             }
             has_more = true;
@@ -55,9 +57,12 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
             if let Some(ended) = hand_over(out, &buffer, signals, None)? {
                 return Ok(ended);
             }
+            wrote = true;
         }
-        if hosts.hosts.iter().all(|host| host.app.ended || host.app.counted_out()) {
-            return Ok(Ended::Done);
+        // Whoever asked for so many objects does not wait for a host that is not there.
+        let is_over = |host: &Host| host.is_at_end() || host.app.options.count.is_some() && host.is_lost();
+        if hosts.hosts.iter().all(is_over) {
+            return if wrote { Ok(Ended::Done) } else { Err(AppError::NoHost) };
         }
         if !has_more {
             hosts.wait(signals);
@@ -80,9 +85,13 @@ pub fn print_hosts(
     let ended = press_all(&mut hosts, signals, steps);
     let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
     ui::paint(&hosts.view(width, height), theme, &mut frame);
+    let is_empty = hosts.hosts.iter().all(|host| host.app.state.metrics().is_none());
     let closed = hosts.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
+    }
+    if is_empty {
+        return Err(AppError::NoHost);
     }
     closed?.lines.iter().for_each(|line| term::say(&line.text));
     Ok(hand_over(out, ui::text(&frame).as_bytes(), signals, None)?.unwrap_or(Ended::Done))
@@ -123,9 +132,8 @@ fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Resu
                 *left -= u64::from(host.app.state.metrics().is_some_and(|metrics| metrics.elapsed_s.is_some()));
             }
         }
-        let is_lost = |host: &Host| matches!(host.app.state.connection, Some(HostState::Lost { .. }));
         let mut each = hosts.hosts.iter().zip(&left);
-        if each.all(|(host, left)| *left == 0 || host.app.ended || is_lost(host)) {
+        if each.all(|(host, left)| *left == 0 || host.app.ended || host.is_lost()) {
             return Ok(None);
         }
         if !has_more {
@@ -135,18 +143,25 @@ fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Resu
 }
 
 impl Host {
-    /// Takes items up to one sample; whether there was one. What the host says beside them is told on standard error.
+    /// Takes items up to one sample; whether there was one.
     fn takes_one(&mut self) -> Result<bool, AppError> {
-        if self.app.ended || self.app.counted_out() {
-            return Ok(false);
-        }
-        self.app.take_one()
+        if self.is_at_end() { Ok(false) } else { self.app.take_one() }
+    }
+
+    /// Nothing more is taken from it.
+    fn is_at_end(&self) -> bool {
+        self.app.ended || self.app.counted_out()
+    }
+
+    /// It cannot be reached now.
+    fn is_lost(&self) -> bool {
+        matches!(self.app.state.connection, Some(HostState::Lost { .. }))
     }
 }
 
 impl Hosts {
     fn wait(&self, signals: &Signals) {
-        let feeds = self.hosts.iter().filter(|host| !host.app.ended && !host.app.counted_out());
+        let feeds = self.hosts.iter().filter(|host| !host.is_at_end());
         let fds: Vec<BorrowedFd<'_>> = feeds.map(|host| host.app.feed.ready()).chain([signals.fd()]).collect();
         wait(&fds, None);
     }

@@ -1,10 +1,10 @@
 //! One connection: bytes from ssh become items, commands become lines to it, and all waiting is in one place.
 
-use super::super::channel::{FeedCommand, Sender, ring};
-use super::super::now_ns;
-use super::{HostNews, RemoteHost, ssh};
+use super::{RemoteHost, ssh};
 use crate::record::{StreamItem, StreamReader};
 use crate::sample::{AgentCommand, HostState, Item};
+use crate::source::channel::{FeedCommand, HostNews, Sender, ring};
+use crate::source::now_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use std::io::{self, ErrorKind, Read, Write};

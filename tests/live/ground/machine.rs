@@ -49,6 +49,11 @@ impl Machine {
         Self { holder: Some(holder), pid, folder }
     }
 
+    /// Its first process, as it is seen outside.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
     /// A folder that goes with it; inside and outside it has the same path.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -137,10 +142,10 @@ pub fn end(watching: Watching) {
 impl Drop for Machine {
     fn drop(&mut self) {
         drop(self.holder.take());
-        // The first process is gone when every other one of the machine is.
-        let first = PathBuf::from(format!("/proc/{}", self.pid));
+        // The first process is gone, or only waits to be reaped, when every other one of the machine is gone.
+        let first = format!("/proc/{}/stat", self.pid);
         for _ in 0..500 {
-            if !first.exists() {
+            if std::fs::read_to_string(&first).map_or(true, |stat| stat.contains(") Z ")) {
                 break;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));

@@ -7,6 +7,7 @@ pub mod machine;
 pub mod moving;
 pub mod namespace;
 pub mod ovs;
+pub mod pair;
 pub mod shapes;
 pub mod switch;
 pub mod tmux;

@@ -1,0 +1,343 @@
+//! `vnettop --host` against the real thing: two machines with an sshd and a journal each, joined by a wire, bridges with containers
+//! behind both, and a third one that watches both of them over ssh.
+
+use crate::ground::pair::{Host, PROGRAMS, Pair};
+use crate::ground::tmux::Tmux;
+use crate::ground::{Kept, Watching, await_that, can_run, objects};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+const BOTH: [&str; 4] = ["--host", "kp1", "--host", "kp2"];
+
+/// A test of so many seconds from the container of `kp1` to that of `kp2`; iperf3's own figures are its output.
+struct Load {
+    _server: Kept,
+    client: std::process::Child,
+}
+
+impl Load {
+    fn start(pair: &Pair, seconds: u32, more: &[&str]) -> Self {
+        let server = pair.server(Host::B, &[]);
+        let time = seconds.to_string();
+        let mut client = pair.client(Host::A, &[&["-J", "-t", &time], more].concat());
+        let client = client.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("iperf3 starts");
+        Self { _server: server, client }
+    }
+
+    /// Waits for its end; what iperf3 says.
+    fn report(self) -> Value {
+        let out = self.client.wait_with_output().expect("it ends");
+        serde_json::from_slice(&out.stdout).expect("iperf3 prints its figures as JSON")
+    }
+}
+
+/// Takes objects until one has a test of both ends, with its path known on both sides.
+fn await_both_ends(watching: &mut Watching) -> Value {
+    for _ in 0..200 {
+        let object = watching.next();
+        let tests = object["end_to_end"].as_array().expect("a list");
+        if let Some(test) = tests.iter().find(|test| test["path"].as_array().is_some_and(|path| path.len() >= 6)) {
+            return test.clone();
+        }
+    }
+    panic!("both ends of the test are recognised");
+}
+
+/// The path, each hop with its host.
+fn path(test: &Value) -> Vec<(String, String)> {
+    let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let hops = test["path"].as_array().expect("a path");
+    hops.iter().map(|hop| (word(&hop["from"]), word(&hop["name"]))).collect()
+}
+
+fn both_ends(nat: bool) {
+    let pair = Pair::new(nat);
+    let mut watching = pair.watch(&BOTH);
+    let load = Load::start(&pair, 8, &[]);
+    let test = await_both_ends(&mut watching);
+    assert_eq!((&test["sender"]["from"], &test["receiver"]["from"]), (&"kp1".into(), &"kp2".into()));
+    let expected = [
+        ("kp1", "eth0"),
+        ("kp1", "vethc1"),
+        ("kp1", "docker0"),
+        ("kp1", "wire0"),
+        ("kp2", "wire0"),
+        ("kp2", "docker0"),
+        ("kp2", "vethc1"),
+        ("kp2", "eth0"),
+    ];
+    let expected: Vec<_> = expected.map(|(host, link)| (host.to_owned(), link.to_owned())).to_vec();
+    assert_eq!(path(&test), expected, "hop by hop over the wire");
+    for (end, host) in [("sender", Host::A), ("receiver", Host::B)] {
+        let pid = test[end]["pid"].as_u64().expect("a process");
+        let name = pair.host(host).run(&format!("cat /proc/{pid}/comm"));
+        assert_eq!(name.trim(), "iperf3", "the process of the {end} is one of its own host");
+        let threads = test[end]["threads"].as_array().expect("threads");
+        assert!(!threads.is_empty() && threads.iter().all(|thread| thread["pid"] == pid), "its threads: {threads:?}");
+    }
+    // Each end's rate, second by second while the test runs, by that host's own clock.
+    let mut rates: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for _ in 0..24 {
+        let object = watching.next();
+        for test in object["end_to_end"].as_array().expect("a list") {
+            for end in ["sender", "receiver"] {
+                // An object tells of both; its own host's figures are new.
+                if test[end]["from"] == object["from"] {
+                    rates.entry(end.to_owned()).or_default().extend(
+                        object["tests"].as_array().and_then(|tests| tests.last()?["mean_bits_per_s"].as_f64()),
+                    );
+                }
+            }
+        }
+    }
+    // The mean of the whole test, once it is over, is iperf3's.
+    let report = load.report();
+    let mut means: BTreeMap<String, f64> = BTreeMap::new();
+    for _ in 0..40 {
+        let object = watching.next();
+        let ended = object["tests"].as_array().and_then(|tests| tests.iter().find(|test| !test["ended_t_ns"].is_null()).cloned());
+        if let Some(mean) = ended.and_then(|test| test["mean_bits_per_s"].as_f64()) {
+            means.insert(object["from"].as_str().expect("a name").to_owned(), mean);
+        }
+        if means.len() == 2 {
+            break;
+        }
+    }
+    let sent = report["end"]["sum_sent"]["bits_per_second"].as_f64().expect("iperf3's rate");
+    let received = report["end"]["sum_received"]["bits_per_second"].as_f64().expect("iperf3's rate");
+    assert!((means["kp1"] / sent - 1.0).abs() < 0.01, "sent {} against iperf3's {sent}", means["kp1"]);
+    assert!((means["kp2"] / received - 1.0).abs() < 0.01, "received {} against iperf3's {received}", means["kp2"]);
+    assert!(rates.values().all(|rates| rates.len() > 4), "rates at both ends while it ran: {rates:?}");
+}
+
+#[test]
+fn both_ends_of_a_test_and_the_path_between_them_are_one() {
+    if can_run("both_ends_of_a_test_and_the_path_between_them_are_one", PROGRAMS) {
+        both_ends(false);
+    }
+}
+
+#[test]
+fn both_ends_are_recognised_behind_address_translation() {
+    if can_run("both_ends_are_recognised_behind_address_translation", PROGRAMS) {
+        both_ends(true);
+    }
+}
+
+/// Where packets are lost, packets by host and name of the place.
+fn lost(watching: &mut Watching, objects: usize) -> BTreeMap<(String, String), f64> {
+    let mut all = BTreeMap::new();
+    for _ in 0..objects {
+        let object = watching.next();
+        for loss in object["end_to_end"].as_array().into_iter().flatten().flat_map(|test| test["losses"].as_array().cloned().unwrap_or_default()) {
+            if loss["from"] == object["from"] {
+                let word = |field: &str| loss[field].as_str().unwrap_or("?").to_owned();
+                *all.entry((word("from"), word("name"))).or_insert(0.0) += loss["packets"].as_f64().unwrap_or(0.0);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn what_is_lost_is_told_at_the_host_and_the_place_where_it_is() {
+    if !can_run("what_is_lost_is_told_at_the_host_and_the_place_where_it_is", PROGRAMS) {
+        return;
+    }
+    let pair = Pair::new(true);
+    for (host, link) in [(Host::A, "wire0"), (Host::B, "vethc1")] {
+        let mut watching = pair.watch(&BOTH);
+        pair.host(host).run(&format!("tc qdisc replace dev {link} root tbf rate 20mbit burst 20kb limit 20kb"));
+        let load = Load::start(&pair, 6, &["-u", "-b", "40M", "-l", "1200"]);
+        await_both_ends(&mut watching);
+        let lost = lost(&mut watching, 24);
+        drop(watching);
+        load.report();
+        pair.host(host).run(&format!("tc qdisc del dev {link} root"));
+        let (place, packets) = lost.iter().max_by(|one, other| one.1.total_cmp(other.1)).expect("packets are lost");
+        assert_eq!(place.0, host.name(), "at the host where they are dropped: {lost:?}");
+        assert!(place.1.contains(link) && *packets > 1000.0, "at the qdisc of {link}: {lost:?}");
+    }
+}
+
+/// The masks of every iperf3 on a host, as taskset reads them.
+fn masks(pair: &Pair, host: Host) -> Vec<String> {
+    let script = "for pid in $(pgrep -x iperf3); do taskset -apc $pid; done | sed 's/.*: //'";
+    pair.host(host).run(script).lines().map(str::to_owned).collect()
+}
+
+fn pinned(masks: &[String]) -> usize {
+    masks.iter().filter(|mask| mask.parse::<u32>().is_ok()).count()
+}
+
+/// A placement is proposed for both hosts, and applied.
+fn pin_both(screen: &Tmux) {
+    let is_open = || screen.shows("Esc closes");
+    await_that("a placement is proposed for both hosts", 30, || {
+        screen.press("p");
+        await_that("p is answered", 5, is_open);
+        let proposed = screen.frame().contains("pin on these hosts");
+        if !proposed {
+            screen.press("Escape");
+            await_that("Esc is obeyed", 5, || !is_open());
+        }
+        proposed
+    });
+    screen.press("p");
+}
+
+#[test]
+fn one_key_pins_both_ends_and_one_undoes_both() {
+    if !can_run("one_key_pins_both_ends_and_one_undoes_both", &[PROGRAMS, &["tmux", "taskset"]].concat()) {
+        return;
+    }
+    let pair = Pair::new(false);
+    let load = Load::start(&pair, 40, &[]);
+    let before = Host::BOTH.map(|host| masks(&pair, host));
+    let screen = Tmux::start("hosts", 140, 60, &pair.line(&[&["-d", "0.25"], &BOTH[..]].concat()));
+    screen.await_shown("both ends are on one screen", 20, "receiver");
+    await_that("both hosts are in the list of ends", 10, || screen.frame().matches("iperf3").count() >= 2);
+    pin_both(&screen);
+    for host in Host::BOTH {
+        await_that(&format!("the busy thread on {} is pinned", host.name()), 10, || pinned(&masks(&pair, host)) == 1);
+        let journals = pair.host(host).run("ls /run/vnettop-state/vnettop | wc -l");
+        assert_eq!(journals.trim(), "1", "{} has a journal of its own", host.name());
+    }
+    screen.press("U");
+    await_that("every mask is as it was", 10, || Host::BOTH.map(|host| masks(&pair, host)) == before);
+
+    // An agent that is killed leaves its pins, says so here, and undo there restores them.
+    pin_both(&screen);
+    await_that("both are pinned again", 10, || Host::BOTH.iter().all(|&host| pinned(&masks(&pair, host)) == 1));
+    pair.host(Host::A).run("pkill -KILL -x vnettop");
+    screen.await_shown("what stays pinned is said", 10, "ssh kp1 vnettop undo");
+    assert_eq!(pinned(&masks(&pair, Host::A)), 1, "nobody undoes it by itself");
+    await_that("the agent is there again", 20, || pair.vnettops(Host::A) > 0);
+    let said = pair.ssh(Host::A, "vnettop undo");
+    assert!(said.contains("back on"), "{said}");
+    assert_eq!(pinned(&masks(&pair, Host::A)), 0, "as it was");
+    assert_eq!(pinned(&masks(&pair, Host::B)), 1, "the other host's pin is its own");
+    screen.press("U");
+    await_that("the other one is undone", 10, || pinned(&masks(&pair, Host::B)) == 0);
+    drop(load.client);
+    screen.press("q");
+    await_that("the agents end with the screen", 10, || Host::BOTH.iter().all(|&host| pair.vnettops(host) == 0));
+}
+
+/// Takes objects until one of this host comes; how many of the other came meanwhile. It fails after so many.
+fn until(watching: &mut Watching, host: Host, most: usize) -> usize {
+    for others in 0..most {
+        if watching.next()["from"] == host.name() {
+            return others;
+        }
+    }
+    panic!("{} comes back", host.name());
+}
+
+#[test]
+fn whatever_becomes_of_one_host_the_other_goes_on() {
+    if !can_run("whatever_becomes_of_one_host_the_other_goes_on", PROGRAMS) {
+        return;
+    }
+    let pair = Pair::new(false);
+    let mut watching = pair.watch_errors(&BOTH);
+    let both = |watching: &mut Watching| Host::BOTH.map(|host| until(watching, host, 100));
+    both(&mut watching);
+
+    pair.desk.run("pkill -KILL -x ssh -f 'ssh.* kp1 '");
+    await_that("a killed ssh is said", 10, || pair.said().contains("ssh to kp1 was killed by signal 9"));
+    assert!(until(&mut watching, Host::A, 100) < 40, "it is tried again at once, and the other goes on");
+
+    pair.host(Host::A).run("pkill -KILL -x vnettop");
+    await_that("a killed agent is said", 10, || pair.said().contains("the connection to kp1 is lost, or its agent was killed"));
+    until(&mut watching, Host::A, 100);
+
+    // Nothing arrives for ten seconds: an interruption, which the connection outlives.
+    pair.wire_silent(Host::A);
+    let mut others = 0;
+    for _ in 0..60 {
+        let object = watching.next();
+        others += usize::from(object["from"] == "kp2");
+    }
+    assert!(others > 35, "ten seconds of the other host: {others}");
+    await_that("silence is said", 5, || pair.said().contains("kp1 is silent"));
+    pair.wire_heard(Host::A);
+    until(&mut watching, Host::A, 200);
+    assert!(!pair.said().contains("kp1 cannot be reached"), "the same connection: {}", pair.said());
+
+    // An agent that stands still is silent too, and neither side grows.
+    pair.stand_still(Host::A);
+    let silences = || pair.said().matches("kp1 is silent").count();
+    let before = silences();
+    await_that("silence is said again", 10, || silences() > before);
+    until(&mut watching, Host::B, 20);
+    pair.go_on(Host::A);
+    until(&mut watching, Host::A, 100);
+    drop(watching);
+    await_that("agents end with what started them", 10, || Host::BOTH.iter().all(|&host| pair.vnettops(host) == 0));
+}
+
+/// A program in place of vnettop on `kp1`.
+fn stand_in(pair: &Pair, script: &str) {
+    let file = pair.own(Host::A).join("stand-in");
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("writable");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    pair.install(Host::A, Some(&file));
+}
+
+#[test]
+fn what_is_no_agent_is_said_in_one_sentence() {
+    if !can_run("what_is_no_agent_is_said_in_one_sentence", PROGRAMS) {
+        return;
+    }
+    let pair = Pair::new(false);
+    let cases = [
+        ("head -c 3000000 /dev/urandom", "kp1: "),
+        ("echo welcome to kp1; sleep 5", "kp1: it wrote something else first"),
+        ("echo '{\"vnettop_recording\":0,\"vnettop\":\"0.0.1\"}'; sleep 5", "kp1: its vnettop writes schema version 0, this one reads 1"),
+        ("echo oops >&2; exit 3", "the agent on kp1 has exited with code 3 (oops)"),
+        ("echo \"error: unrecognized subcommand 'agent'\" >&2; exit 2", "the vnettop on kp1 knows no agent"),
+        ("yes '' | tr -d '\\n' | head -c 100000000", "kp1: "),
+    ];
+    for (script, sentence) in cases {
+        stand_in(&pair, script);
+        let out = pair.vnettop(&[&["--json", "-n", "3", "-d", "0.25"], &BOTH[..]].concat()).output().expect("it runs");
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert!(said.lines().any(|line| line.contains(sentence) && line.contains("next try in")), "{script}: {said}");
+        let all = objects(&out);
+        assert_eq!(all.iter().filter(|object| object["from"] == "kp2").count(), 3, "the other host goes on: {script}");
+    }
+    pair.install(Host::A, None);
+    let out = pair.vnettop(&["--json", "-n", "1", "--host", "kp1", "--remote-command", "vnettop-is-not-here"]).output();
+    let said = String::from_utf8_lossy(&out.expect("it runs").stderr).into_owned();
+    assert!(said.contains("kp1 has no vnettop: scp ") && said.contains("no host could be reached"), "{said}");
+}
+
+#[test]
+fn a_recording_holds_both_hosts() {
+    if !can_run("a_recording_holds_both_hosts", PROGRAMS) {
+        return;
+    }
+    let pair = Pair::new(true);
+    let file = pair.desk.folder().join("both.vnettop.zst");
+    let name = file.to_str().expect("ASCII");
+    let load = Load::start(&pair, 6, &[]);
+    let live = pair.vnettop(&[&["--json", "-n", "12", "-d", "0.25", "--record", name], &BOTH[..]].concat()).output();
+    let live = objects(&live.expect("it runs"));
+    load.report();
+    let replayed = Command::new(crate::ground::VNETTOP).args(["--replay", name, "--json"]).output();
+    let replayed = objects(&replayed.expect("it runs"));
+    let of = |objects: &[Value], host: Host| -> Vec<Value> {
+        let own = objects.iter().filter(|object| object["from"] == host.name());
+        own.map(|object| serde_json::json!([object["ts"], object["links"], object["flows"], object["tests"]])).collect()
+    };
+    for host in Host::BOTH {
+        assert_eq!(of(&live, host).len(), 12, "{}", host.name());
+        assert_eq!(of(&live, host), of(&replayed, host), "what is replayed of {} is what was seen", host.name());
+    }
+    let joined = |objects: &[Value]| objects.iter().any(|object| object["end_to_end"].as_array().is_some_and(|all| !all.is_empty()));
+    assert!(joined(&live) && joined(&replayed), "with the test of both ends");
+}
