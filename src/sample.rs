@@ -45,7 +45,7 @@ pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, Peer
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
-pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay};
+pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, WireNames};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{

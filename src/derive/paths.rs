@@ -178,7 +178,17 @@ mod tests {
         let hop = Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way: HopWay::Sent, by: HopBy::Route };
         let at = |text: &str| text.parse().expect("an address");
         let (from, to) = (at(from), at(to));
-        FlowPath { netns, proto: Proto::Tcp, from, to, hops: vec![hop], gap: None, note: None, ends: None }
+        FlowPath {
+            netns,
+            proto: Proto::Tcp,
+            from,
+            to,
+            hops: vec![hop],
+            gap: None,
+            note: None,
+            ends: None,
+            outside: None,
+        }
     }
 
     fn connection(netns: Option<u64>, from: &str, to: &str) -> Connection {

@@ -7,7 +7,7 @@ mod labels;
 use crate::sample::{
     Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, OvsBridge,
     OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem, ProblemSource,
-    RunAsked, Runner, Sample, SearchStep, Space, Steering,
+    RunAsked, Runner, Sample, SearchStep, Space, Steering, WireNames,
 };
 use labels::Labels;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ impl Anonymiser {
     }
 
     fn path(&mut self, path: &FlowPath) -> FlowPath {
-        let FlowPath { netns, proto, from, to, hops, gap, note, ends } = path;
+        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside } = path;
         FlowPath {
             netns: *netns,
             proto: *proto,
@@ -193,6 +193,8 @@ impl Anonymiser {
             gap: gap.as_ref().map(|_| "the next link is not known".to_owned()),
             note: note.as_ref().map(|_| "other packets of it may go elsewhere".to_owned()),
             ends: ends.as_ref().map(|ends| self.ends(ends)),
+            outside: outside
+                .map(|out| WireNames { from: self.labels.socket(out.from), to: self.labels.socket(out.to) }),
         }
     }
 

@@ -25,6 +25,19 @@ pub struct FlowPath {
     /// More of its two ends than their addresses; none where there is no more, and where the way does not get there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<Ends>,
+    /// How its packets are addressed outside this machine; none where the path has both ends here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<WireNames>,
+}
+
+/// Addresses of a flow's packets outside this machine, in the flow's direction: after the NAT that this machine does (connection
+/// tracking). Within a tunnel they are those of the flow's own packets, not of the tunnel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireNames {
+    /// The sender's.
+    pub from: SocketAddr,
+    /// The receiver's.
+    pub to: SocketAddr,
 }
 
 impl FlowPath {

@@ -8,7 +8,9 @@ mod lookups;
 mod map;
 mod walk;
 
-use crate::sample::{EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, ProblemSource, SocketKey};
+use crate::sample::{
+    EndName, Ends, FlowPath, FlowSample, LinkFacts, OvsSwitch, Problem, ProblemSource, SocketKey, WireNames,
+};
 use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use crate::source::publish;
@@ -178,8 +180,9 @@ fn path<L: NetworkQueries>(
     } else {
         (netns, way.hops, way.gap)
     };
+    let outside = way.outside.map(|out| if backwards { WireNames { from: out.to, to: out.from } } else { out });
     let lookups::Packet { proto, from, to, .. } = packet;
-    FlowPath { netns, proto, from, to, hops, gap, note: way.note, ends }
+    FlowPath { netns, proto, from, to, hops, gap, note: way.note, ends, outside }
 }
 
 /// What is known of both ends beyond the packet's addresses.

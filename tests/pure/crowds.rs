@@ -115,6 +115,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         gap: None,
         note: None,
         ends: None,
+        outside: None,
     };
     metrics.paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);

@@ -71,6 +71,7 @@ fn links_of_the_test_that_are_not_shown_are_said_with_the_option_that_shows_them
         gap: Some("the routes of network namespace 4026539999 cannot be read".to_owned()),
         note: None,
         ends: None,
+        outside: None,
     };
     metrics.paths = Arc::new(vec![elsewhere]);
     stage.state.receive(metrics.clone());

@@ -229,7 +229,17 @@ mod tests {
         let hop = |netns, way, by| Hop { link: LinkKey { netns, ifindex: Ifindex(2) }, way, by };
         let nobody: SocketAddr = NOBODY.parse().expect("an address");
         let hops = vec![hop(from, HopWay::Sent, HopBy::Route), hop(to, HopWay::Received, HopBy::Peer)];
-        FlowPath { netns: from, proto: Proto::Tcp, from: nobody, to: nobody, hops, gap: None, note: None, ends: None }
+        FlowPath {
+            netns: from,
+            proto: Proto::Tcp,
+            from: nobody,
+            to: nobody,
+            hops,
+            gap: None,
+            note: None,
+            ends: None,
+            outside: None,
+        }
     }
 
     #[test]

@@ -82,6 +82,7 @@ fn path() -> FlowPath {
         gap: None,
         note: None,
         ends: None,
+        outside: None,
     }
 }
 

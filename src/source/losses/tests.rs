@@ -21,6 +21,7 @@ fn path(netns: u64) -> FlowPath {
         gap: None,
         note: None,
         ends: None,
+        outside: None,
     }
 }
 

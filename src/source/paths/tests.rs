@@ -9,7 +9,7 @@ mod wireguard;
 
 use super::ends::{WantedPath, turned};
 use super::lookups::{Packet, RouteResult};
-use crate::sample::{EndName, FlowPath, Holder, HopBy, HopWay, Ifindex, Kind, Proto};
+use crate::sample::{EndName, FlowPath, Holder, HopBy, HopWay, Ifindex, Kind, Proto, WireNames};
 use net::Net;
 
 /// A bridge in namespace 9 with a container on each of two ports: namespaces 1 and 2, 198.18.0.1 and .2.
@@ -79,6 +79,55 @@ fn a_published_port_is_translated_on_the_way_and_an_answer_back() {
     assert_eq!(ends(&mut net, &[server]), [(far.remote, Some([far, near]))], "each end is told as it names itself");
     let plain = wanted(1, "198.18.0.1:5201", "198.18.0.2:40000", false);
     assert_eq!(ends(&mut net, &[plain])[0].1, None, "what stays as it is has no other names");
+}
+
+#[test]
+fn what_leaves_the_machine_is_named_as_it_is_after_nat() {
+    let mut net = bridged();
+    let [bridge, eth0] = [net.named(9, "br0"), net.link(9, "eth0", "physical")];
+    net.address(bridge, "198.18.0.254");
+    net.address(eth0, "192.0.2.9");
+    net.route(9, "198.18.0.1", bridge, None);
+    net.route(1, "192.0.2.7", net.named(1, "eth0"), Some("198.18.0.254"));
+    net.route(9, "192.0.2.7", eth0, None);
+    let at = |text: &str| text.parse().expect("an address");
+    let outside = |net: &mut Net, netns, ends: [&str; 2], backwards| {
+        let packet = Packet { proto: Proto::Tcp, from: at(ends[0]), to: at(ends[1]), mark: None };
+        let path = net.ways(&[WantedPath { packet, netns, backwards }]).pop().expect("it was wanted");
+        path.outside
+    };
+    let names = |from: &str, to: &str| Some(WireNames { from: at(from), to: at(to) });
+    let sent = ["198.18.0.1:40000", "192.0.2.7:5201"];
+    assert_eq!(outside(&mut net, 1, sent, false), names(sent[0], sent[1]), "as it is where nothing translates");
+    net.nat(9, sent, ["192.0.2.7:5201", "192.0.2.9:61000"]);
+    assert_eq!(outside(&mut net, 1, sent, false), names("192.0.2.9:61000", sent[1]), "its source is masqueraded");
+
+    // A server behind a published port, which is all that is watched here.
+    let received = ["192.0.2.7:40001", "198.18.0.1:5201"];
+    net.nat(9, ["192.0.2.7:40001", "192.0.2.9:8080"], ["198.18.0.1:5201", "192.0.2.7:40001"]);
+    let expected = names("192.0.2.7:40001", "192.0.2.9:8080");
+    assert_eq!(outside(&mut net, 1, received, true), expected, "in the flow's direction also where found backwards");
+
+    let within = ["198.18.0.1:40002", "198.18.0.2:5201"];
+    assert_eq!(outside(&mut net, 1, within, false), None, "with both ends here nothing leaves");
+    let nowhere = ["198.18.0.1:40002", "203.0.113.1:5201"];
+    assert_eq!(outside(&mut net, 1, nowhere, false), None, "nor where there is no route");
+}
+
+#[test]
+fn within_a_tunnel_the_flow_s_own_packets_are_named() {
+    let mut net = Net::default();
+    let [tunnel, eth0] = [net.link(1, "vx0", "vxlan"), net.link(1, "eth0", "physical")];
+    net.address(tunnel, "198.18.0.1");
+    net.address(eth0, "192.0.2.1");
+    net.route(1, "198.18.0.2", tunnel, None);
+    net.route(1, "192.0.2.2", eth0, None);
+    let remote = Some("192.0.2.2".parse().expect("an address"));
+    net.detail(tunnel).tunnel = Some(super::lookups::Tunnel { key: 7, remote, ..Default::default() });
+    let way = net.way(1, "198.18.0.1:40000", "198.18.0.2:5201");
+    assert_eq!(way.hops.len(), 2, "through the tunnel, and out: {:?}", way.gap);
+    let names = way.outside.map(|out| (out.from.to_string(), out.to.to_string()));
+    assert_eq!(names, Some(("198.18.0.1:40000".to_owned(), "198.18.0.2:5201".to_owned())));
 }
 
 #[test]

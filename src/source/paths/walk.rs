@@ -13,7 +13,7 @@ mod wireguard;
 
 use super::lookups::{Mac, NetworkQueries, Packet, PacketOrigin, RouteResult, any_port, unspecified};
 use super::map::NetworkMap;
-use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey};
+use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, WireNames};
 use std::net::SocketAddr;
 use wireguard::WireguardHop;
 
@@ -38,6 +38,8 @@ pub(super) struct WalkedPath {
     pub arrived: Option<(u64, Packet)>,
     /// Who holds that end where no watched process does, and the ends behind it.
     pub holders: Vec<Holder>,
+    /// How the flow's packets are addressed where the way ends before the receiver; none where it ends before its first link.
+    pub outside: Option<WireNames>,
 }
 
 /// Where the packet is, and what happens to it next.
@@ -107,6 +109,7 @@ pub(super) fn walk<L: NetworkQueries>(
     let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in: netns, path, copied_at: 0 };
     walk.bound = walk.vrf_of_sender(netns);
     walk.path.gap = walk.run(netns).err();
+    walk.path.outside = walk.outside();
     walk.path
 }
 
@@ -125,6 +128,13 @@ impl<L: NetworkQueries> Walk<'_, L> {
             };
         }
         Err("the path does not terminate".to_owned())
+    }
+
+    /// The addresses with which the flow's packets go on from where the way is cut.
+    fn outside(&self) -> Option<WireNames> {
+        let is_cut = self.path.gap.is_some() && !self.path.hops.is_empty();
+        let Packet { from, to, .. } = self.inner.first().map_or(self.packet, |inner| inner.packet);
+        is_cut.then_some(WireNames { from, to })
     }
 
     /// Adds a hop; the same link in the same way a second time is a loop.

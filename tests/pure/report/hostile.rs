@@ -9,7 +9,7 @@ use vnettop::sample::{
     Benchmark, CoreCounters, CorePlace, CoreSet, EndName, Ends, Event, FlowPath, FlowProgress, FlowSample, Holder, Hop,
     HopBy, HopWay, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, Owned,
     Owner, OwnerBy, OwnerKind, Policy, Problem, ProblemSource, Program, Proto, RunAsked, Runner, Sample, Side, Space,
-    TcpState, ThreadId, ThreadSample, Topology,
+    TcpState, ThreadId, ThreadSample, Topology, WireNames,
 };
 
 const NETNS: u64 = 4_026_531_840;
@@ -194,6 +194,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
             far: end,
             holders: vec![Holder { pid: 9, name: "acme-holder".into(), accepts: true }],
         }),
+        outside: Some(WireNames { from: address("203.0.113.66:40000"), to: there }),
     }]);
     facts.benchmarks = Arc::new(vec![Benchmark {
         target: Some("acme-server".into()),

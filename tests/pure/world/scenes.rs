@@ -365,6 +365,7 @@ pub fn ways() -> (Vec<Connection>, std::sync::Arc<Vec<FlowPath>>) {
         gap: gap.map(str::to_owned),
         note: None,
         ends: None,
+        outside: None,
     };
     let tun = [hop(NETNS, 6, HopWay::Sent, HopBy::Route), hop(NETNS, 99, HopWay::Sent, HopBy::Lower)];
     let gap = "the packets exit through tun0, to the program that holds it open";

@@ -49,6 +49,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         gap: None,
         note: None,
         ends: None,
+        outside: None,
     };
     change(&mut links, &mut path);
     let link = |facts: LinkFacts| LinkMetrics {
