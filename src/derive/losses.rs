@@ -255,6 +255,12 @@ impl<'a> ProtocolSpan<'a> {
     }
 }
 
+/// Whether it was lost in a namespace that is watched: the kernel tells of a flow's losses wherever they are, and what was lost
+/// in other namespaces is for whoever watches those.
+pub(in crate::derive) fn is_here(metrics: &Metrics, loss: &Loss) -> bool {
+    loss.netns.is_none_or(|netns| netns == metrics.netns || metrics.space(netns).is_some())
+}
+
 /// A sum of counters; a recording may hold any number.
 fn total<const N: usize>(counters: [u64; N]) -> u64 {
     counters.into_iter().fold(0, u64::saturating_add)

@@ -1,15 +1,10 @@
 //! The losses of all tests between two samples, each once.
 
+use super::super::losses::is_here;
 use super::super::{Loss, Metrics, Test};
 use super::LossGroup;
 use super::space_labels::label_of;
 use std::collections::BTreeMap;
-
-/// Whether it was lost in a namespace that is watched: the kernel tells of a flow's losses wherever they are, and what was lost
-/// in other namespaces is for whoever watches those.
-pub(super) fn is_here(metrics: &Metrics, loss: &Loss) -> bool {
-    loss.netns.is_none_or(|netns| netns == metrics.netns || metrics.space(netns).is_some())
-}
 
 /// Packets lost, by group. Of several tests at once: where the kernel is asked, each has its own; where counters say it, what one
 /// place lost stands in every test that crosses it, and counts once. While no test runs, what the kernel tells late of one that

@@ -1,7 +1,7 @@
 //! What each test did since the sample before, and the group that it counts in.
 
+use super::super::losses::is_here;
 use super::super::{Bin, FlowBasis, Metrics, Test, TestKey};
-use super::losses::is_here;
 use super::{TestGroup, TestTotals};
 use crate::sample::{Proto, Word};
 use std::collections::{BTreeMap, BTreeSet};
