@@ -43,7 +43,7 @@ const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 pub use agent::Agent;
 pub use export::export;
 pub use headless::{json, print};
-pub use hosts::{Host, Hosts, json_of_hosts, print_hosts};
+pub use hosts::{Hosts, WatchedHost, json_of_hosts, print_hosts};
 pub use player::{Player, SHIPPED_STARTS_AT};
 pub use remote::{Controls, RemoteAgent};
 pub use screen::{Console, Terminal, Woken, screen};

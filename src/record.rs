@@ -7,6 +7,7 @@
 //! does not know is kept (`Other`), and a line with a fact that it does not know is one that is damaged.
 
 mod clean;
+mod command;
 mod cut;
 mod frames;
 mod line;
@@ -22,6 +23,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use command::{command_line, command_of};
 pub use cut::cut;
 pub use read::{Bookmark, Recording, StoredIn};
 pub use stream::{StreamError, StreamItem, StreamReader, StreamWriter};

@@ -2,9 +2,9 @@
 //! Selections are identities, never row numbers. Choices are written by `update` only; samples and outcomes come in
 //! through [`State::receive`] and [`State::outcome`]. It reads no clock and draws nothing.
 
+mod all_hosts;
 mod axis;
 mod choices;
-mod all_hosts;
 mod columns;
 mod cores;
 mod link_activity;

@@ -18,6 +18,7 @@ mod glossary;
 mod header;
 mod help;
 mod homes;
+mod host_row;
 mod layout;
 mod lines;
 mod links;
@@ -49,8 +50,9 @@ fn plus_minus(state: &State) -> &'static str {
     if state.settings().utf8 { "±" } else { "+/-" }
 }
 
-pub use all_hosts::{HostRow, prepare_hosts};
+pub use all_hosts::prepare_hosts;
 pub use canvas::{Area, Canvas, Span};
+pub use host_row::HostRow;
 
 /// What a piece of text means; the theme decides how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

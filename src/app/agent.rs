@@ -4,7 +4,7 @@
 use super::headless::stop_if_asked;
 use super::{AppError, Ended, Signals};
 use crate::effect::{Outcome, PinController};
-use crate::record::StreamWriter;
+use crate::record::{StreamWriter, command_of};
 use crate::sample::{AgentCommand, AgentReply, Item, OutcomeLine};
 use crate::source::feed::{Feed, FeedCommand, Next};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -34,11 +34,7 @@ impl Agent<'_> {
     ///
     /// # Errors
     /// The source or the output failed.
-    pub fn serve(
-        mut self,
-        input: &mut (impl Read + AsFd),
-        out: &mut (impl Write + AsFd),
-    ) -> Result<Ended, AppError> {
+    pub fn serve(mut self, input: &mut (impl Read + AsFd), out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
         let ended = self.exchange(input, out);
         if self.restore_on_exit {
             // Whoever asked for it has gone.
@@ -128,10 +124,10 @@ impl Agent<'_> {
         };
         let whole: Vec<u8> = commands.drain(..=end).collect();
         for line in whole.split(|&byte| byte == b'\n').filter(|line| !line.trim_ascii().is_empty()) {
-            match serde_json::from_slice(line) {
+            match command_of(line) {
                 Ok(command) => self.obey(command, stream)?,
                 // A newer vnettop may ask for what this one does not know.
-                Err(error) => stream.reply(&refused(&error.to_string()))?,
+                Err(why) => stream.reply(&refused(&why))?,
             }
         }
         Ok(())

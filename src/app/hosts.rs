@@ -27,7 +27,7 @@ const MANY: usize = 4;
 const FRAME_OF_MANY: Duration = Duration::from_millis(60);
 
 /// A host and its app.
-pub struct Host {
+pub struct WatchedHost {
     /// As it was named to vnettop; of one machine alone it is empty.
     pub name: String,
     /// What is chosen, shown and changed of it.
@@ -36,7 +36,7 @@ pub struct Host {
 
 /// What has the screen.
 pub struct Hosts {
-    hosts: Vec<Host>,
+    hosts: Vec<WatchedHost>,
     /// None where there is one machine alone.
     all: Option<AllHosts>,
     /// What is known of a host that has said nothing yet.
@@ -45,14 +45,14 @@ pub struct Hosts {
 
 impl From<App> for Hosts {
     fn from(app: App) -> Self {
-        Self { hosts: vec![Host { name: String::new(), app }], all: None, nothing: Metrics::default() }
+        Self { hosts: vec![WatchedHost { name: String::new(), app }], all: None, nothing: Metrics::default() }
     }
 }
 
 impl Hosts {
     /// These hosts, in the order in which they were named; at least one.
     #[must_use]
-    pub fn new(hosts: Vec<Host>) -> Self {
+    pub fn new(hosts: Vec<WatchedHost>) -> Self {
         Self { hosts, all: Some(AllHosts::default()), nothing: Metrics::default() }
     }
 
@@ -188,7 +188,7 @@ impl Hosts {
     /// What the next frame waits for: the feeds, unless nothing is taken from them, and what reads a recording ahead.
     pub(super) fn sources(&self, gathers: bool) -> SmallVec<[BorrowedFd<'_>; 2]> {
         let mut all = SmallVec::new();
-        for Host { app, .. } in &self.hosts {
+        for WatchedHost { app, .. } in &self.hosts {
             // What is not taken would make the wait no wait.
             all.extend((!app.holds() && !gathers).then(|| app.feed.ready()));
             all.extend(app.player.as_ref().and_then(|player| player.ready(app.state.playback.as_ref())));
@@ -219,7 +219,7 @@ impl Hosts {
     fn recorded(&mut self) -> Result<String, String> {
         if self.hosts.iter().any(|host| host.app.state.is_recorded) {
             let mut ended = None;
-            for Host { app, .. } in &mut self.hosts {
+            for WatchedHost { app, .. } in &mut self.hosts {
                 app.state.is_recorded = false;
                 ended = app.stream.end_recording().map_err(|error| error.to_string())?.or(ended);
             }

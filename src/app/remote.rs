@@ -79,10 +79,15 @@ impl App {
                         agent.pins = 0;
                         self.state.notice(true, format!("{why}; next try in {again_s} s{pinned}"));
                     }
-                    HostState::Silent => self.state.notice(true, format!("{} is silent: these values are old", agent.name)),
+                    HostState::Silent => {
+                        self.state.notice(true, format!("{} is silent: these values are old", agent.name))
+                    }
                     HostState::Live(version) if version != env!("CARGO_PKG_VERSION") => {
                         let own = env!("CARGO_PKG_VERSION");
-                        let text = format!("{} runs vnettop {version}, this is {own}: what {version} lacks stays unknown", agent.name);
+                        let text = format!(
+                            "{} runs vnettop {version}, this is {own}: what {version} lacks stays unknown",
+                            agent.name
+                        );
                         self.state.notice(false, text);
                     }
                     HostState::Live(_) if was_gone => {

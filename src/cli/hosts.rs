@@ -1,7 +1,7 @@
 //! `--host`, and the arguments of `vnettop agent`, which it starts there.
 
-use super::options::Options;
 use super::CliError;
+use super::options::Options;
 use clap::Args;
 use std::time::Duration;
 
@@ -74,8 +74,8 @@ impl HostOptions {
             return Ok(None);
         }
         let refused = [
-            (has_command, "--host cannot be combined with this command: it watches, on the screen, as --json or --print"),
-            (options.replay.is_some(), "--host cannot be combined with a replay: a recording of hosts names them itself"),
+            (has_command, "--host cannot be combined with this command"),
+            (options.replay.is_some(), "--host cannot be combined with a replay: a recording names its hosts"),
             (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with --host: the file is on one machine"),
             (self.hosts.len() > MOST_HOSTS, "--host can be given 16 times at most"),
         ];
@@ -110,9 +110,10 @@ pub(super) fn refused(options: &Options) -> [(bool, &'static str); 4] {
 }
 
 pub(super) const AGENT: &str = "\
-Another vnettop starts it over ssh (vnettop --host NAME). Standard output is a stream
-of samples as --record writes it, standard input takes commands, one JSON object a line;
-it ends with its input. Pins have this machine's own journal: vnettop undo restores them.";
+Another vnettop starts it over ssh (vnettop --host NAME). It writes samples to
+standard output, as --record does, and reads commands from standard input, one
+JSON object a line; it exits with its input. Pins have this machine's own
+journal: vnettop undo restores them.";
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,9 @@ use super::{
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
-use vnettop::app::{self, Agent, App, AppError, Controls, Host, Hosts, RecorderShare, RemoteAgent, Signals, Stream};
+use vnettop::app::{
+    self, Agent, App, AppError, Controls, Hosts, RecorderShare, RemoteAgent, Signals, Stream, WatchedHost,
+};
 use vnettop::cli::{AskedHosts, Config, Origin, Presentation};
 use vnettop::effect::journal_dir;
 use vnettop::record::{Recorder, Recording, StoredIn};
@@ -74,7 +76,7 @@ pub fn watch(
             know_this_machine(&mut state);
         }
         let app = App::new(state, Stream::sharing(share), controls, feed, app_options(config, configured));
-        hosts.push(Host { name, app });
+        hosts.push(WatchedHost { name, app });
     }
     let hosts = Hosts::new(hosts);
     let signals = Signals::take().map_err(AppError::Signals)?;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// What a line is.
-pub(super) enum Line {
+pub(super) enum RecordLine {
     /// A sample or an event.
     Item(Item),
     /// A fact, which is among the facts now.
@@ -19,7 +19,7 @@ pub(super) enum Line {
 }
 
 /// Reads a line; a fact goes among `facts`.
-pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<Line> {
+pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<RecordLine> {
     let mut json = serde_json::Deserializer::from_slice(line);
     let line = LineSeed(facts).deserialize(&mut json)?;
     json.end()?;
@@ -29,15 +29,15 @@ pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<Line> {
 struct LineSeed<'a>(&'a mut Facts);
 
 impl<'de> DeserializeSeed<'de> for LineSeed<'_> {
-    type Value = Line;
+    type Value = RecordLine;
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Self::Value, D::Error> {
-        json.deserialize_enum("Line", &[], self)
+        json.deserialize_enum("RecordLine", &[], self)
     }
 }
 
 impl<'de> Visitor<'de> for LineSeed<'_> {
-    type Value = Line;
+    type Value = RecordLine;
 
     fn expecting(&self, to: &mut fmt::Formatter) -> fmt::Result {
         to.write_str("a sample, an event or a fact")
@@ -46,17 +46,17 @@ impl<'de> Visitor<'de> for LineSeed<'_> {
     fn visit_enum<A: EnumAccess<'de>>(self, json: A) -> Result<Self::Value, A::Error> {
         let (name, value) = json.variant::<String>()?;
         match &*name {
-            "sample" => value.newtype_variant().map(|sample| Line::Item(Item::Sample(sample))),
-            "event" => value.newtype_variant().map(|event| Line::Item(Item::Event(event))),
-            "reply" => value.newtype_variant().map(Line::Reply),
-            "from" => value.newtype_variant().map(Line::From),
+            "sample" => value.newtype_variant().map(|sample| RecordLine::Item(Item::Sample(sample))),
+            "event" => value.newtype_variant().map(|event| RecordLine::Item(Item::Event(event))),
+            "reply" => value.newtype_variant().map(RecordLine::Reply),
+            "from" => value.newtype_variant().map(RecordLine::From),
             name => {
                 let (mut fact, same) = (FactReader { name, value: Some(value), lifetime: PhantomData }, self.0.clone());
                 self.0.visit(&same, &mut fact)?;
                 if fact.value.is_some() {
                     return Err(Error::custom(format_args!("no line is named `{name}`")));
                 }
-                Ok(Line::Fact)
+                Ok(RecordLine::Fact)
             }
         }
     }

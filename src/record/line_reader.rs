@@ -1,7 +1,7 @@
 //! Reads one line after another, wherever they come from: facts are remembered, a sample gets those that hold, and what breaks
 //! an order that everything behind relies on is refused.
 
-use super::line::{self, Line};
+use super::line::{self, RecordLine};
 use super::{Header, SCHEMA_VERSION, clean};
 use crate::sample::{CoreId, Facts, FlowSample, Item, LinkCounters, MOST_CORES, OvsDatapath, Sample};
 use crate::text;
@@ -45,17 +45,17 @@ pub(super) struct LineReader {
 
 impl LineReader {
     /// Reads a line, whose texts are made harmless in place.
-    pub fn read(&mut self, line: &mut Vec<u8>) -> Result<Line, LineError> {
+    pub fn read(&mut self, line: &mut Vec<u8>) -> Result<RecordLine, LineError> {
         clean::line(line);
         let read = line::read(line, Arc::make_mut(&mut self.facts));
         let mut read = read.map_err(|error| LineError::Unreadable(reason(&error)))?;
         let checked = match &mut read {
-            Line::Fact => self.check_facts(),
-            Line::Item(Item::Sample(sample)) => {
+            RecordLine::Fact => self.check_facts(),
+            RecordLine::Item(Item::Sample(sample)) => {
                 sample.facts = Arc::clone(&self.facts);
                 check(sample)
             }
-            Line::Item(Item::Event(_)) | Line::Reply(_) | Line::From(_) => Ok(()),
+            RecordLine::Item(Item::Event(_)) | RecordLine::Reply(_) | RecordLine::From(_) => Ok(()),
         };
         checked.map(|()| read).map_err(LineError::Impossible)
     }

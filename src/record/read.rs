@@ -2,7 +2,7 @@
 //! items or a sentence, never a panic.
 
 use super::frames::{ByteSource, Text, TextPlace};
-use super::line::Line;
+use super::line::RecordLine;
 use super::line_reader::{self, HeaderError, LONGEST_LINE, LineError, LineReader};
 use super::{RecordError, file_error};
 use crate::sample::{Facts, Item};
@@ -161,9 +161,9 @@ impl Recording {
                 continue;
             }
             match self.reader.read(&mut self.buffer) {
-                Ok(Line::Item(item)) => return Ok(Some(item)),
-                Ok(Line::From(name)) => self.is_of_host = self.hosts.get(self.host) == Some(&name),
-                Ok(Line::Fact | Line::Reply(_)) => {}
+                Ok(RecordLine::Item(item)) => return Ok(Some(item)),
+                Ok(RecordLine::From(name)) => self.is_of_host = self.hosts.get(self.host) == Some(&name),
+                Ok(RecordLine::Fact | RecordLine::Reply(_)) => {}
                 Err(LineError::Unreadable(_)) if self.is_cut_off()? => {
                     self.cut_off("in the middle of a line");
                     return Ok(None);

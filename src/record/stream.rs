@@ -2,10 +2,10 @@
 //! bytes at the other end. They are outside input there: whatever comes gives items or a sentence, never a panic, and no more
 //! memory than the longest line.
 
-use super::line::Line;
+use super::SCHEMA_VERSION;
+use super::line::RecordLine;
 use super::line_reader::{self, HeaderError, LONGEST_LINE, LineError, LineReader};
 use super::line_writer::LineWriter;
-use super::SCHEMA_VERSION;
 use crate::sample::{AgentReply, Facts, Item};
 use crate::text;
 use std::io::{self, Write};
@@ -93,15 +93,15 @@ pub struct StreamReader {
 enum Unpacker {
     /// Too few bytes came to know.
     Unknown(Vec<u8>),
-    Plain(Text),
-    Zstd(Box<Decoder<'static, Text>>),
+    Plain(UnpackedText),
+    Zstd(Box<Decoder<'static, UnpackedText>>),
 }
 
-/// Text that was unpacked and not read, as much as a line may have.
+/// UnpackedText that was unpacked and not read, as much as a line may have.
 #[derive(Default)]
-struct Text(Vec<u8>);
+struct UnpackedText(Vec<u8>);
 
-impl Write for Text {
+impl Write for UnpackedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.0.len() + bytes.len() > LONGEST_LINE {
             return Err(io::Error::other("a line is too long"));
@@ -139,7 +139,7 @@ impl StreamReader {
     #[must_use]
     pub fn quoted(&self) -> Option<String> {
         let came = match &self.text {
-            Unpacker::Unknown(came) | Unpacker::Plain(Text(came)) if !self.begun => came,
+            Unpacker::Unknown(came) | Unpacker::Plain(UnpackedText(came)) if !self.begun => came,
             _ => return None,
         };
         Some(quoted(came)).filter(|quoted| !quoted.is_empty())
@@ -155,11 +155,11 @@ impl StreamReader {
                 }
                 let came = std::mem::take(came);
                 self.text = if came.starts_with(&ZSTD_MAGIC) {
-                    let mut decoder = Decoder::new(Text::default()).map_err(damaged)?;
+                    let mut decoder = Decoder::new(UnpackedText::default()).map_err(damaged)?;
                     decoder.window_log_max(WINDOW_LOG).map_err(damaged)?;
                     Unpacker::Zstd(Box::new(decoder))
                 } else {
-                    Unpacker::Plain(Text::default())
+                    Unpacker::Plain(UnpackedText::default())
                 };
                 self.unpack(&came)
             }
@@ -191,9 +191,9 @@ impl StreamReader {
                 continue;
             }
             match self.reader.read(&mut line.to_vec()) {
-                Ok(Line::Item(item)) => each(StreamItem::Item(item)),
-                Ok(Line::Reply(reply)) => each(StreamItem::Reply(reply)),
-                Ok(Line::Fact | Line::From(_)) => {}
+                Ok(RecordLine::Item(item)) => each(StreamItem::Item(item)),
+                Ok(RecordLine::Reply(reply)) => each(StreamItem::Reply(reply)),
+                Ok(RecordLine::Fact | RecordLine::From(_)) => {}
                 Err(LineError::Unreadable(why) | LineError::Impossible(why)) => return Err(StreamError::Damaged(why)),
             }
         }
@@ -215,7 +215,8 @@ mod tests {
 
     fn sample(at_ns: u64) -> Item {
         let mut sample = Sample { at_ns, ..Sample::default() };
-        sample.facts_mut().host = std::sync::Arc::new(crate::sample::Host { name: "kp2".to_owned(), ..Default::default() });
+        sample.facts_mut().host =
+            std::sync::Arc::new(crate::sample::Host { name: "kp2".to_owned(), ..Default::default() });
         Item::Sample(Box::new(sample))
     }
 
@@ -256,10 +257,7 @@ mod tests {
             "it wrote something else first (a startup file of its shell?): \"Welcome to ?[31mkp2\""
         );
         let (_, ended) = read(b"{\"vnettop_recording\":0,\"vnettop\":\"0.0.1\"}\n", 5);
-        assert_eq!(
-            ended.expect_err("too old").to_string(),
-            "its vnettop writes schema version 0, this one reads 1"
-        );
+        assert_eq!(ended.expect_err("too old").to_string(), "its vnettop writes schema version 0, this one reads 1");
         let (_, ended) = read(&[b'x'; 5000], 100);
         assert!(matches!(ended, Err(StreamError::Foreign(_))), "a first line that does not end");
         let mut reader = StreamReader::default();

@@ -8,7 +8,7 @@ mod ssh;
 
 use super::channel::{FeedCommand, HostNews, Sender, ring};
 use crate::sample::{AgentCommand, HostState};
-use connection::{Connection, ConnectionEnd};
+use connection::{ConnectionEnd, SshConnection};
 use pause::Pause;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub(super) fn run(mut host: RemoteHost, feed: &Sender) {
     loop {
         feed.say(HostNews::State(HostState::Connecting));
         let began = Instant::now();
-        let ended = match Connection::open(&host) {
+        let ended = match SshConnection::open(&host) {
             Ok(mut connection) => connection.follow(&mut host, feed),
             Err(error) => ConnectionEnd::Lost(ssh::not_started(&host, &error)),
         };

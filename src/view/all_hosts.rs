@@ -2,23 +2,16 @@
 
 use super::canvas::{Area, Canvas, cells, fitted};
 use super::format::{Count, Interval, Percent, Rate, UNKNOWN};
+use super::host_row::HostRow;
 use super::layout::SMALLEST;
 use super::lines::{Line, sentences};
 use super::text::plural;
-use super::{Tone, View, both_ends, frame, overlay};
+use super::{Tone, View, both_ends, frame, header, overlay};
 use crate::action::{Action, KeyContext};
 use crate::derive::end_to_end::EndToEnd;
 use crate::derive::{Metrics, Test};
 use crate::sample::{CoreId, HostState};
 use crate::state::{AllHosts, Mode, Overlay, State};
-
-/// A host as the screen of all has it.
-pub struct HostRow<'a> {
-    /// As it was named to vnettop.
-    pub name: &'a str,
-    /// Its own state.
-    pub state: &'a State,
-}
 
 /// The columns of the list: title and cells; the last one has the rest.
 const COLUMNS: [(&str, usize); 6] =
@@ -35,7 +28,7 @@ pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_
         return view;
     }
     let first = hosts[0].state;
-    view.header = header(hosts, Area::new(0, 0, width, 1));
+    view.header = first_line(hosts, Area::new(0, 0, width, 1));
     view.footer = footer(first, all, Area::new(0, height - 1, width, 1));
     let rows = u16::try_from(hosts.len()).unwrap_or(u16::MAX).min(height - 10);
     let list = Area::new(1, 2, width - 2, rows + 1);
@@ -44,11 +37,16 @@ pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_
     let told = u16::try_from(news.len()).unwrap_or(u16::MAX).clamp(1, (height / 4).max(2));
     let below = Area::new(1, list.y + list.height + 1, width - 2, height - 1 - (list.y + list.height + 1) - told - 2);
     view.finding = lines_of(&news, 0, Area::new(1, below.y + below.height + 1, width - 2, told));
-    let lines = if tests.is_empty() { alone(hosts, width - 4) } else { both_ends::lines(hosts, tests, (width - 4, below.height)) };
+    let lines = if tests.is_empty() {
+        alone(hosts, width - 4)
+    } else {
+        both_ends::lines(hosts, tests, (width - 4, below.height))
+    };
     let most = lines.len().saturating_sub(usize::from(below.height));
     let scroll = all.scroll.min(most);
     view.threads = lines_of(&lines, scroll, below);
-    let range = (most > 0).then(|| format!(" rows {}-{} of {} ", scroll + 1, scroll + usize::from(below.height), lines.len()));
+    let range =
+        (most > 0).then(|| format!(" rows {}-{} of {} ", scroll + 1, scroll + usize::from(below.height), lines.len()));
     view.frame = borders((width, height), [list, below, view.finding.area], tests, range.as_deref());
     view.overlay = match first.overlay() {
         Overlay::Help { .. } => overlay::prepare(first, width, height),
@@ -58,11 +56,12 @@ pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_
     view
 }
 
-fn header(hosts: &[HostRow<'_>], area: Area) -> Canvas {
+fn first_line(hosts: &[HostRow<'_>], area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
     let first = hosts[0].state;
     let x = canvas.left(0, 0, area.width, Tone::FocusedTitle, " vnettop ");
-    let text = format!(" {} · {}", plural(hosts.len(), "host"), Interval(first.settings().interval));
+    let interval = first.metrics().map_or(first.settings().interval, |metrics| header::interval(first, metrics));
+    let text = format!(" {} · {}", plural(hosts.len(), "host"), Interval(interval));
     canvas.left(x, 0, area.width - x, Tone::Normal, text);
     let stale = hosts.iter().filter(|host| host.state.is_stale()).count();
     let mode = match first.settings().mode {
@@ -146,12 +145,11 @@ fn figures(host: &HostRow<'_>) -> [String; 5] {
     let rate = sum(&|test| test.metrics.flow.bits_per_s);
     let busiest = running.iter().max_by(|one, other| rate_of(one).total_cmp(&rate_of(other)));
     let spread = busiest.and_then(|test| test.metrics.jitter?.cv);
-    let migrates = sum(&|test| test.metrics.threads.iter().filter_map(|thread| thread.moves_per_s).reduce(|a, b| a + b));
+    let migrates =
+        sum(&|test| test.metrics.threads.iter().filter_map(|thread| thread.moves_per_s).reduce(|a, b| a + b));
     let lost = sum(&|test| lost_per_s(&test.metrics));
-    let softirq = softirq(metrics).map_or_else(
-        || UNKNOWN.to_owned(),
-        |(share, core)| format!("{} core {core}", Percent(Some(share))),
-    );
+    let softirq = softirq(metrics)
+        .map_or_else(|| UNKNOWN.to_owned(), |(share, core)| format!("{} core {core}", Percent(Some(share))));
     [
         Rate(rate, host.state.settings().units).to_string(),
         Percent(spread).to_string(),
@@ -194,7 +192,11 @@ fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Lin
     for host in hosts {
         for notice in host.state.notices.list().iter().filter(|notice| !told.contains(&&*notice.text)) {
             let tone = if notice.warning { Tone::Warning } else { Tone::Accent };
-            let whole = if notice.text.contains(host.name) { notice.text.clone() } else { format!("{}: {}", host.name, notice.text) };
+            let whole = if notice.text.contains(host.name) {
+                notice.text.clone()
+            } else {
+                format!("{}: {}", host.name, notice.text)
+            };
             lines.extend(sentences(tone, &whole, width));
         }
         told.extend(host.state.notices.list().iter().map(|notice| &*notice.text));

@@ -3,26 +3,26 @@
 
 use super::canvas::fitted;
 use super::format::{Count, Percent, Rate, UNKNOWN};
+use super::host_row::HostRow;
 use super::lines::{Line, sentences};
 use super::text::namespace;
-use super::{HostRow, Tone, path};
+use super::{Tone, path};
 use crate::derive::end_to_end::{EndToEnd, HostEnd, HostHop, HostLoss};
 use crate::sample::Word;
 use std::collections::BTreeSet;
 
 /// The columns of the ends: title and cells.
-const COLUMNS: [(&str, usize); 8] = [
-    ("END", 9),
-    ("HOST", 10),
-    ("PROCESS", 18),
-    ("CORE", 9),
-    ("CPU%", 5),
-    ("MIGR/s", 7),
-    ("RATE", 7),
-    ("RETR/s", 7),
-];
+const COLUMNS: [(&str, usize); 8] =
+    [("END", 8), ("HOST", 9), ("PROCESS", 15), ("CORE", 7), ("CPU%", 5), ("MIGR/s", 6), ("RATE", 6), ("RETR/s", 6)];
+/// A thread that takes so much of a core works for the test, whatever the others do.
+const BUSY: f64 = 0.05;
 /// Cells of the host's name before a hop.
 const HOST: usize = 9;
+/// Threads and cores of each end that are shown beside those of the other.
+const MOST_THREADS: usize = 8;
+const MOST_CORES: usize = 8;
+/// Cells of a thread's name and numbers.
+const THREAD: usize = 20;
 /// From so many rows on the path is a table; below them a line a host.
 const TALL: u16 = 22;
 
@@ -48,7 +48,57 @@ pub(super) fn lines(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], (width, heigh
             lines.extend(sentences(Tone::Warning, &format!("… cut off on {}: {gap}", hosts[*host].name), width));
         }
         lines.extend(test.losses.iter().flat_map(|loss| lost(hosts, loss, width)));
+        lines.push(Line::new());
+        let half = usize::from(width / 2).saturating_sub(1);
+        let ends = [&test.sender, &test.receiver];
+        lines.extend(beside(ends.map(|end| threads(hosts, end)), half));
+        lines.push(Line::new());
+        lines.extend(beside(ends.map(|end| cores(hosts, end)), half));
     }
+    lines
+}
+
+/// Two columns of lines, each of so many cells.
+fn beside([left, right]: [Vec<(Tone, String)>; 2], half: usize) -> Vec<Line> {
+    let rows = left.len().max(right.len());
+    let cell = |column: &[(Tone, String)], at: usize| {
+        let (tone, text) = column.get(at).cloned().unwrap_or((Tone::Normal, String::new()));
+        (tone, fitted(&text, half))
+    };
+    let gap = || (Tone::Normal, "  ".to_owned());
+    (0..rows).map(|at| vec![cell(&left, at), gap(), cell(&right, at)]).collect()
+}
+
+/// The busiest threads of an end, with where they run.
+fn threads(hosts: &[HostRow<'_>], end: &HostEnd<'_>) -> Vec<(Tone, String)> {
+    let mut threads = end.threads.clone();
+    threads.sort_by(|one, other| other.cpu.unwrap_or(0.0).total_cmp(&one.cpu.unwrap_or(0.0)));
+    let head = fitted(&format!("THREADS {}", hosts[end.host].name), THREAD);
+    let mut lines = vec![(Tone::Header, format!("{head} CORE  CPU% MIGR/s WAIT%"))];
+    lines.extend(threads.iter().take(MOST_THREADS).map(|thread| {
+        let name = fitted(&format!("{} {}", thread.sample.name, thread.sample.id.tid), THREAD);
+        let pin = if thread.pinned { '*' } else { ' ' };
+        let (core, cpu) = (u32::from(thread.sample.core), Percent(thread.cpu).to_string());
+        let (migrates, wait) = (Count(thread.moves_per_s).to_string(), Percent(thread.wait).to_string());
+        let tone = if thread.moves_per_s.is_some_and(|rate| rate >= 1.0) { Tone::Warning } else { Tone::Normal };
+        (tone, format!("{name} {core:>4}{pin} {cpu:>4} {migrates:>6} {wait:>5}"))
+    }));
+    lines
+}
+
+/// The busiest cores of an end's host; `t` where threads of the test run.
+fn cores(hosts: &[HostRow<'_>], end: &HostEnd<'_>) -> Vec<(Tone, String)> {
+    let name = hosts[end.host].name;
+    let mut lines = vec![(Tone::Header, format!("{} BUSY% SOFTIRQ%", fitted(&format!("CORES {name}"), THREAD)))];
+    let Some(metrics) = hosts[end.host].state.metrics() else { return lines };
+    let mut cores: Vec<_> = metrics.cores.iter().filter_map(|core| Some((core.shares()?, core.place.core))).collect();
+    cores.sort_by(|one, other| other.0.busy().total_cmp(&one.0.busy()));
+    lines.extend(cores.into_iter().take(MOST_CORES).map(|(shares, core)| {
+        let is_own = end.threads.iter().any(|thread| thread.sample.core == core);
+        let name = fitted(&format!("{core}{}", if is_own { " t" } else { "" }), THREAD);
+        let (busy, softirq) = (Percent(Some(shares.busy())).to_string(), Percent(Some(shares.softirq)).to_string());
+        (if is_own { Tone::Watched } else { Tone::Normal }, format!("{name} {busy:>5} {softirq:>8}"))
+    }));
     lines
 }
 
@@ -67,7 +117,9 @@ fn end(hosts: &[HostRow<'_>], word: &str, end: &HostEnd<'_>) -> Line {
         || end.pid.map_or_else(|| UNKNOWN.to_owned(), |pid| format!("pid {pid}")),
         |thread| format!("{} {}", thread.sample.name, thread.sample.id.pid),
     );
-    let busy = || end.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > 0.01));
+    // Of threads that all wait, where the one that has run most is.
+    let most = end.threads.iter().filter_map(|thread| thread.cpu).fold(0.0, f64::max).min(BUSY);
+    let busy = || end.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= most));
     let cores: BTreeSet<u32> = busy().map(|thread| u32::from(thread.sample.core)).collect();
     let pinned = busy().count() > 0 && busy().all(|thread| thread.pinned);
     let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
@@ -83,7 +135,10 @@ fn end(hosts: &[HostRow<'_>], word: &str, end: &HostEnd<'_>) -> Line {
         (Tone::Normal, process),
         (if pinned { Tone::Good } else { Tone::Watched }, if pinned { format!("{cores} pin") } else { cores }),
         (Tone::Normal, Percent(sum(|thread| thread.cpu)).to_string()),
-        (if migrates.is_some_and(|rate| rate >= 1.0) { Tone::Warning } else { Tone::Normal }, Count(migrates).to_string()),
+        (
+            if migrates.is_some_and(|rate| rate >= 1.0) { Tone::Warning } else { Tone::Normal },
+            Count(migrates).to_string(),
+        ),
         (Tone::Accent, Rate(end.bits_per_s, host.state.settings().units).to_string()),
         (if end.retransmits_per_s.is_some_and(|rate| rate > 0.0) { Tone::Warning } else { Tone::Normal }, retransmits),
     ])
@@ -91,7 +146,8 @@ fn end(hosts: &[HostRow<'_>], word: &str, end: &HostEnd<'_>) -> Line {
 
 /// How steady the rate is at each end, by that host's own clock.
 fn spread(hosts: &[HostRow<'_>], test: &EndToEnd<'_>) -> Line {
-    let of = |end: &HostEnd<'_>| format!("{} {} %", hosts[end.host].name, Percent(end.jitter.and_then(|jitter| jitter.cv)));
+    let of =
+        |end: &HostEnd<'_>| format!("{} {} %", hosts[end.host].name, Percent(end.jitter.and_then(|jitter| jitter.cv)));
     vec![(Tone::Muted, format!("CV of the rate: {} · {}", of(&test.sender), of(&test.receiver)))]
 }
 
@@ -112,7 +168,8 @@ fn table(hosts: &[HostRow<'_>], hops: &[HostHop<'_>], width: u16) -> Vec<Line> {
         }
         let name = if host.replace(*at) == Some(*at) { "" } else { hosts[*at].name };
         let here = (*at, hop.hop.link.netns);
-        let space = if netns.replace(here) == Some(here) { String::new() } else { namespace(metrics, hop.hop.link.netns) };
+        let space =
+            if netns.replace(here) == Some(here) { String::new() } else { namespace(metrics, hop.hop.link.netns) };
         let line = path::line(metrics, hop, space, false, hosts[*at].state.settings().units);
         lines.push(with_host((Tone::Title, name), path::row(&widths, line)));
     }
@@ -138,7 +195,8 @@ fn short(hosts: &[HostRow<'_>], hops: &[HostHop<'_>], width: u16) -> Vec<Line> {
 fn lost(hosts: &[HostRow<'_>], lost: &HostLoss<'_>, width: u16) -> Vec<Line> {
     let loss = lost.loss;
     let what = if loss.refused { "refused" } else { "lost" };
-    let words = [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" in ");
+    let words =
+        [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" in ");
     let words = if words.is_empty() { String::new() } else { format!(": {words}") };
     let at = loss.name.as_deref().map_or_else(String::new, |name| format!(" {name}"));
     let place = loss.place.word();

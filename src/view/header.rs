@@ -87,7 +87,7 @@ fn behind(metrics: &Metrics) -> Option<Duration> {
 }
 
 /// The interval asked for; of a recording, the one it was made with.
-fn interval(state: &State, metrics: &Metrics) -> Duration {
+pub(super) fn interval(state: &State, metrics: &Metrics) -> Duration {
     match state.settings().mode {
         Mode::Replay => Duration::from_nanos(metrics.own.interval_ns),
         Mode::Live | Mode::Demo | Mode::Compare => state.settings.interval,

@@ -2,9 +2,10 @@
 
 use super::canvas::{Area, Canvas, cells};
 use super::help::LineSpot;
+use super::host_row::HostRow;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{HostRow, Tone, card, drops, finding, help, path, row};
+use super::{Tone, card, drops, finding, help, path, row};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
 use crate::sample::{ThreadId, Word};

@@ -192,7 +192,13 @@ pub(super) fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
     format!("  {rate}/s {what}: {words}")
 }
 
-pub(super) fn line(metrics: &Metrics, hop: &HopMetrics<'_>, netns: String, narrow: bool, units: Units) -> [(Tone, String); 10] {
+pub(super) fn line(
+    metrics: &Metrics,
+    hop: &HopMetrics<'_>,
+    netns: String,
+    narrow: bool,
+    units: Units,
+) -> [(Tone, String); 10] {
     let facts = hop.link.map(|link| &link.facts);
     let arrow = match hop.hop.way {
         HopWay::Sent => '↑',

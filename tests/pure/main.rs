@@ -15,6 +15,7 @@ mod damaged;
 mod derivations;
 mod doctor;
 mod expositions;
+mod hosts;
 mod house;
 mod journeys;
 mod json_fields;

@@ -4,8 +4,8 @@ use crate::world::scenes;
 use crate::world::stage::Stage;
 use vnettop::action::{Action, KEYS, Key, KeyContext, KeyMap, Motion, Mouse, Pane};
 use vnettop::derive::{Highlight, HighlightKind};
-use vnettop::state::{Choices, Mode, Playback, Settings, ThemeList};
-use vnettop::view::View;
+use vnettop::state::{AllHosts, Choices, Mode, Playback, Settings, ThemeList};
+use vnettop::view::{HostRow, View, prepare_hosts};
 
 const SIZE: (u16, u16) = (120, 40);
 
@@ -53,6 +53,9 @@ fn frames() -> Vec<(KeyContext, View)> {
     show(&stage);
     stage.press("?");
     show(&stage);
+    let stage = Stage::after(3, scenes::bridge());
+    let hosts = ["kp1", "kp2"].map(|name| HostRow { name, state: &stage.state });
+    frames.push((KeyContext::Hosts, prepare_hosts(&AllHosts::default(), &hosts, &[], SIZE.0, SIZE.1)));
     frames
 }
 

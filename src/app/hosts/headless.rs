@@ -1,6 +1,6 @@
 //! Several hosts without a terminal: JSON lines, and one frame as text.
 
-use super::{Host, Hosts};
+use super::{Hosts, WatchedHost};
 use crate::action::KeyStep;
 use crate::app::headless::hand_over;
 use crate::app::signals::wait;
@@ -20,11 +20,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 ///
 /// # Errors
 /// A source, the recording or the output failed, or no host can be reached.
-pub fn json_of_hosts(
-    mut hosts: Hosts,
-    signals: &Signals,
-    out: &mut (impl Write + AsFd),
-) -> Result<Ended, AppError> {
+pub fn json_of_hosts(mut hosts: Hosts, signals: &Signals, out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
     let ended = write_objects(&mut hosts, signals, out);
     // However it ended, the recording is closed.
     let closed = hosts.close();
@@ -60,7 +56,7 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
             wrote = true;
         }
         // Whoever asked for so many objects does not wait for a host that is not there.
-        let is_over = |host: &Host| host.is_at_end() || host.app.options.count.is_some() && host.is_lost();
+        let is_over = |host: &WatchedHost| host.is_at_end() || host.app.options.count.is_some() && host.is_lost();
         if hosts.hosts.iter().all(is_over) {
             return if wrote { Ok(Ended::Done) } else { Err(AppError::NoHost) };
         }
@@ -142,7 +138,7 @@ fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Resu
     }
 }
 
-impl Host {
+impl WatchedHost {
     /// Takes items up to one sample; whether there was one.
     fn takes_one(&mut self) -> Result<bool, AppError> {
         if self.is_at_end() { Ok(false) } else { self.app.take_one() }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::action::{Key, KeyMap};
-use crate::app::{AppOptions, Stream};
+use crate::app::{App, AppOptions, Stream};
 use crate::config::SaveSource;
 use crate::effect::{self, PinController};
 use crate::record::Recording;

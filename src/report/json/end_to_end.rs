@@ -12,31 +12,31 @@ pub(super) struct EndToEnds<'a>(pub &'a [EndToEnd<'a>], pub &'a [HostMetrics<'a>
 
 impl Serialize for EndToEnds<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|test| One(test, self.1)))
+        serializer.collect_seq(self.0.iter().map(|test| EndToEndObject(test, self.1)))
     }
 }
 
-struct One<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
+struct EndToEndObject<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
 
-impl Serialize for One<'_> {
+impl Serialize for EndToEndObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(test, hosts) = self;
         let gaps: Vec<_> =
             test.gaps.iter().map(|(host, why)| serde_json::json!({"from": hosts[*host].name, "gap": why})).collect();
         let mut object = serializer.serialize_map(None)?;
-        object.serialize_entry("sender", &End(&test.sender, &hosts[test.sender.host]))?;
-        object.serialize_entry("receiver", &End(&test.receiver, &hosts[test.receiver.host]))?;
-        object.serialize_entry("path", &Path(test, hosts))?;
+        object.serialize_entry("sender", &EndObject(&test.sender, &hosts[test.sender.host]))?;
+        object.serialize_entry("receiver", &EndObject(&test.receiver, &hosts[test.receiver.host]))?;
+        object.serialize_entry("path", &PathList(test, hosts))?;
         object.serialize_entry("path_gaps", &gaps)?;
-        object.serialize_entry("losses", &Losses(test, hosts))?;
+        object.serialize_entry("losses", &LossList(test, hosts))?;
         object.serialize_entry("findings", &test.findings)?;
         object.end()
     }
 }
 
-struct End<'a>(&'a HostEnd<'a>, &'a HostMetrics<'a>);
+struct EndObject<'a>(&'a HostEnd<'a>, &'a HostMetrics<'a>);
 
-impl Serialize for End<'_> {
+impl Serialize for EndObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(end, host) = self;
         let mut object = serializer.serialize_map(None)?;
@@ -57,9 +57,9 @@ impl Serialize for End<'_> {
 }
 
 /// Something of a host, with its name.
-struct Of<'a, T>(&'a HostMetrics<'a>, &'a T);
+struct OfHostObject<'a, T>(&'a HostMetrics<'a>, &'a T);
 
-impl<T: JsonObject> Serialize for Of<'_, T> {
+impl<T: JsonObject> Serialize for OfHostObject<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry("from", self.0.name)?;
@@ -68,17 +68,17 @@ impl<T: JsonObject> Serialize for Of<'_, T> {
     }
 }
 
-struct Path<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
+struct PathList<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
 
-impl Serialize for Path<'_> {
+impl Serialize for PathList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.hops.iter().map(|hop| Of(&self.1[hop.host], &hop.hop)))
+        serializer.collect_seq(self.0.hops.iter().map(|hop| OfHostObject(&self.1[hop.host], &hop.hop)))
     }
 }
 
-struct Losses<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
+struct LossList<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
 
-impl Serialize for Losses<'_> {
+impl Serialize for LossList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
         for lost in &self.0.losses {
@@ -86,7 +86,7 @@ impl Serialize for Losses<'_> {
             let host = &self.1[lost.host];
             let end = if self.0.sender.host == lost.host { &self.0.sender } else { &self.0.receiver };
             let of = HostMetrics { name: host.name, metrics: &end.test.metrics };
-            list.serialize_element(&Of(&of, lost.loss))?;
+            list.serialize_element(&OfHostObject(&of, lost.loss))?;
         }
         list.end()
     }

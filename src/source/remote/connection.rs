@@ -1,7 +1,7 @@
 //! One connection: bytes from ssh become items, commands become lines to it, and all waiting is in one place.
 
 use super::{RemoteHost, ssh};
-use crate::record::{StreamItem, StreamReader};
+use crate::record::{StreamItem, StreamReader, command_line};
 use crate::sample::{AgentCommand, HostState, Item};
 use crate::source::channel::{FeedCommand, HostNews, Sender, ring};
 use crate::source::now_ns;
@@ -15,6 +15,8 @@ use std::time::Duration;
 /// Nothing for so long, and for so many intervals, is silence.
 const SILENT: Duration = Duration::from_secs(2);
 const SILENT_INTERVALS: u32 = 4;
+/// A host that is reached sends samples by then.
+const START: Duration = Duration::from_secs(30);
 /// What waits to be sent to an agent that reads nothing; then it is given up.
 const MOST_UNSENT: usize = 256 * 1024;
 /// Of what ssh says on standard error so much is kept, the last of it.
@@ -33,7 +35,7 @@ pub(super) enum ConnectionEnd {
 }
 
 /// ssh, running.
-pub(super) struct Connection {
+pub(super) struct SshConnection {
     ssh: Child,
     /// None once nothing more is to be sent.
     input: Option<ChildStdin>,
@@ -54,7 +56,7 @@ pub(super) struct Connection {
     is_silent: bool,
 }
 
-impl Connection {
+impl SshConnection {
     /// Starts ssh.
     pub fn open(host: &RemoteHost) -> io::Result<Self> {
         let mut ssh = ssh::command(host).spawn()?;
@@ -67,7 +69,19 @@ impl Connection {
         let (reader, input, errors) = (StreamReader::default(), Some(input), Some(errors));
         let (unsent, said, version) = (Vec::new(), Vec::new(), None);
         let heard_ns = now_ns();
-        Ok(Self { ssh, input, output, errors, reader, unsent, said, heard_ns, version, is_live: false, is_silent: false })
+        Ok(Self {
+            ssh,
+            input,
+            output,
+            errors,
+            reader,
+            unsent,
+            said,
+            heard_ns,
+            version,
+            is_live: false,
+            is_silent: false,
+        })
     }
 
     /// Hands over what comes until it ends.
@@ -93,8 +107,21 @@ impl Connection {
                     Err(why) => return ConnectionEnd::Lost(why),
                 }
             }
+            if !self.is_live && self.quiet() > START {
+                let quoted = self.reader.quoted().map_or_else(String::new, |quoted| format!(": it wrote \"{quoted}\""));
+                return ConnectionEnd::Lost(format!(
+                    "{} has sent no samples in {} s{quoted}",
+                    host.name,
+                    START.as_secs()
+                ));
+            }
             self.mind_silence(host, feed, has_room);
         }
+    }
+
+    /// Since the last sample came, or the connection began.
+    fn quiet(&self) -> Duration {
+        Duration::from_nanos(now_ns().saturating_sub(self.heard_ns))
     }
 
     /// False where it is to end.
@@ -114,9 +141,7 @@ impl Connection {
             FeedCommand::Agent(command) => command,
             FeedCommand::Now | FeedCommand::Pace(_) | FeedCommand::GoOn => return true,
         };
-        if serde_json::to_writer(&mut self.unsent, &command).is_ok() {
-            self.unsent.push(b'\n');
-        }
+        self.unsent.extend(command_line(&command));
         true
     }
 
@@ -149,10 +174,11 @@ impl Connection {
         let place = |of: usize| fds[..of].iter().flatten().count();
         let mut waits: Vec<PollFd<'_>> =
             fds.iter().flatten().map(|&(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
-        let silent_in = self.silent_after(host).saturating_sub(Duration::from_nanos(now_ns() - self.heard_ns));
+        let silent_in = self.silent_after(host).saturating_sub(self.quiet());
         let at_most = match (has_room, self.is_silent) {
             (false, _) => FULL,
             (true, true) => Duration::from_secs(1),
+            (true, false) if !self.is_live => Duration::from_secs(1),
             (true, false) => silent_in.max(Duration::from_millis(10)),
         };
         let _ = poll(&mut waits, Timespec::try_from(at_most).ok().as_ref());
@@ -195,9 +221,8 @@ impl Connection {
     }
 
     fn mind_silence(&mut self, host: &RemoteHost, feed: &Sender, has_room: bool) {
-        let quiet = Duration::from_nanos(now_ns().saturating_sub(self.heard_ns));
         // What waits here to be read is no silence of the host's.
-        if self.is_live && !self.is_silent && has_room && quiet > self.silent_after(host) {
+        if self.is_live && !self.is_silent && has_room && self.quiet() > self.silent_after(host) {
             self.is_silent = true;
             feed.say(HostNews::State(HostState::Silent));
         }
@@ -246,7 +271,7 @@ impl Connection {
 }
 
 /// Its input is closed, which is the agent's end, and with it ssh's; one that takes its time is killed.
-impl Drop for Connection {
+impl Drop for SshConnection {
     fn drop(&mut self) {
         self.input = None;
         let until_ns = now_ns() + u64::try_from(EXIT.as_nanos()).unwrap_or(0);

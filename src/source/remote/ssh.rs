@@ -64,9 +64,9 @@ pub(super) fn ended(host: &RemoteHost, status: Option<ExitStatus>, said: &[u8], 
             "{name} has no vnettop: scp {} {name}: and start with --remote-command ./vnettop",
             this_program()
         )),
-        (Some(OWN), _) if last.contains("Permission denied") => with(format!(
-            "{name} refuses the login, and vnettop asks for no password: ssh-add a key, or share a connection"
-        )),
+        (Some(OWN), _) if last.contains("Permission denied") => {
+            with(format!("{name} refuses the login, and no password is asked for: ssh-add a key"))
+        }
         (Some(OWN), _) if last.contains("Host key verification failed") => {
             with(format!("the host key of {name} is not accepted: run ssh {name} once"))
         }
@@ -131,6 +131,9 @@ mod tests {
         assert_eq!(said(exit(255), "", true), "the connection to kp2 is lost, or its agent was killed");
         assert_eq!(said(Some(ExitStatus::from_raw(9)), "", true), "ssh to kp2 was killed by signal 9");
         assert!(said(exit(2), "error: unrecognized subcommand 'agent'", false).contains("copy this one there"));
-        assert_eq!(said(exit(1), "vnettop: \x1b[31mno\n\n", true), "the agent on kp2 has exited with code 1 (vnettop: ?[31mno)");
+        assert_eq!(
+            said(exit(1), "vnettop: \x1b[31mno\n\n", true),
+            "the agent on kp2 has exited with code 1 (vnettop: ?[31mno)"
+        );
     }
 }

@@ -231,24 +231,6 @@ impl Pair {
         self.sshd[host as usize] = Some(kept);
     }
 
-    /// Ends the sshd of a host: who comes next is refused. Its sessions go on, as they do on a real host.
-    pub fn stop_sshd(&mut self, host: Host) {
-        self.host(host).run(&format!("kill {}", self.listener(host)));
-        let mut kept = self.sshd[host as usize].take().expect("it runs");
-        kept.0.wait().expect("it ends");
-    }
-
-    /// Kills the sessions of a host's sshd, which goes on: the desk's ssh ends, and what it ran there has lost both its ends.
-    pub fn kill_sshd_sessions(&self, host: Host) {
-        self.host(host).can(&format!("pkill -KILL -P {}", self.listener(host)));
-        await_that(&format!("the sessions on {} end", host.name()), 5, || self.sessions(host) == 0);
-    }
-
-    /// How many sessions the sshd of a host has; those that are let in just now or have just ended count: await a number.
-    pub fn sessions(&self, host: Host) -> usize {
-        self.count(host, &format!("-P {}", self.listener(host)))
-    }
-
     /// How many vnettops run on a host, its containers among it.
     pub fn vnettops(&self, host: Host) -> usize {
         self.count(host, "-x vnettop")
@@ -256,11 +238,6 @@ impl Pair {
 
     fn count(&self, host: Host, what: &str) -> usize {
         self.host(host).run(&format!("pgrep -c {what} || true")).trim().parse().expect("a number")
-    }
-
-    /// The pid, on its host, of the sshd that listens.
-    fn listener(&self, host: Host) -> String {
-        std::fs::read_to_string(self.own(host).join("sshd.pid")).expect("it listens").trim().to_owned()
     }
 
     /// Every vnettop on a host stands still: ssh lives, and nothing comes from it.
@@ -271,19 +248,6 @@ impl Pair {
     /// And goes on.
     pub fn go_on(&self, host: Host) {
         self.host(host).run("pkill -CONT -x vnettop");
-    }
-
-    /// The desk's link to a host goes down, and with it the desk's route: whoever connects is told at once.
-    pub fn wire_down(&self, host: Host) {
-        self.desk.run(&format!("ip link set {} down", host.name()));
-    }
-
-    /// It is up again, and carries.
-    pub fn wire_up(&self, host: Host) {
-        let name = host.name();
-        self.desk.run(&format!("ip link set {name} up"));
-        let up = || self.desk.run(&format!("ip -o link show {name}")).contains("state UP");
-        await_that(&format!("the link to {name} carries"), 5, up);
     }
 
     /// Nothing arrives on either end of the desk's link to a host any more, and neither is told: as a cable cut further off.
