@@ -264,11 +264,11 @@ impl App {
             Effect::Pin(_) | Effect::Restore if self.is_replay() => Outcome::of("pinning is not possible in a replay"),
             Effect::Pin(requests) => match &mut self.controls {
                 Controls::Here(controller) => controller.pin(&requests),
-                Controls::There(_) => return Ok(self.feed.command(FeedCommand::Agent(AgentCommand::Pin(requests)))),
+                Controls::There(_) => return self.ask_agent(AgentCommand::Pin(requests)),
             },
             Effect::Restore => match &mut self.controls {
                 Controls::Here(controller) => controller.restore(),
-                Controls::There(_) => return Ok(self.feed.command(FeedCommand::Agent(AgentCommand::Restore))),
+                Controls::There(_) => return self.ask_agent(AgentCommand::Restore),
             },
             Effect::SetInterval(interval) => {
                 self.feed.command(FeedCommand::Interval(interval));
@@ -297,6 +297,13 @@ impl App {
             }
         };
         self.report(&outcome);
+        Ok(())
+    }
+
+    /// Another host's agent does it, and answers later.
+    #[allow(clippy::unnecessary_wraps, reason = "one of the ways in which an effect is performed")]
+    fn ask_agent(&self, command: AgentCommand) -> Result<(), AppError> {
+        self.feed.command(FeedCommand::Agent(command));
         Ok(())
     }
 

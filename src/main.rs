@@ -159,7 +159,7 @@ fn watch(
         return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
     }
     if let Some(several) = hosts::of(config)? {
-        return hosts::watch(config, configured, presentation, several);
+        return hosts::watch(config, configured, presentation, &several);
     }
     // Before any thread: entering namespaces is for single-threaded processes.
     let demo = if config.origin == Origin::Demo { Some(demo::start(1)?) } else { None };

@@ -92,6 +92,8 @@ pub const KEYS: &[Binding] = &[
     row("up", &[Key::Up, Key::Char('k')], Action::Move(Motion::Up), SCROLLS, MOVES, ""),
     row("down", &[Key::Down, Key::Char('j')], Action::Move(Motion::Down), SCROLLS, MOVES, ""),
     row("left", &[Key::Left], Action::Move(Motion::Left), LIVE, MOVES, ""),
+    // Only keys that were chosen: the arrow goes back in time there.
+    row("left", &[], Action::Move(Motion::Left), REPLAY, MOVES, ""),
     row("right", &[Key::Right, Key::Char('l')], Action::Move(Motion::Right), LIVE, MOVES, ""),
     row("right", &[Key::Char('l')], Action::Move(Motion::Right), REPLAY, MOVES, ""),
     row("page_up", &[Key::PageUp], Action::Move(Motion::PageUp), SCROLLS, PAGES, ""),

@@ -137,7 +137,7 @@ impl Agent<'_> {
         let outcome = match command {
             AgentCommand::Interval(ns) => {
                 // The bounds of --delay.
-                let interval = Duration::from_nanos(ns).clamp(Duration::from_millis(10), Duration::from_mins(60));
+                let interval = Duration::from_nanos(ns).clamp(Duration::from_millis(10), Duration::from_hours(1));
                 self.feed.command(FeedCommand::Interval(interval));
                 return Ok(());
             }

@@ -36,7 +36,7 @@ pub struct WatchedHost {
 
 /// What has the screen.
 pub struct Hosts {
-    hosts: Vec<WatchedHost>,
+    each: Vec<WatchedHost>,
     /// None where there is one machine alone.
     all: Option<AllHosts>,
     /// What is known of a host that has said nothing yet.
@@ -45,7 +45,7 @@ pub struct Hosts {
 
 impl From<App> for Hosts {
     fn from(app: App) -> Self {
-        Self { hosts: vec![WatchedHost { name: String::new(), app }], all: None, nothing: Metrics::default() }
+        Self { each: vec![WatchedHost { name: String::new(), app }], all: None, nothing: Metrics::default() }
     }
 }
 
@@ -53,29 +53,29 @@ impl Hosts {
     /// These hosts, in the order in which they were named; at least one.
     #[must_use]
     pub fn new(hosts: Vec<WatchedHost>) -> Self {
-        Self { hosts, all: Some(AllHosts::default()), nothing: Metrics::default() }
+        Self { each: hosts, all: Some(AllHosts::default()), nothing: Metrics::default() }
     }
 
     /// What was chosen for all hosts alike: keys, units, theme.
     fn first(&self) -> &State {
-        &self.hosts[0].app.state
+        &self.each[0].app.state
     }
 
     /// Presses one key and does what follows from it.
     pub(super) fn press(&mut self, key: Key) -> Result<(), AppError> {
-        let Some(all) = &self.all else { return self.hosts[0].app.press(key) };
+        let Some(all) = &self.all else { return self.each[0].app.press(key) };
         let of_all = |action: &Action| matches!(action, Action::NextHost | Action::Record);
         if let Some(at) = all.open() {
-            let state = &self.hosts[at].app.state;
+            let state = &self.each[at].app.state;
             let action = state.keys().action_for(key, state.context()).filter(of_all);
             return match action {
                 Some(action) => self.act(action),
-                None => self.hosts[at].app.press(key),
+                None => self.each[at].app.press(key),
             };
         }
         // The help is the first one's, whose keys it tells.
         if self.has_help() {
-            return self.hosts[0].app.press(key);
+            return self.each[0].app.press(key);
         }
         let place = if all.proposes() { KeyContext::Proposal } else { KeyContext::Hosts };
         let action = self.first().keys().action_for(key, place);
@@ -84,22 +84,22 @@ impl Hosts {
 
     /// Does what an action asks for, on all hosts or the one that is shown.
     pub(super) fn act(&mut self, action: Action) -> Result<(), AppError> {
-        let Some(all) = &mut self.all else { return self.hosts[0].app.act(action) };
+        let Some(all) = &mut self.all else { return self.each[0].app.act(action) };
         match (action, all.open()) {
             (Action::Record, _) => {
                 self.toggle_recording();
                 return Ok(());
             }
             (Action::NextHost, _) | (_, None) => {}
-            (_, Some(at)) => return self.hosts[at].app.act(action),
+            (_, Some(at)) => return self.each[at].app.act(action),
         }
-        match update_all(all, self.hosts.len(), action) {
+        match update_all(all, self.each.len(), action) {
             HostsWish::Nothing => Ok(()),
-            HostsWish::First(action) => self.hosts[0].app.act(action),
-            HostsWish::Each(action) => self.hosts.iter_mut().try_for_each(|host| host.app.act(action)),
+            HostsWish::First(action) => self.each[0].app.act(action),
+            HostsWish::Each(action) => self.each.iter_mut().try_for_each(|host| host.app.act(action)),
             HostsWish::Ends(action) => {
                 let at_ends: Vec<usize> = self.ends();
-                at_ends.into_iter().try_for_each(|at| self.hosts[at].app.act(action))
+                at_ends.into_iter().try_for_each(|at| self.each[at].app.act(action))
             }
         }
     }
@@ -115,8 +115,8 @@ impl Hosts {
 
     /// What is derived of each host, by its place; of one that has said nothing yet that is nothing.
     fn metrics(&self) -> Vec<HostMetrics<'_>> {
-        let mut all = Vec::with_capacity(self.hosts.len());
-        for host in &self.hosts {
+        let mut all = Vec::with_capacity(self.each.len());
+        for host in &self.each {
             let metrics = host.app.state.metrics().unwrap_or(&self.nothing);
             all.push(HostMetrics { name: &host.name, metrics });
         }
@@ -130,7 +130,7 @@ impl Hosts {
     /// Takes what waits in every feed; false when it is so much that keys would wait for it.
     pub(super) fn take_waiting(&mut self) -> Result<bool, AppError> {
         let mut took_all = true;
-        for host in &mut self.hosts {
+        for host in &mut self.each {
             took_all &= host.app.take_waiting()?;
             host.app.hear_player(Duration::ZERO)?;
         }
@@ -139,46 +139,46 @@ impl Hosts {
 
     /// It is to end, or has shown as much as was asked for.
     pub(super) fn is_over(&self) -> bool {
-        let quits = self.hosts.iter().any(|host| host.app.state.quitting());
-        quits || self.hosts.iter().all(|host| host.app.counted_out())
+        let quits = self.each.iter().any(|host| host.app.state.quitting());
+        quits || self.each.iter().all(|host| host.app.counted_out())
     }
 
     /// The frame of this moment.
     pub(super) fn view(&self, width: u16, height: u16) -> View {
-        let Some(all) = &self.all else { return self.hosts[0].app.view(width, height) };
+        let Some(all) = &self.all else { return self.each[0].app.view(width, height) };
         if let Some(at) = all.open() {
-            return self.hosts[at].app.view(width, height);
+            return self.each[at].app.view(width, height);
         }
         let rows: Vec<HostRow<'_>> =
-            self.hosts.iter().map(|host| HostRow { name: &host.name, state: &host.app.state }).collect();
+            self.each.iter().map(|host| HostRow { name: &host.name, state: &host.app.state }).collect();
         view::prepare_hosts(all, &rows, &end_to_end(&self.metrics()), width, height)
     }
 
     /// Lets go of what is kept alive, before this program is stopped.
     pub(super) fn let_go(&self) {
-        self.hosts.iter().for_each(|host| host.app.feed.let_go());
+        self.each.iter().for_each(|host| host.app.feed.let_go());
     }
 
     /// Takes everything up again.
     pub(super) fn go_on(&self) {
-        self.hosts.iter().for_each(|host| host.app.feed.go_on());
+        self.each.iter().for_each(|host| host.app.feed.go_on());
     }
 
     /// The terminal has told its background.
     pub(super) fn suit(&mut self, theme: &str) {
-        self.hosts.iter_mut().for_each(|host| host.app.state.themes.suit(theme));
+        self.each.iter_mut().for_each(|host| host.app.state.themes.suit(theme));
     }
 
     /// The key that stops programs was pressed; told once.
     pub(super) fn is_to_stop(&mut self) -> bool {
-        self.hosts.iter_mut().fold(false, |stops, host| std::mem::take(&mut host.app.stops) | stops)
+        self.each.iter_mut().fold(false, |stops, host| std::mem::take(&mut host.app.stops) | stops)
     }
 
     /// How long samples are gathered for one frame, where they come faster than frames are worth while.
     pub(super) fn gathers_for(&self) -> Option<Duration> {
         let comes_fast = |app: &App| app.state.settings().interval < FRAME && app.state.metrics().is_some();
-        let takes = || self.hosts.iter().map(|host| &host.app).filter(|app| !app.holds());
-        match self.hosts.len() {
+        let takes = || self.each.iter().map(|host| &host.app).filter(|app| !app.holds());
+        match self.each.len() {
             _ if takes().any(comes_fast) => Some(FRAME),
             MANY.. if takes().next().is_some() => Some(FRAME_OF_MANY),
             _ => None,
@@ -188,7 +188,7 @@ impl Hosts {
     /// What the next frame waits for: the feeds, unless nothing is taken from them, and what reads a recording ahead.
     pub(super) fn sources(&self, gathers: bool) -> SmallVec<[BorrowedFd<'_>; 2]> {
         let mut all = SmallVec::new();
-        for WatchedHost { app, .. } in &self.hosts {
+        for WatchedHost { app, .. } in &self.each {
             // What is not taken would make the wait no wait.
             all.extend((!app.holds() && !gathers).then(|| app.feed.ready()));
             all.extend(app.player.as_ref().and_then(|player| player.ready(app.state.playback.as_ref())));
@@ -199,7 +199,7 @@ impl Hosts {
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
     pub(super) fn close(self) -> Result<Outcome, AppError> {
         let mut closed = Outcome::default();
-        for host in self.hosts {
+        for host in self.each {
             let outcome = host.app.close()?;
             closed.lines.extend(outcome.lines);
             closed.events.extend(outcome.events);
@@ -213,22 +213,22 @@ impl Hosts {
             Ok(text) => (false, text),
             Err(why) => (true, why),
         };
-        self.hosts.iter_mut().for_each(|host| host.app.state.notice(is_warning, text.clone()));
+        self.each.iter_mut().for_each(|host| host.app.state.notice(is_warning, text.clone()));
     }
 
     fn recorded(&mut self) -> Result<String, String> {
-        if self.hosts.iter().any(|host| host.app.state.is_recorded) {
+        if self.each.iter().any(|host| host.app.state.is_recorded) {
             let mut ended = None;
-            for WatchedHost { app, .. } in &mut self.hosts {
+            for WatchedHost { app, .. } in &mut self.each {
                 app.state.is_recorded = false;
                 ended = app.stream.end_recording().map_err(|error| error.to_string())?.or(ended);
             }
             return Ok(format!("recording stopped: {}", ended.unwrap_or_default().display()));
         }
-        let path = self.hosts[0].app.new_file("vnettop-hosts", "jsonl.zst").map_err(|error| error.to_string())?;
-        let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
+        let path = self.each[0].app.new_file("vnettop-hosts", "jsonl.zst").map_err(|error| error.to_string())?;
+        let names: Vec<String> = self.each.iter().map(|host| host.name.clone()).collect();
         let recorder = Recorder::create_new_of(&path, &names).map_err(|error| error.to_string())?;
-        for (host, share) in self.hosts.iter_mut().zip(RecorderShare::of(recorder, names.len())) {
+        for (host, share) in self.each.iter_mut().zip(RecorderShare::of(recorder, names.len())) {
             host.app.stream.join_recording(share).map_err(|error| error.to_string())?;
             host.app.state.is_recorded = true;
         }

@@ -80,7 +80,7 @@ impl App {
                         self.state.notice(true, format!("{why}; next try in {again_s} s{pinned}"));
                     }
                     HostState::Silent => {
-                        self.state.notice(true, format!("{} is silent: these values are old", agent.name))
+                        self.state.notice(true, format!("{} is silent: these values are old", agent.name));
                     }
                     HostState::Live(version) if version != env!("CARGO_PKG_VERSION") => {
                         let own = env!("CARGO_PKG_VERSION");

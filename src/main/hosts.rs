@@ -56,11 +56,11 @@ pub fn watch(
     config: &Config,
     configured: &Configured,
     presentation: &Presentation,
-    several: Several<'_>,
+    several: &Several<'_>,
 ) -> Result<ExitCode, Box<dyn Error>> {
     let is_live = matches!(several, Several::Live(_));
     keep_rights(if is_live { Work::Watching } else { Work::Replaying });
-    let names = names(&several);
+    let names = names(several);
     let recorder = config.record.as_deref().map(|path| Recorder::create_of(path, &names)).transpose()?;
     let mut shares: Vec<Option<RecorderShare>> = vec![None; names.len()];
     if let Some(recorder) = recorder {
@@ -68,7 +68,7 @@ pub fn watch(
     }
     let mut hosts = Vec::new();
     for (at, (name, share)) in names.into_iter().zip(shares).enumerate() {
-        let (feed, controls) = source(config, &several, at)?;
+        let (feed, controls) = source(config, several, at)?;
         let is_here = matches!(controls, Controls::Here(_));
         let mode = if is_live { Mode::Live } else { Mode::Replay };
         let mut state = first_state(config, configured, mode, watched(config, None));

@@ -97,7 +97,7 @@ enum Unpacker {
     Zstd(Box<Decoder<'static, UnpackedText>>),
 }
 
-/// UnpackedText that was unpacked and not read, as much as a line may have.
+/// What was unpacked and not read, as much as a line may have.
 #[derive(Default)]
 struct UnpackedText(Vec<u8>);
 

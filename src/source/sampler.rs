@@ -134,7 +134,7 @@ impl Schedule {
                         (self.rests, self.due_ns) = (false, now_ns());
                         return Ok(Some(0));
                     }
-                    command => self.obey(command, live, feed),
+                    command => self.obey(command.as_ref(), live, feed),
                 }
             }
             if self.rests {
@@ -183,12 +183,12 @@ impl Schedule {
         Ok(waits.map(|wait| !wait.revents().is_empty()))
     }
 
-    fn obey(&mut self, command: Option<FeedCommand>, live: &mut Live, feed: &Sender) {
+    fn obey(&mut self, command: Option<&FeedCommand>, live: &mut Live, feed: &Sender) {
         match command {
-            Some(FeedCommand::Interval(interval)) => self.set(interval),
+            Some(&FeedCommand::Interval(interval)) => self.set(interval),
             Some(FeedCommand::Now) => self.due_ns = now_ns().saturating_sub(self.interval_ns),
-            Some(FeedCommand::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
-            Some(FeedCommand::Want(wanted)) => live.kernel.want(wanted),
+            Some(&FeedCommand::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
+            Some(&FeedCommand::Want(wanted)) => live.kernel.want(wanted),
             Some(FeedCommand::LetGo) => {
                 live.release_all_namespaces();
                 ring(&feed.let_go);

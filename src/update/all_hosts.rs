@@ -36,7 +36,6 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
         Action::Move(Motion::PageDown) => all.scroll = all.scroll.saturating_add(10),
         Action::Move(Motion::Home) => all.scroll = 0,
         Action::Move(Motion::End) => all.scroll = usize::MAX,
-        Action::Move(Motion::Left | Motion::Right) => {}
         Action::Propose => {
             (all.proposes, all.scroll) = (true, 0);
             return HostsWish::Ends(action);
@@ -45,11 +44,7 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
             (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
         }
-        Action::Cancel => {
-            (all.proposes, all.scroll) = (false, 0);
-            return HostsWish::Each(action);
-        }
-        Action::Undo => {
+        Action::Cancel | Action::Undo => {
             (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
         }

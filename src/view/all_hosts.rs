@@ -111,10 +111,9 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
     let longest = hosts.iter().map(|host| cells(host.name)).max().unwrap_or(0).clamp(NAMES.0, NAMES.1);
     let name = |text: &str| fitted(text, longest);
-    let mut head = name("HOST");
-    for (title, width) in COLUMNS {
-        head.push_str(&if width == 0 { format!("  {title}") } else { format!(" {title:>width$}") });
-    }
+    let titles =
+        COLUMNS.map(|(title, width)| if width == 0 { format!("  {title}") } else { format!(" {title:>width$}") });
+    let head = name("HOST") + &titles.concat();
     canvas.left(2, 0, area.width, Tone::Header, head);
     let room = usize::from(area.height - 1);
     let selected = all.selected.min(hosts.len() - 1);
@@ -128,8 +127,8 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
         for (figure, (_, width)) in figures(host).into_iter().zip(COLUMNS) {
             x += canvas.left(x, y, area.width, tone, format_args!(" {figure:>width$}"));
         }
-        let (tone, state) = state(host);
-        canvas.left(x + 2, y, area.width.saturating_sub(x + 2), tone, state);
+        let (tone, word) = state_of(host);
+        canvas.left(x + 2, y, area.width.saturating_sub(x + 2), tone, word);
         canvas.spot(0, y, area.width, Action::Details);
     }
     canvas
@@ -174,7 +173,7 @@ fn softirq(metrics: &Metrics) -> Option<(f64, CoreId)> {
     each.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-fn state(host: &HostRow<'_>) -> (Tone, String) {
+fn state_of(host: &HostRow<'_>) -> (Tone, String) {
     match &host.state.connection {
         _ if host.state.settings().mode == Mode::Replay => (Tone::Accent, "recorded".to_owned()),
         None => (Tone::Good, "this machine".to_owned()),

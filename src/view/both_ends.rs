@@ -78,7 +78,7 @@ fn threads(hosts: &[HostRow<'_>], end: &HostEnd<'_>) -> Vec<(Tone, String)> {
     lines.extend(threads.iter().take(MOST_THREADS).map(|thread| {
         let name = fitted(&format!("{} {}", thread.sample.name, thread.sample.id.tid), THREAD);
         let pin = if thread.pinned { '*' } else { ' ' };
-        let (core, cpu) = (u32::from(thread.sample.core), Percent(thread.cpu).to_string());
+        let (core, cpu) = (thread.sample.core, Percent(thread.cpu).to_string());
         let (migrates, wait) = (Count(thread.moves_per_s).to_string(), Percent(thread.wait).to_string());
         let tone = if thread.moves_per_s.is_some_and(|rate| rate >= 1.0) { Tone::Warning } else { Tone::Normal };
         (tone, format!("{name} {core:>4}{pin} {cpu:>4} {migrates:>6} {wait:>5}"))
@@ -120,7 +120,7 @@ fn end(hosts: &[HostRow<'_>], word: &str, end: &HostEnd<'_>) -> Line {
     // Of threads that all wait, where the one that has run most is.
     let most = end.threads.iter().filter_map(|thread| thread.cpu).fold(0.0, f64::max).min(BUSY);
     let busy = || end.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= most));
-    let cores: BTreeSet<u32> = busy().map(|thread| u32::from(thread.sample.core)).collect();
+    let cores: BTreeSet<u32> = busy().map(|thread| thread.sample.core).collect();
     let pinned = busy().count() > 0 && busy().all(|thread| thread.pinned);
     let cores: Vec<String> = cores.iter().map(ToString::to_string).collect();
     let cores = if cores.is_empty() { UNKNOWN.to_owned() } else { cores.join(",") };
@@ -192,15 +192,15 @@ fn short(hosts: &[HostRow<'_>], hops: &[HostHop<'_>], width: u16) -> Vec<Line> {
     lines
 }
 
-fn lost(hosts: &[HostRow<'_>], lost: &HostLoss<'_>, width: u16) -> Vec<Line> {
-    let loss = lost.loss;
+fn lost(hosts: &[HostRow<'_>], at_host: &HostLoss<'_>, width: u16) -> Vec<Line> {
+    let loss = at_host.loss;
     let what = if loss.refused { "refused" } else { "lost" };
     let words =
         [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" in ");
     let words = if words.is_empty() { String::new() } else { format!(": {words}") };
     let at = loss.name.as_deref().map_or_else(String::new, |name| format!(" {name}"));
     let place = loss.place.word();
-    let rate = Count(lost.packets_per_s);
-    let text = format!("{}  {rate} packets/s {what}, {place}{at}{words}", hosts[lost.host].name);
+    let rate = Count(at_host.packets_per_s);
+    let text = format!("{}  {rate} packets/s {what}, {place}{at}{words}", hosts[at_host.host].name);
     sentences(Tone::Bad, &text, width)
 }

@@ -36,9 +36,9 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
             return Ok(Ended::Signal(signal));
         }
         let mut has_more = false;
-        for at in 0..hosts.hosts.len() {
-            let took_one = hosts.hosts[at].takes_one()?;
-            hosts.hosts[at].app.tell_warnings();
+        for at in 0..hosts.each.len() {
+            let took_one = hosts.each[at].takes_one()?;
+            hosts.each[at].app.tell_warnings();
             if !took_one {
                 continue;
             }
@@ -57,7 +57,7 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
         }
         // Whoever asked for so many objects does not wait for a host that is not there.
         let is_over = |host: &WatchedHost| host.is_at_end() || host.app.options.count.is_some() && host.is_lost();
-        if hosts.hosts.iter().all(is_over) {
+        if hosts.each.iter().all(is_over) {
             return if wrote { Ok(Ended::Done) } else { Err(AppError::NoHost) };
         }
         if !has_more {
@@ -81,7 +81,7 @@ pub fn print_hosts(
     let ended = press_all(&mut hosts, signals, steps);
     let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
     ui::paint(&hosts.view(width, height), theme, &mut frame);
-    let is_empty = hosts.hosts.iter().all(|host| host.app.state.metrics().is_none());
+    let is_empty = hosts.each.iter().all(|host| host.app.state.metrics().is_none());
     let closed = hosts.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
@@ -94,7 +94,7 @@ pub fn print_hosts(
 }
 
 fn press_all(hosts: &mut Hosts, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
-    let intervals = hosts.hosts[0].app.options.count.unwrap_or(1).max(1);
+    let intervals = hosts.each[0].app.options.count.unwrap_or(1).max(1);
     if let Some(signal) = await_intervals(hosts, signals, intervals)? {
         return Ok(Some(signal));
     }
@@ -113,8 +113,8 @@ fn press_all(hosts: &mut Hosts, signals: &Signals, steps: &[KeyStep]) -> Result<
 
 /// Waits for so many intervals more of each host that can be reached; a signal that came instead is given back.
 fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Result<Option<i32>, AppError> {
-    let mut left = vec![intervals; hosts.hosts.len()];
-    for host in &mut hosts.hosts {
+    let mut left = vec![intervals; hosts.each.len()];
+    for host in &mut hosts.each {
         host.app.options.count = None;
     }
     loop {
@@ -122,13 +122,13 @@ fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Resu
             return Ok(Some(signal));
         }
         let mut has_more = false;
-        for (host, left) in hosts.hosts.iter_mut().zip(&mut left) {
+        for (host, left) in hosts.each.iter_mut().zip(&mut left) {
             if *left > 0 && host.takes_one()? {
                 has_more = true;
                 *left -= u64::from(host.app.state.metrics().is_some_and(|metrics| metrics.elapsed_s.is_some()));
             }
         }
-        let mut each = hosts.hosts.iter().zip(&left);
+        let mut each = hosts.each.iter().zip(&left);
         if each.all(|(host, left)| *left == 0 || host.app.ended || host.is_lost()) {
             return Ok(None);
         }
@@ -157,7 +157,7 @@ impl WatchedHost {
 
 impl Hosts {
     fn wait(&self, signals: &Signals) {
-        let feeds = self.hosts.iter().filter(|host| !host.is_at_end());
+        let feeds = self.each.iter().filter(|host| !host.is_at_end());
         let fds: Vec<BorrowedFd<'_>> = feeds.map(|host| host.app.feed.ready()).chain([signals.fd()]).collect();
         wait(&fds, None);
     }

@@ -19,6 +19,8 @@ const SILENT_INTERVALS: u32 = 4;
 const START: Duration = Duration::from_secs(30);
 /// What waits to be sent to an agent that reads nothing; then it is given up.
 const MOST_UNSENT: usize = 256 * 1024;
+/// So much is read at once.
+const PIECE: usize = 16 * 1024;
 /// Of what ssh says on standard error so much is kept, the last of it.
 const MOST_SAID: usize = 4096;
 /// How long ssh may take to exit once its input is closed.
@@ -174,7 +176,7 @@ impl SshConnection {
         let place = |of: usize| fds[..of].iter().flatten().count();
         let mut waits: Vec<PollFd<'_>> =
             fds.iter().flatten().map(|&(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
-        let silent_in = self.silent_after(host).saturating_sub(self.quiet());
+        let silent_in = silent_after(host).saturating_sub(self.quiet());
         let at_most = match (has_room, self.is_silent) {
             (false, _) => FULL,
             (true, true) => Duration::from_secs(1),
@@ -186,13 +188,9 @@ impl SshConnection {
         [has(2), has(1)]
     }
 
-    fn silent_after(&self, host: &RemoteHost) -> Duration {
-        SILENT.max(host.interval * SILENT_INTERVALS)
-    }
-
     /// Reads what is there and hands it over; false at its end.
     fn read(&mut self, host: &RemoteHost, feed: &Sender) -> Result<bool, String> {
-        let mut bytes = [0; 32 * 1024];
+        let mut bytes = [0; PIECE];
         let read = match self.output.read(&mut bytes) {
             Ok(0) => return Ok(false),
             Ok(read) => read,
@@ -222,7 +220,7 @@ impl SshConnection {
 
     fn mind_silence(&mut self, host: &RemoteHost, feed: &Sender, has_room: bool) {
         // What waits here to be read is no silence of the host's.
-        if self.is_live && !self.is_silent && has_room && self.quiet() > self.silent_after(host) {
+        if self.is_live && !self.is_silent && has_room && self.quiet() > silent_after(host) {
             self.is_silent = true;
             feed.say(HostNews::State(HostState::Silent));
         }
@@ -284,7 +282,12 @@ impl Drop for SshConnection {
             self.wait_for_exit();
             self.hear_errors();
             // What still comes is nobody's.
-            let _ = self.output.read(&mut [0; 32 * 1024]);
+            let _ = self.output.read(&mut [0; PIECE]);
         }
     }
+}
+
+/// What of this host is silence.
+fn silent_after(host: &RemoteHost) -> Duration {
+    SILENT.max(host.interval * SILENT_INTERVALS)
 }
