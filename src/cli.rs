@@ -277,7 +277,11 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let options = arguments.options;
     run::refuse_others(arguments.command.as_ref(), &options)?;
     let overrides = options.overrides();
-    let hosts = arguments.hosts.checked(&options, arguments.command.is_some())?;
+    let named = match &arguments.command {
+        Some(CliCommand::Run(run)) if !run.hosts.is_empty() => &run.hosts,
+        _ => &arguments.hosts,
+    };
+    let hosts = named.checked(&options, arguments.command.as_ref())?;
     let face = match (&arguments.command, options.print) {
         _ if options.dump_config => Face::Settings { plain: true },
         (Some(CliCommand::Config), _) => Face::Settings { plain: false },

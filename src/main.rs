@@ -75,8 +75,9 @@ fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     let saved = places.saved_to().map(|path| SaveSource { path, before: configuration.preferences.clone() });
     configuration.override_by(&config.overrides).map_err(|error| CliError::Settings(error.to_string()))?;
     config.settle(configuration.preferences.clone(), !configuration.is_default("watch"))?;
-    let is_seen = matches!(config.face, Face::Watch(Presentation::Screen) | Face::Doctor(_) | Face::Compare(_))
-        || config.preferences.theme != "auto";
+    let is_seen =
+        matches!(config.face, Face::Watch(Presentation::Screen) | Face::Doctor(_) | Face::Compare(_) | Face::Fleet(_))
+            || config.preferences.theme != "auto";
     let look = if is_seen {
         look::of(&config.preferences, &places.folders, environment).map_err(CliError::Settings)?
     } else {
@@ -130,7 +131,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         }
         Face::Compare(asked) => compare::run(config, configured, asked),
         Face::Export(asked) => export::run(config, asked),
-        Face::Fleet(asked) => fleet::run(config, asked),
+        Face::Fleet(asked) => fleet::run(config, configured, asked),
         Face::Agent => hosts::agent(config),
         Face::ListWays => compare::list(),
         Face::ShowScript(way) => compare::show(way),
@@ -245,7 +246,7 @@ fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, 
         interval: config.interval,
         asked: run.asked.clone(),
     };
-    let observed = app::run::run(&plan, feed, controller, recorder)?;
+    let observed = app::run::run(&plan, feed, hosts::far_ends(config)?, controller, recorder)?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     app::run::remember(card, effect::journal_dir(environment).as_deref()).iter().for_each(term::say);

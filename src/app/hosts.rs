@@ -53,7 +53,7 @@ impl Hosts {
     /// These hosts, in the order in which they were named; at least one.
     #[must_use]
     pub fn new(hosts: Vec<WatchedHost>) -> Self {
-        Self { each: hosts, all: Some(AllHosts::default()), nothing: Metrics::default() }
+        Self { all: Some(AllHosts::of(hosts.len())), each: hosts, nothing: Metrics::default() }
     }
 
     /// What was chosen for all hosts alike: keys, units, theme.

@@ -3,6 +3,7 @@
 //! on a terminal, one line before a comparison.
 
 mod destination;
+mod far_ends;
 mod output;
 mod passed_signals;
 mod pin_schedule;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use destination::{CardError, Destination};
+pub use far_ends::FarEnd;
 pub use output::Rest;
 
 pub use crate::report::Format;
@@ -64,18 +66,20 @@ pub struct Observed {
     pub rest: Rest,
 }
 
-/// Runs the command as often as asked, or until it fails. The feed watches everything but the command itself.
+/// Runs the command as often as asked, or until it fails. The feed watches everything but the command itself; `far` are the hosts at
+/// the other end, whose threads are pinned in the same phases.
 ///
 /// # Errors
 /// Signals cannot be taken over; nothing was started then.
 pub fn run(
     plan: &Plan,
     feed: Feed,
+    far: Vec<FarEnd>,
     controller: PinController,
     recorder: Option<Recorder>,
 ) -> Result<Observed, AppError> {
     let signals = PassedSignals::take().map_err(AppError::Signals)?;
-    let mut session = RunSession::new(plan, Stream::new(recorder), feed, controller, signals);
+    let mut session = RunSession::new(plan, Stream::new(recorder), (feed, far), controller, signals);
     session.report(crate::sample::Event::RunAsked(asked(plan)));
     if let Some(sentence) = session.look() {
         return Ok(session.refused(1, sentence));

@@ -1,7 +1,8 @@
 //! `--host`, and the arguments of `vnettop agent`, which it starts there.
 
-use super::CliError;
 use super::options::Options;
+use super::{CliCommand, CliError};
+use crate::sample::PinMode;
 use clap::Args;
 use std::time::Duration;
 
@@ -24,6 +25,15 @@ pub struct AskedHosts {
 }
 
 impl AskedHosts {
+    /// One host, by the ssh and the vnettop that are usual.
+    ///
+    /// # Errors
+    /// It is no name that ssh may be given.
+    pub fn one(name: &str) -> Result<Self, String> {
+        let names = vec![Some(host(name)?)];
+        Ok(Self { names, ssh: vec!["ssh".to_owned()], remote_command: "vnettop".to_owned(), options: Vec::new() })
+    }
+
     /// What the shell of each host is given, with samples at this interval.
     #[must_use]
     pub fn command(&self, interval: Duration) -> String {
@@ -65,16 +75,27 @@ fn host(name: &str) -> Result<String, String> {
 }
 
 impl HostOptions {
+    pub(super) fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
     /// The hosts; none where none is named.
     ///
     /// # Errors
     /// What cannot be asked of hosts.
-    pub(super) fn checked(&self, options: &Options, has_command: bool) -> Result<Option<AskedHosts>, CliError> {
+    pub(super) fn checked(
+        &self,
+        options: &Options,
+        command: Option<&CliCommand>,
+    ) -> Result<Option<AskedHosts>, CliError> {
         if self.hosts.is_empty() {
             return Ok(None);
         }
+        let is_run = matches!(command, Some(CliCommand::Run(_)));
+        let compares = matches!(command, Some(CliCommand::Run(run)) if run.pin == PinMode::Compare);
         let refused = [
-            (has_command, "--host cannot be combined with this command"),
+            (command.is_some() && !is_run, "--host cannot be combined with this command"),
+            (is_run && !compares, "--host in a run needs --pin compare: it pins the other end in the same phases"),
             (options.replay.is_some(), "--host cannot be combined with a replay: a recording names its hosts"),
             (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with --host: the file is on one machine"),
             (self.hosts.len() > MOST_HOSTS, "--host can be given 16 times at most"),

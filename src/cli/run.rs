@@ -3,6 +3,7 @@
 use super::cut::CutArguments;
 use super::export::ExportArguments;
 use super::fleet::FleetArguments;
+use super::hosts::HostOptions;
 use super::options::Options;
 use super::values::packets;
 use super::{CliCommand, CliError, Face, hosts, report};
@@ -123,6 +124,9 @@ Examples:
   Would pinning help? Phases of 2 s unpinned and pinned, with a verdict, as Markdown:
     vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60
 
+  The server is on another machine? Pins both ends in the same phases, over ssh:
+    vnettop run --host kp2 --pin compare -- iperf3 -c kp2 -t 60
+
   Which cores are best? One placement of each class, ranked, in phases of 1 s:
     vnettop run --pin search --phase 1 -- iperf3 -c 198.18.0.2 -t 60";
 
@@ -131,7 +135,7 @@ Examples:
 pub(super) struct RunArguments {
     /// Pins: never, propose (say which), compare (pin and unpin in turn) or search (try and rank placements)
     #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
-    pin: PinMode,
+    pub(super) pin: PinMode,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -153,6 +157,8 @@ pub(super) struct RunArguments {
     /// Write the card to FILE instead of standard error
     #[arg(long, value_name = "FILE")]
     card: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) hosts: HostOptions,
     /// The benchmark and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,

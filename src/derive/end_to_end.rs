@@ -92,6 +92,16 @@ pub fn end_to_end<'a>(hosts: &[HostMetrics<'a>]) -> Vec<EndToEnd<'a>> {
     pairing::pairs(hosts).into_iter().map(|pair| EndToEnd::of(hosts, &pair)).collect()
 }
 
+/// What another host says, all of it about the test whose other end is among these flows; none where it sees no such test.
+#[must_use]
+pub fn other_end(own: &Metrics, there: &Metrics) -> Option<Metrics> {
+    let mut running = there.tests.iter().filter(|test| test.ended_ns.is_none());
+    let number = running.find(|test| pairing::share_connection(own, &test.metrics))?.number;
+    let mut shown = there.clone();
+    shown.show(number);
+    Some(shown)
+}
+
 impl<'a> EndToEnd<'a> {
     fn of(hosts: &[HostMetrics<'a>], pair: &EndPair<'a>) -> Self {
         let Journey { hops, gaps, losses } = Journey::of(hosts, pair);

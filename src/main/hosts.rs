@@ -8,6 +8,7 @@ use super::{
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
+use vnettop::app::run::FarEnd;
 use vnettop::app::{
     self, Agent, App, AppError, Controls, Hosts, RecorderShare, RemoteAgent, Signals, Stream, WatchedHost,
 };
@@ -117,6 +118,19 @@ fn source(config: &Config, several: &Several<'_>, at: usize) -> Result<(Feed, Co
             Ok((Feed::replay(recording, speed.map_or(Pace::Fast, Pace::Times))?, own_controller(config).into()))
         }
     }
+}
+
+/// The hosts at the other end of a run; their agents restore what they have pinned when they are left alone.
+pub fn far_ends(config: &Config) -> Result<Vec<FarEnd>, Box<dyn Error>> {
+    let Origin::Hosts(asked) = &config.origin else { return Ok(Vec::new()) };
+    let mut asked = asked.clone();
+    asked.options.push("--restore-on-exit".to_owned());
+    let far = |name: &String| {
+        let (ssh, command) = (asked.ssh.clone(), asked.command(config.interval));
+        let host = RemoteHost { name: name.clone(), ssh, command, interval: config.interval };
+        Ok(FarEnd { name: name.clone(), feed: Feed::remote(host)? })
+    };
+    asked.names.iter().flatten().map(far).collect()
 }
 
 /// Serves the vnettop that has started this one over ssh.

@@ -14,6 +14,12 @@ pub struct AllHosts {
 }
 
 impl AllHosts {
+    /// Of so many hosts; a single one has the screen at once.
+    #[must_use]
+    pub fn of(hosts: usize) -> Self {
+        Self { open: (hosts == 1).then_some(0), ..Self::default() }
+    }
+
     /// The host whose own screen is shown, by its place; none shows all of them.
     #[must_use]
     pub fn open(&self) -> Option<usize> {

@@ -1,12 +1,14 @@
 //! `vnettop --host` against the real thing: two machines with an sshd and a journal each, joined by a wire, bridges with containers
 //! behind both, and a third one that watches both of them over ssh.
 
+use crate::ground::machine::HOST;
 use crate::ground::pair::{Host, PROGRAMS, Pair};
 use crate::ground::tmux::Tmux;
-use crate::ground::{Kept, Watching, await_that, can_run, objects};
+use crate::ground::{Kept, Watching, await_that, can_run, listening, objects};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -363,4 +365,34 @@ fn a_recording_holds_both_hosts() {
         objects.iter().any(|object| object["end_to_end"].as_array().is_some_and(|all| !all.is_empty()))
     };
     assert!(joined(&live) && joined(&replayed), "with the test of both ends");
+}
+
+#[test]
+fn a_run_pins_the_other_end_in_the_same_phases() {
+    if !can_run("a_run_pins_the_other_end_in_the_same_phases", &[PROGRAMS, &["taskset"]].concat()) {
+        return;
+    }
+    let pair = Pair::new(false);
+    let _server = listening(pair.b.inside(HOST, "iperf3"), &[]);
+    let before = masks(&pair, Host::B);
+    let run = ["run", "--host", "kp2", "--pin", "compare", "--phase", "1", "--format", "json", "--"];
+    let command = ["iperf3", "-c", Host::B.address(), "-t", "12", "-i", "0"];
+    let mut run = pair.vnettop(&[&run[..], &command].concat());
+    let run = Kept(run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs"));
+    await_that("the other end is pinned", 12, || pinned(&masks(&pair, Host::B)) == 1);
+    await_that("and unpinned", 5, || pinned(&masks(&pair, Host::B)) == 0);
+    await_that("and pinned again", 8, || pinned(&masks(&pair, Host::B)) == 1);
+    let said = ended(run);
+    assert!(said.contains("kp2 was pinned in the same phases as this machine"), "{said}");
+    assert!(said.contains("\"verdict\""), "the card is there: {said}");
+    assert_eq!(masks(&pair, Host::B), before, "every mask is as it was");
+    await_that("its agent has ended", 5, || pair.vnettops(Host::B) == 0);
+}
+
+/// Waits for its end; what it has said on standard error.
+fn ended(mut run: Kept) -> String {
+    let mut said = String::new();
+    run.0.stderr.take().expect("piped").read_to_string(&mut said).expect("text");
+    assert!(run.0.wait().expect("it ends").success(), "{said}");
+    said
 }

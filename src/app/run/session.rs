@@ -5,6 +5,7 @@ mod search;
 mod turns;
 
 use super::super::signals::wait;
+use super::far_ends::{FarEnd, FarEnds};
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::pin_schedule::{PinSchedule, Rule};
@@ -38,6 +39,7 @@ pub(super) struct RunSession<'a> {
     stream: Stream,
     /// None once nothing more comes.
     feed: Option<Feed>,
+    far: FarEnds,
     run: Run,
     /// The command's process.
     command: Option<u32>,
@@ -63,7 +65,7 @@ impl<'a> RunSession<'a> {
     pub(super) fn new(
         plan: &'a Plan,
         stream: Stream,
-        feed: Feed,
+        (feed, far): (Feed, Vec<FarEnd>),
         controller: PinController,
         signals: PassedSignals,
     ) -> Self {
@@ -74,6 +76,7 @@ impl<'a> RunSession<'a> {
             plan,
             stream,
             feed: Some(feed),
+            far: FarEnds::new(far),
             run: Run::default(),
             command: None,
             controller,
@@ -94,6 +97,9 @@ impl<'a> RunSession<'a> {
     /// comparison that is asked for would be worth nothing, if that can be told already: where who counts was named. Who else
     /// runs may have nothing to do with the command.
     pub(super) fn look(&mut self) -> Option<String> {
+        if let Err(why) = self.far.arrive() {
+            return Some(format!("the command was not started: {why}"));
+        }
         let metrics = self.sample_after(0)?;
         if !takes_turns(self.plan.asked.pin) || !self.plan.named {
             return None;
@@ -162,6 +168,7 @@ impl<'a> RunSession<'a> {
     pub(super) fn close(mut self, code: u8) -> Observed {
         self.signals.end();
         self.controller.finish();
+        self.far.finish().into_iter().for_each(|sentence| self.note(sentence));
         let _where_it_could = set_child_subreaper(None);
         let card = self.run.card();
         if let Some(why) = self.refused.take() {
@@ -226,6 +233,7 @@ impl<'a> RunSession<'a> {
                 self.stop_turns();
                 self.restore();
             }
+            self.hear_far_ends();
             if let Some(metrics) = self.next() {
                 self.turn(&metrics);
             } else {
@@ -236,7 +244,13 @@ impl<'a> RunSession<'a> {
 
     fn wait_for_news(&self) {
         let ready = self.feed.as_ref().map(Feed::ready);
-        wait(&ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]).collect::<Vec<_>>(), None);
+        let own = ready.into_iter().chain(self.output.fd()).chain([self.signals.fd()]);
+        wait(&own.chain(self.far.fds()).collect::<Vec<_>>(), None);
+    }
+
+    /// Takes in what the hosts at the other end say.
+    fn hear_far_ends(&mut self) {
+        self.far.take_waiting().into_iter().for_each(|sentence| self.note(sentence));
     }
 
     /// Takes in what the command says in passing; whether all of it has passed.

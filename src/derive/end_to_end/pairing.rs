@@ -2,9 +2,9 @@
 //! both are namespaces of one kernel and see the whole path, the path itself says whose each end is.
 
 use super::HostMetrics;
-use crate::derive::Test;
 use crate::derive::flow::{Connection, End};
 use crate::derive::paths;
+use crate::derive::{Metrics, Test};
 use crate::sample::{Direction, FlowPath, Proto, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -101,17 +101,7 @@ impl<'a> EndSighting<'a> {
 
     /// How its packets are named where they are outside this machine; where they never are, by the two ends' own addresses.
     fn wire(&self) -> WireKey {
-        let outside = || self.path?.outside.map(|out| (out.from, out.to));
-        let inside = || {
-            let path = self.path_to_end()?;
-            let ends = path.ends.as_ref()?;
-            let [near, far] = [ends.near.local, ends.far.local];
-            // The path of the receiver alone was found backwards.
-            Some(if near == path.from { (near, far) } else { (far, near) })
-        };
-        let (from, to) = outside().or_else(inside).unwrap_or((self.from.address, self.to.address));
-        let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
-        (self.connection.proto, plain(from), plain(to))
+        wire(self.path, &self.directed())
     }
 
     fn test_key(&self) -> (usize, u32) {
@@ -154,4 +144,29 @@ impl<'a> EndSighting<'a> {
         let receiver = *group.iter().find(|seen| seen.host == last && is_other_end(seen))?;
         (first == self.host).then_some(EndPair { sender: *self, receiver, told_by: Some((*by, own)) })
     }
+}
+
+/// The same of a connection whose path is this one.
+fn wire(path: Option<&FlowPath>, connection: &Connection) -> WireKey {
+    let outside = || path?.outside.map(|out| (out.from, out.to));
+    let inside = || {
+        let path = path.filter(|path| path.gap.is_none())?;
+        let ends = path.ends.as_ref()?;
+        let [near, far] = [ends.near.local, ends.far.local];
+        // The path of the receiver alone was found backwards.
+        Some(if near == path.from { (near, far) } else { (far, near) })
+    };
+    let (from, to) = outside().or_else(inside).unwrap_or((connection.from.address, connection.to.address));
+    let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+    (connection.proto, plain(from), plain(to))
+}
+
+/// Whether what one host sees and what another one does have a connection in common, whichever end each takes for the sender.
+pub(super) fn share_connection(one: &Metrics, other: &Metrics) -> bool {
+    let names = |metrics: &Metrics| -> BTreeSet<WireKey> {
+        let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);
+        carrying.map(|connection| wire(paths::found(&metrics.paths, connection), connection)).collect()
+    };
+    let (one, other) = (names(one), names(other));
+    one.iter().any(|&(proto, from, to)| other.contains(&(proto, from, to)) || other.contains(&(proto, to, from)))
 }

@@ -91,6 +91,8 @@ impl SshConnection {
         loop {
             while let Some(command) = feed.command() {
                 if !self.obey(command, host, feed) {
+                    // What was asked for before is asked for.
+                    let _as_much_as_is_taken = self.send(host);
                     return ConnectionEnd::Stopped;
                 }
             }

@@ -36,6 +36,7 @@ impl RunSession<'_> {
                 if taken {
                     self.end_comparison();
                 } else if pinned {
+                    self.far.pin(metrics).into_iter().for_each(|sentence| self.note(sentence));
                     self.stretch(Some(StretchSide::Pinned));
                     self.turns.begin(metrics.at_ns);
                 } else {
@@ -81,6 +82,7 @@ impl RunSession<'_> {
 
     /// Puts every mask back that is pinned now.
     pub(super) fn restore(&mut self) {
+        self.far.restore();
         if self.controller.pins() > 0 {
             self.stretch(None);
             let outcome = self.controller.restore();
