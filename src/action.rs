@@ -156,6 +156,8 @@ pub enum Action {
     Scroll(Pane, i8),
     /// Show the next host, and after the last one all of them.
     NextHost,
+    /// Show this host, by its place.
+    OpenHost(usize),
     /// Make the screen about the next test.
     NextTest,
     /// Make the screen about the test before.

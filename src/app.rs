@@ -83,9 +83,9 @@ pub enum AppError {
     /// What reads a recording ahead.
     #[error("cannot read the recording ahead: {0}")]
     Index(#[source] io::Error),
-    /// Of several hosts none gave a sample.
-    #[error("no host could be reached (see above)")]
-    NoHost,
+    /// Of several hosts these gave no sample.
+    #[error("no sample came from {0} (see above)")]
+    NoHost(String),
     /// No sample came.
     #[error("the recording has fewer than two samples: there is no interval to show")]
     NoSample,
@@ -170,9 +170,10 @@ impl App {
         Ok(true)
     }
 
-    /// Takes items up to one sample; whether there was one.
+    /// Takes items up to one sample, but not for ever; whether there was one.
     fn take_one(&mut self) -> Result<bool, AppError> {
-        loop {
+        let begin = Instant::now();
+        while begin.elapsed() < LONGEST_TAKEN {
             match self.feed.next()? {
                 Next::Item(item) => {
                     if self.take(item)? {
@@ -187,12 +188,17 @@ impl App {
                 }
             }
         }
+        Ok(false)
     }
 
     /// Where there is no screen, what went otherwise than asked is told on standard error, once.
     fn tell_warnings(&mut self) {
-        self.state.notices().list().iter().filter(|notice| notice.warning).for_each(|notice| term::say(&notice.text));
+        self.say_warnings();
         self.state.forget_notices();
+    }
+
+    fn say_warnings(&self) {
+        self.state.notices().list().iter().filter(|notice| notice.warning).for_each(|notice| term::say(&notice.text));
     }
 
     /// Nothing more comes: of a recording that is its end.
@@ -210,7 +216,7 @@ impl App {
     fn take(&mut self, item: Item) -> Result<bool, AppError> {
         self.record(&item);
         if let (Controls::There(agent), Item::Event(event)) = (&mut self.controls, &item) {
-            agent.events.push(event.clone());
+            agent.happened(event);
         }
         let Some(metrics) = self.stream.derivation.advance(item) else { return Ok(false) };
         if metrics.elapsed_s.is_some() {
@@ -268,7 +274,10 @@ impl App {
             },
             Effect::Restore => match &mut self.controls {
                 Controls::Here(controller) => controller.restore(),
-                Controls::There(_) => return self.ask_agent(AgentCommand::Restore),
+                Controls::There(agent) => {
+                    let command = agent.restoring();
+                    return self.ask_agent(command);
+                }
             },
             Effect::SetInterval(interval) => {
                 self.feed.command(FeedCommand::Interval(interval));
@@ -330,20 +339,19 @@ impl App {
     }
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
-    fn close(mut self) -> Result<Outcome, AppError> {
+    fn close(mut self) -> (Outcome, Option<AppError>) {
         let restores = self.options.restore_on_exit;
         let outcome = match &mut self.controls {
             Controls::Here(controller) if restores => controller.restore(),
             Controls::Here(controller) => controller.staying(),
             // Its agent restores by itself when its input ends.
-            Controls::There(_) if restores => Outcome::default(),
-            Controls::There(agent) => agent.staying(),
+            Controls::There(agent) => agent.staying(if restores { 0 } else { self.state.pins() }),
         };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()));
         }
-        self.stream.finish()?;
-        Ok(outcome)
+        let finished = self.stream.finish();
+        (outcome, finished.err().map(AppError::Record))
     }
 }
 

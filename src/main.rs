@@ -98,7 +98,8 @@ struct Configured {
 
 /// What is named and not there would be an empty screen. A command may make its namespace itself.
 fn missing_namespace(config: &Config) -> Option<String> {
-    let is_looked_at = matches!(config.face, Face::Watch(_) | Face::Export(_)) && config.origin == Origin::Live;
+    let is_looked_at =
+        matches!(config.face, Face::Watch(_) | Face::Export(_) | Face::Agent) && config.origin == Origin::Live;
     if is_looked_at { choice(config, None).missing() } else { None }
 }
 

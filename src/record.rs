@@ -26,7 +26,7 @@ use std::time::Duration;
 pub use command::{command_line, command_of};
 pub use cut::cut;
 pub use read::{Bookmark, Recording, StoredIn};
-pub use stream::{StreamError, StreamItem, StreamReader, StreamWriter};
+pub use stream::{STREAM_PIECE, StreamError, StreamItem, StreamReader, StreamWriter};
 pub use write::Recorder;
 
 /// The only format there is; a file of another version is refused with a sentence.

@@ -93,6 +93,8 @@ pub struct State {
     pub playback: Option<Playback>,
     /// A recording runs.
     pub is_recorded: bool,
+    /// Which of how many hosts it is, counted from 1; none of one machine alone.
+    pub place: Option<(usize, usize)>,
     /// How the host stands that is reached over ssh; none of this machine.
     pub connection: Option<HostState>,
     shown: Option<Metrics>,

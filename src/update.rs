@@ -104,7 +104,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::ReleaseTime => drop(state.axis.release()),
         Action::MoreTime if !state.axis.zoom(true) => state.notice(false, "the graph shows as much time as is kept"),
         Action::LessTime if !state.axis.zoom(false) => state.notice(false, "the graph shows each bin of 100 ms"),
-        Action::MoreTime | Action::LessTime => {}
+        Action::MoreTime | Action::LessTime | Action::OpenHost(_) => {}
         Action::ToggleZoom(pane) => toggle_zoom(state, pane),
         Action::Step
         | Action::StepBack

@@ -42,6 +42,7 @@ const ANSWERS: &[KeyContext] =
 const LISTS: &[KeyContext] = &[
     KeyContext::Main,
     KeyContext::Replay,
+    KeyContext::Hosts,
     KeyContext::Findings,
     KeyContext::Paths,
     KeyContext::Drops,
@@ -119,7 +120,7 @@ pub const KEYS: &[Binding] = &[
     row("details", &[Key::Enter], Action::Details, MAIN, ENTER, ""),
     row("details", &[Key::Enter], Action::Cancel, &[KeyContext::Details], ENTER, ""),
     row("details", &[Key::Enter], Action::Details, HOSTS, ENTER, "open"),
-    row("next_host", &[Key::Char('h')], Action::NextHost, MAIN, HOST, ""),
+    row("next_host", &[Key::Char('h')], Action::NextHost, MAIN, HOST, "host"),
     row("next_host", &[Key::Char('h')], Action::NextHost, HOSTS, HOST, "host"),
     row(
         "propose",
@@ -139,7 +140,14 @@ pub const KEYS: &[Binding] = &[
         "findings",
         &[Key::Char('F')],
         Action::Findings,
-        &[KeyContext::Main, KeyContext::Replay, KeyContext::Paths, KeyContext::Drops, KeyContext::Card],
+        &[
+            KeyContext::Main,
+            KeyContext::Replay,
+            KeyContext::Hosts,
+            KeyContext::Paths,
+            KeyContext::Drops,
+            KeyContext::Card,
+        ],
         FINDINGS,
         "findings",
     ),

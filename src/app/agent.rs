@@ -3,13 +3,14 @@
 
 use super::headless::stop_if_asked;
 use super::{AppError, Ended, Signals};
-use crate::effect::{Outcome, PinController};
+use crate::effect::{Kernel, Outcome, PinController, undo};
 use crate::record::{StreamWriter, command_of};
 use crate::sample::{AgentCommand, AgentReply, Item, OutcomeLine};
 use crate::source::feed::{Feed, FeedCommand, Next};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// No command is longer: a thousand threads to pin are 200 KB.
@@ -23,6 +24,8 @@ pub struct Agent<'a> {
     pub controller: PinController,
     /// What asks it to end.
     pub signals: &'a Signals,
+    /// Where journals are kept, of this agent and of those before it.
+    pub journals: Option<PathBuf>,
     /// Restore every mask at the end.
     pub restore_on_exit: bool,
     /// Said at the start.
@@ -151,6 +154,11 @@ impl Agent<'_> {
             }
             AgentCommand::Pin(requests) => self.controller.pin(&requests),
             AgentCommand::Restore => self.controller.restore(),
+            AgentCommand::RestoreLeft => {
+                let own = if self.controller.pins() > 0 { self.controller.restore() } else { Outcome::default() };
+                let left = self.journals.as_deref().map(|dir| undo(&mut Kernel, dir)).unwrap_or_default();
+                Outcome { lines: [own.lines, left.lines].concat(), events: [own.events, left.events].concat(), ..left }
+            }
         };
         self.answer(outcome, stream)
     }

@@ -154,11 +154,11 @@ pub fn print(
     let text = app.frame(size.0, size.1, theme);
     let damage = app.state.playback.as_ref().and_then(|playback| playback.damage.clone());
     // However it ended: masks are put back if that was asked for, and the recording is closed.
-    let closed = app.close();
+    let (_, failed) = app.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
     }
-    closed?;
+    failed.map_or(Ok(()), Err)?;
     // The frame may be one from before it.
     damage.iter().for_each(term::say);
     Ok(hand_over(out, text.as_bytes(), signals, None)?.unwrap_or(Ended::Done))

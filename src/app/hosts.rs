@@ -11,6 +11,7 @@ use crate::derive::end_to_end::{HostMetrics, end_to_end};
 use crate::effect::Outcome;
 use crate::record::Recorder;
 use crate::state::{AllHosts, Overlay, State};
+use crate::term;
 use crate::update::{HostsWish, update_all};
 use crate::view::{self, HostRow, View};
 use smallvec::SmallVec;
@@ -52,7 +53,11 @@ impl From<App> for Hosts {
 impl Hosts {
     /// These hosts, in the order in which they were named; at least one.
     #[must_use]
-    pub fn new(hosts: Vec<WatchedHost>) -> Self {
+    pub fn new(mut hosts: Vec<WatchedHost>) -> Self {
+        let of = hosts.len();
+        for (at, host) in hosts.iter_mut().enumerate() {
+            host.app.state.place = Some((at + 1, of));
+        }
         Self { all: Some(AllHosts::of(hosts.len())), each: hosts, nothing: Metrics::default() }
     }
 
@@ -64,7 +69,7 @@ impl Hosts {
     /// Presses one key and does what follows from it.
     pub(super) fn press(&mut self, key: Key) -> Result<(), AppError> {
         let Some(all) = &self.all else { return self.each[0].app.press(key) };
-        let of_all = |action: &Action| matches!(action, Action::NextHost | Action::Record);
+        let of_all = |action: &Action| matches!(action, Action::NextHost | Action::Record | Action::Undo);
         if let Some(at) = all.open() {
             let state = &self.each[at].app.state;
             let action = state.keys().action_for(key, state.context()).filter(of_all);
@@ -90,12 +95,17 @@ impl Hosts {
                 self.toggle_recording();
                 return Ok(());
             }
-            (Action::NextHost, _) | (_, None) => {}
+            // Whatever has the screen: every mask that this vnettop has replaced.
+            (Action::NextHost | Action::Undo, _) | (_, None) => {}
             (_, Some(at)) => return self.each[at].app.act(action),
         }
         match update_all(all, self.each.len(), action) {
             HostsWish::Nothing => Ok(()),
             HostsWish::First(action) => self.each[0].app.act(action),
+            HostsWish::Opened(action) => match all.open() {
+                Some(at) => self.each[at].app.act(action),
+                None => Ok(()),
+            },
             HostsWish::Each(action) => self.each.iter_mut().try_for_each(|host| host.app.act(action)),
             HostsWish::Ends(action) => {
                 let at_ends: Vec<usize> = self.ends();
@@ -144,14 +154,18 @@ impl Hosts {
     }
 
     /// The frame of this moment.
-    pub(super) fn view(&self, width: u16, height: u16) -> View {
+    pub(super) fn view(&mut self, width: u16, height: u16) -> View {
         let Some(all) = &self.all else { return self.each[0].app.view(width, height) };
         if let Some(at) = all.open() {
             return self.each[at].app.view(width, height);
         }
         let rows: Vec<HostRow<'_>> =
             self.each.iter().map(|host| HostRow { name: &host.name, state: &host.app.state }).collect();
-        view::prepare_hosts(all, &rows, &end_to_end(&self.metrics()), width, height)
+        let (view, most) = view::prepare_hosts(all, &rows, &end_to_end(&self.metrics()), (width, height));
+        if let Some(all) = &mut self.all {
+            all.scroll_within(most);
+        }
+        view
     }
 
     /// Lets go of what is kept alive, before this program is stopped.
@@ -198,13 +212,21 @@ impl Hosts {
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
     pub(super) fn close(self) -> Result<Outcome, AppError> {
-        let mut closed = Outcome::default();
+        let (mut closed, mut failed) = (Outcome::default(), None);
+        // A recording that could not be closed keeps no mask of another host from being restored.
         for host in self.each {
-            let outcome = host.app.close()?;
+            let (outcome, error) = host.app.close();
             closed.lines.extend(outcome.lines);
             closed.events.extend(outcome.events);
+            failed = failed.or(error);
         }
-        Ok(closed)
+        match failed {
+            None => Ok(closed),
+            Some(error) => {
+                closed.lines.iter().for_each(|line| term::say(&line.text));
+                Err(error)
+            }
+        }
     }
 
     /// Begins a recording of all hosts, or ends the one that runs.

@@ -2,8 +2,11 @@
 
 use super::App;
 use crate::effect::{Outcome, OutcomeLine, PinController};
-use crate::sample::{AgentReply, Event, HostState};
+use crate::sample::{AgentCommand, AgentReply, Event, HostState};
 use crate::source::feed::HostNews;
+
+/// Threads that are pinned at once are fewer.
+const MOST_EVENTS: usize = 4096;
 
 /// What changes the host that an app shows.
 pub enum Controls {
@@ -31,10 +34,14 @@ pub struct RemoteAgent {
     name: String,
     /// Threads that it has pinned and not restored, by its last answer.
     pins: usize,
+    /// And those of agents that are gone, which stay pinned.
+    left: usize,
     /// The connection was lost after something had been shown, and is not back yet.
     was_lost: bool,
+    /// It was asked to restore what those have left, and has not answered yet.
+    restores_left: bool,
     /// What it has done since its last answer.
-    pub(super) events: Vec<Event>,
+    events: Vec<Event>,
 }
 
 impl RemoteAgent {
@@ -44,15 +51,31 @@ impl RemoteAgent {
         Self { name: name.to_owned(), ..Self::default() }
     }
 
-    /// What is to be said at the end: how many threads stay pinned there, and what restores them.
-    pub(super) fn staying(&self) -> Outcome {
+    /// Remembers what it has done to threads, until it answers.
+    pub(super) fn happened(&mut self, event: &Event) {
+        let is_pin = matches!(event, Event::Pinned { .. } | Event::Restored { .. });
+        if is_pin && self.events.len() < MOST_EVENTS {
+            self.events.push(event.clone());
+        }
+    }
+
+    /// What undoes everything that this vnettop has pinned there.
+    pub(super) fn restoring(&mut self) -> AgentCommand {
+        self.restores_left = self.left > 0;
+        if self.restores_left { AgentCommand::RestoreLeft } else { AgentCommand::Restore }
+    }
+
+    /// What is to be said at the end, where so many threads are still seen to be pinned: how many threads stay pinned there, and what restores them.
+    pub(super) fn staying(&mut self, seen: usize) -> Outcome {
+        // Threads that have exited are pinned no more; what agents before have pinned is not seen as that.
+        self.pins = self.pins.min(seen);
         let lines = self.pinned_words().map(|text| OutcomeLine { warning: false, text });
         Outcome { lines: lines.into_iter().collect(), ..Outcome::default() }
     }
 
     fn pinned_words(&self) -> Option<String> {
         let name = &self.name;
-        match self.pins {
+        match self.pins + self.left {
             0 => None,
             1 => Some(format!("1 thread stays pinned on {name}: ssh {name} vnettop undo restores it")),
             more => Some(format!("{more} threads stay pinned on {name}: ssh {name} vnettop undo restores them")),
@@ -76,7 +99,7 @@ impl App {
                     HostState::Lost { why, again_s } => {
                         let pinned = agent.pinned_words().map_or_else(String::new, |words| format!("; {words}"));
                         // The agent that would restore them is gone, and its journal is that host's.
-                        agent.pins = 0;
+                        agent.left += std::mem::take(&mut agent.pins);
                         self.state.notice(true, format!("{why}; next try in {again_s} s{pinned}"));
                     }
                     HostState::Silent => {
@@ -91,7 +114,7 @@ impl App {
                         self.state.notice(false, text);
                     }
                     HostState::Live(_) if was_gone => {
-                        self.state.notice(false, format!("{} is live again", agent.name));
+                        self.state.add_notice(false, format!("{} is live again", agent.name));
                     }
                     HostState::Live(_) | HostState::Connecting => {}
                 }
@@ -99,6 +122,9 @@ impl App {
             }
             HostNews::Reply(AgentReply { lines, pins, taken }) => {
                 agent.pins = pins;
+                if std::mem::take(&mut agent.restores_left) {
+                    agent.left = 0;
+                }
                 let events = std::mem::take(&mut agent.events);
                 self.state.outcome(&Outcome { lines, events, taken });
             }

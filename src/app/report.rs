@@ -21,9 +21,11 @@ pub fn report(recordings: &[PathBuf], format: ReportFormat, options: ReportOptio
     if let Some(comparisons) = comparisons(recordings)? {
         return Ok(compared(comparisons, format, options));
     }
-    let read = |(nth, path): (usize, &PathBuf)| read(path, nth + 1, options);
-    let read = recordings.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-    Ok(written(&read, format, options))
+    let mut all = Vec::new();
+    for (path, nth) in recordings.iter().zip(1..) {
+        all.extend(read(path, nth, options)?);
+    }
+    Ok(written(&all, format, options))
 }
 
 /// The comparisons that these files are; none where one is something else.
@@ -61,8 +63,24 @@ fn compared(mut comparisons: Vec<Comparison>, format: ReportFormat, options: Rep
     comparisons.first().map_or_else(String::new, |now| comparison(now, comparisons.get(1), format))
 }
 
-fn read(path: &Path, number: usize, options: ReportOptions) -> Result<ReportedRecording, AppError> {
-    let mut recording = Recording::open(path)?;
+/// What a recording says, of each of its hosts.
+fn read(path: &Path, number: usize, options: ReportOptions) -> Result<Vec<ReportedRecording>, AppError> {
+    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let name = if options.anonymised { format!("recording {number}") } else { file };
+    let hosts = Recording::open(path)?.hosts().to_vec();
+    let mut all = Vec::new();
+    for at in 0..hosts.len().max(1) {
+        let host = match hosts.get(at) {
+            Some(_) if options.anonymised => format!(", host {}", at + 1),
+            Some(host) => format!(", {host}"),
+            None => String::new(),
+        };
+        all.push(read_host(Recording::open(path)?.of_host(at), name.clone() + &host, options));
+    }
+    Ok(all)
+}
+
+fn read_host(mut recording: Recording, name: String, options: ReportOptions) -> ReportedRecording {
     let (mut derivation, mut track) = (Derivation::default(), SummaryTrack::new(SummaryRoom::REPORT));
     // Only a recording of a run has a card of one.
     let mut run: Option<Run> = None;
@@ -96,15 +114,14 @@ fn read(path: &Path, number: usize, options: ReportOptions) -> Result<ReportedRe
         // The sentence names the file, and may hold a word of it.
         notes = vec!["the recording is damaged: this is what is before that".to_owned()];
     }
-    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    Ok(ReportedRecording {
-        name: if options.anonymised { format!("recording {number}") } else { file },
+    ReportedRecording {
+        name,
         summary: track.summary(),
         run: run.and_then(|run| run.card()),
         recorded_by: Some(recording.recorded_by().to_owned())
             .filter(|version| !options.anonymised || is_version(version)),
         notes,
-    })
+    }
 }
 
 /// It is no name.

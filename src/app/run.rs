@@ -105,7 +105,20 @@ pub fn run(
 /// # Errors
 /// It cannot be read, or there is neither in it.
 pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
-    let feed = Feed::replay(Recording::open(file)?, Pace::Fast)?;
+    let hosts = Recording::open(file)?.hosts().to_vec();
+    let mut cards = String::new();
+    for at in 0..hosts.len().max(1) {
+        let Some(card) = card_of(Recording::open(file)?.of_host(at), format)? else { continue };
+        // For a program each card is an object by itself.
+        let name =
+            hosts.get(at).filter(|_| format != Format::Json).map_or_else(String::new, |name| format!("{name}:\n"));
+        cards += &(name + &card);
+    }
+    if cards.is_empty() { Err(AppError::NoCard) } else { Ok(cards) }
+}
+
+fn card_of(recording: Recording, format: Format) -> Result<Option<String>, AppError> {
+    let feed = Feed::replay(recording, Pace::Fast)?;
     // Of a recording without a run the tests tell.
     let (mut run, mut tests, mut last) = (Run::default(), Derivation::default(), None);
     loop {
@@ -119,7 +132,7 @@ pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
         }
     }
     let of_pins = || last.as_ref().and_then(|metrics| of_pins(metrics, format));
-    run.card().map(|card| text(&card, format)).or_else(of_pins).ok_or(AppError::NoCard)
+    Ok(run.card().map(|card| text(&card, format)).or_else(of_pins))
 }
 
 /// Remembers what a search found for its kind of test, so that `p` proposes it in a later vnettop; the sentence why it could

@@ -68,7 +68,11 @@ pub(super) struct HostOptions {
 
 /// A host as ssh may be given it.
 fn host(name: &str) -> Result<String, String> {
-    if name.is_empty() || name.starts_with('-') || name.chars().any(|c| c.is_control() || c.is_whitespace()) {
+    if name.is_empty()
+        || name.len() > 255
+        || name.starts_with('-')
+        || name.chars().any(|c| c.is_control() || c.is_whitespace())
+    {
         return Err("a host is [USER@]NAME, as ssh knows it, or local".to_owned());
     }
     Ok(name.to_owned())

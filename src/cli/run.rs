@@ -124,7 +124,7 @@ Examples:
   Would pinning help? Phases of 2 s unpinned and pinned, with a verdict, as Markdown:
     vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60
 
-  The server is on another machine? Pins both ends in the same phases, over ssh:
+  The server is on another machine? Pins both ends in phases, over ssh:
     vnettop run --host kp2 --pin compare -- iperf3 -c kp2 -t 60
 
   Which cores are best? One placement of each class, ranked, in phases of 1 s:

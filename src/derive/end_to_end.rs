@@ -56,7 +56,8 @@ pub struct HostEnd<'a> {
     pub netns: Option<u64>,
     /// The threads of that process that work for the test.
     pub threads: Vec<&'a ThreadMetrics>,
-    /// Rate of the test as that host measures it, bits/s.
+    /// Payload in this direction over the newest tick, as that host measures it, bits/s: what was acknowledged, or given to the
+    /// kernel (UDP), at the sender, and what arrived at the receiver.
     pub bits_per_s: Option<f64>,
     /// Segments that it sends again a second; none of the receiver.
     pub retransmits_per_s: Option<f64>,
@@ -122,6 +123,9 @@ impl<'a> HostEnd<'a> {
             one.carries && (one.proto, one.relayed) == (shown.proto, shown.relayed) && end.pid == own.pid
         };
         let streams = metrics.flow.connections.iter().filter(same);
+        // What the sender gave to the kernel, and what arrived where that is known; of TCP both are what the end's own host has seen.
+        let rate = |one: &Connection| one.sent.filter(|_| sends).map(|sent| sent.bits_per_s).or(one.bits_per_s);
+        let bits_per_s = streams.clone().filter_map(rate).reduce(|sum, one| sum + one);
         let again = streams.clone().filter_map(|one| one.retransmits_per_s).reduce(|sum, one| sum + one);
         Self {
             host: seen.host,
@@ -131,7 +135,7 @@ impl<'a> HostEnd<'a> {
             pid: own.pid,
             netns: own.netns,
             threads: metrics.threads.iter().filter(|thread| Some(thread.sample.id.pid) == own.pid).collect(),
-            bits_per_s: metrics.flow.bits_per_s,
+            bits_per_s: bits_per_s.or(metrics.flow.bits_per_s),
             retransmits_per_s: again.filter(|_| sends),
             jitter: metrics.jitter,
             streams: streams.count(),

@@ -143,6 +143,7 @@ pub fn agent(config: &Config) -> Result<ExitCode, Box<dyn Error>> {
     let agent = Agent {
         feed: &feed,
         controller: own_controller(config),
+        journals: journal_dir(environment).filter(|_| !config.preferences.readonly),
         signals: &signals,
         restore_on_exit: config.preferences.restore_on_exit,
         greeting: greeting.into_iter().map(|text| OutcomeLine { warning: false, text }).collect(),

@@ -46,45 +46,72 @@ pub fn cut(
     if output.symlink_metadata().is_ok() {
         return Err(RecordError::Exists(output.to_owned()));
     }
-    let mut input = Recording::open(recording)?;
-    let (mut standing, mut first_ns, mut written, mut since) = (StandingEvents::default(), None, None, Duration::ZERO);
-    let mut missing = None;
-    loop {
-        let item = match input.next_item() {
-            Ok(Some(item)) => item,
-            Ok(None) => break,
-            Err(damage @ RecordError::Line { .. }) if written.is_some() => {
-                missing = Some(damage.to_string());
-                break;
-            }
-            Err(error) => return Err(error),
-        };
-        if let Item::Sample(sample) = &item {
-            since = Duration::from_nanos(sample.at_ns.saturating_sub(*first_ns.get_or_insert(sample.at_ns)));
-            if to.is_some_and(|to| since > to) {
-                break;
-            }
-        }
-        match (item, &mut written) {
-            (item, Some(recorder)) => Recorder::write(recorder, &item)?,
-            (Item::Event(event), None) => standing.pass(event),
-            (item, None) if since >= from => {
-                let mut recorder = Recorder::create_new(output)?;
-                for event in std::mem::take(&mut standing).events() {
-                    recorder.write(&event)?;
-                }
-                recorder.write(&item)?;
-                written = Some(recorder);
-            }
-            _ => {}
-        }
+    let hosts = Recording::open(recording)?.hosts().to_vec();
+    let mut cut = CutRecording { output, hosts: &hosts, written: None };
+    let (mut missing, mut last) = (None, None);
+    for host in 0..hosts.len().max(1) {
+        let (damage, until) = cut.add(Recording::open(recording)?.of_host(host), host, (from, to))?;
+        (missing, last) = (missing.or(damage), last.max(until));
     }
-    let Some(recorder) = written else {
-        let (path, truncated) = (recording.to_owned(), input.truncated().map(str::to_owned));
-        return Err(RecordError::NothingThere { path, from, to, last: first_ns.map(|_| since), truncated });
+    let Some(recorder) = cut.written else {
+        return Err(RecordError::NothingThere { path: recording.to_owned(), from, to, last, truncated: missing });
     };
     recorder.finish()?;
-    Ok(missing.or_else(|| input.truncated().map(str::to_owned)))
+    Ok(missing)
+}
+
+/// A part being written.
+struct CutRecording<'a> {
+    output: &'a Path,
+    /// Those of the recording; none where it is of one machine.
+    hosts: &'a [String],
+    /// None before there is anything to write.
+    written: Option<Recorder>,
+}
+
+impl CutRecording<'_> {
+    /// Adds what a host has between two moments; what is missing at its end, and the last moment that was looked at.
+    fn add(
+        &mut self,
+        mut input: Recording,
+        host: usize,
+        (from, to): (Duration, Option<Duration>),
+    ) -> Result<(Option<String>, Option<Duration>), RecordError> {
+        let (mut standing, mut first_ns, mut since) = (StandingEvents::default(), None, Duration::ZERO);
+        let mut begun = false;
+        loop {
+            let item = match input.next_item() {
+                Ok(Some(item)) => item,
+                Ok(None) => break,
+                Err(damage @ RecordError::Line { .. }) if begun => return Ok((Some(damage.to_string()), Some(since))),
+                Err(error) => return Err(error),
+            };
+            if let Item::Sample(sample) = &item {
+                since = Duration::from_nanos(sample.at_ns.saturating_sub(*first_ns.get_or_insert(sample.at_ns)));
+                if to.is_some_and(|to| since > to) {
+                    break;
+                }
+                if since >= from && !std::mem::replace(&mut begun, true) {
+                    for event in std::mem::take(&mut standing).events() {
+                        self.recorder()?.write_of(host, &event)?;
+                    }
+                }
+            }
+            match item {
+                item if begun => self.recorder()?.write_of(host, &item)?,
+                Item::Event(event) => standing.pass(event),
+                Item::Sample(_) => {}
+            }
+        }
+        Ok((input.truncated().map(str::to_owned), first_ns.map(|_| since)))
+    }
+
+    fn recorder(&mut self) -> Result<&mut Recorder, RecordError> {
+        match &mut self.written {
+            Some(recorder) => Ok(recorder),
+            none => Ok(none.insert(Recorder::create_new_of(self.output, self.hosts)?)),
+        }
+    }
 }
 
 /// Why nothing of a recording lies between two moments.

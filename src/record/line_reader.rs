@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// No line of a real recording comes near it (8,000 links take about 3 MB); a longer one is not read into memory.
 pub(super) const LONGEST_LINE: usize = 64 << 20;
 
+/// And no recording is of more hosts than can be watched.
+const MOST_HOSTS: usize = 16;
+
 /// Why a line cannot be used.
 pub(super) enum LineError {
     /// It is no line of a recording; this may be because it is only the beginning of one.
@@ -34,7 +37,12 @@ pub(super) fn header(line: &[u8]) -> Result<(Vec<String>, String), HeaderError> 
         return Err(HeaderError::Version(header.vnettop_recording));
     }
     let clean = |word: &String| text::clean(word.as_bytes());
-    Ok((header.hosts.iter().map(clean).collect(), clean(&header.vnettop)))
+    let hosts: Vec<String> = header.hosts.iter().map(clean).collect();
+    let is_known = |at: usize| hosts[at].is_empty() || hosts[..at].contains(&hosts[at]);
+    if hosts.len() > MOST_HOSTS || (0..hosts.len()).any(is_known) {
+        return Err(HeaderError::Foreign);
+    }
+    Ok((hosts, clean(&header.vnettop)))
 }
 
 /// What holds after the lines read so far.

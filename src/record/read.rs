@@ -178,7 +178,7 @@ impl Recording {
         let foreign = || RecordError::Foreign(self.path.clone());
         // The first line of something else may be endless; a header is short.
         let mut first = Vec::new();
-        let read = (&mut self.input).take(4096).read_until(b'\n', &mut first);
+        let read = (&mut self.input).take(16_384).read_until(b'\n', &mut first);
         // What the disk refuses says nothing of the file; what cannot be unpacked is something else.
         read.map_err(|error| match error.raw_os_error() {
             Some(_) => file_error("read", &self.path, error),

@@ -14,6 +14,13 @@ use zstd::stream::write::Decoder;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The recordings of this program look back 2 MB at most: a stream that wants more memory for that is another's.
 const WINDOW_LOG: u32 = 22;
+/// An answer says one sentence a thread.
+const MOST_LINES: usize = 1024;
+const LONGEST_SENTENCE: usize = 1024;
+/// What a piece of a stream may become, bytes: a sample in which nothing has changed is a hundredth or less of its text.
+const MOST_OF_PIECE: usize = 8 << 20;
+/// Bytes that are unpacked at once.
+pub const STREAM_PIECE: usize = 1024;
 /// Of what is no stream, so much is quoted.
 const QUOTED: usize = 60;
 
@@ -99,14 +106,21 @@ enum Unpacker {
 
 /// What was unpacked and not read, as much as a line may have.
 #[derive(Default)]
-struct UnpackedText(Vec<u8>);
+struct UnpackedText {
+    bytes: Vec<u8>,
+    /// So many of them have no end of a line.
+    searched: usize,
+    /// What the piece that is unpacked now has become.
+    of_piece: usize,
+}
 
 impl Write for UnpackedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > LONGEST_LINE {
-            return Err(io::Error::other("a line is too long"));
+        self.of_piece += bytes.len();
+        if self.bytes.len() + bytes.len() > LONGEST_LINE || self.of_piece > MOST_OF_PIECE {
+            return Err(io::Error::other("it is too long"));
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -128,7 +142,7 @@ impl StreamReader {
     /// What makes everything after it worth nothing.
     pub fn take(&mut self, bytes: &[u8], mut each: impl FnMut(StreamItem)) -> Result<(), StreamError> {
         // A few bytes may become a great many: what they are is read before the next ones are unpacked.
-        for piece in bytes.chunks(1024) {
+        for piece in bytes.chunks(STREAM_PIECE) {
             self.unpack(piece)?;
             self.lines(&mut each)?;
         }
@@ -139,7 +153,7 @@ impl StreamReader {
     #[must_use]
     pub fn quoted(&self) -> Option<String> {
         let came = match &self.text {
-            Unpacker::Unknown(came) | Unpacker::Plain(UnpackedText(came)) if !self.begun => came,
+            Unpacker::Unknown(came) | Unpacker::Plain(UnpackedText { bytes: came, .. }) if !self.begun => came,
             _ => return None,
         };
         Some(quoted(came)).filter(|quoted| !quoted.is_empty())
@@ -172,14 +186,20 @@ impl StreamReader {
     fn lines(&mut self, each: &mut impl FnMut(StreamItem)) -> Result<(), StreamError> {
         let text = match &mut self.text {
             Unpacker::Unknown(_) => return Ok(()),
-            Unpacker::Plain(text) => &mut text.0,
-            Unpacker::Zstd(decoder) => &mut decoder.get_mut().0,
+            Unpacker::Plain(text) => text,
+            Unpacker::Zstd(decoder) => decoder.get_mut(),
         };
-        let Some(end) = text.iter().rposition(|&byte| byte == b'\n') else {
+        let UnpackedText { bytes: text, searched, of_piece } = text;
+        *of_piece = 0;
+        let new = text.get(*searched..).unwrap_or_default();
+        let end = new.iter().rposition(|&byte| byte == b'\n').map(|end| *searched + end);
+        *searched = text.len();
+        let Some(end) = end else {
             // A first line is short: one that does not end is another program's.
             return if self.begun || text.len() < 4096 { Ok(()) } else { Err(StreamError::Foreign(quoted(text))) };
         };
         let whole: Vec<u8> = text.drain(..=end).collect();
+        *searched = text.len();
         for line in whole.split_inclusive(|&byte| byte == b'\n') {
             if !self.begun {
                 let (_, version) = line_reader::header(line).map_err(|error| match error {
@@ -192,13 +212,22 @@ impl StreamReader {
             }
             match self.reader.read(&mut line.to_vec()) {
                 Ok(RecordLine::Item(item)) => each(StreamItem::Item(item)),
-                Ok(RecordLine::Reply(reply)) => each(StreamItem::Reply(reply)),
+                Ok(RecordLine::Reply(reply)) => each(StreamItem::Reply(bounded(reply))),
                 Ok(RecordLine::Fact | RecordLine::From(_)) => {}
                 Err(LineError::Unreadable(why) | LineError::Impossible(why)) => return Err(StreamError::Damaged(why)),
             }
         }
         Ok(())
     }
+}
+
+/// As much of an answer as a screen has room for.
+fn bounded(mut reply: AgentReply) -> AgentReply {
+    reply.lines.truncate(MOST_LINES);
+    for line in reply.lines.iter_mut().filter(|line| line.text.len() > LONGEST_SENTENCE) {
+        line.text = line.text.chars().take(LONGEST_SENTENCE / 4).collect();
+    }
+    reply
 }
 
 /// The beginning of what is no stream, as one harmless line.

@@ -43,6 +43,8 @@ pub enum AgentCommand {
     Pin(Vec<PinRequest>),
     /// Every mask restored that this agent has replaced.
     Restore,
+    /// And those that agents before it have left, whose connections were lost.
+    RestoreLeft,
 }
 
 /// What an agent answers to [`AgentCommand::Pin`] and [`AgentCommand::Restore`], after the events of what was done.

@@ -57,12 +57,15 @@ pub enum HostNews {
     Reply(AgentReply),
 }
 
+/// News that may wait to be taken: a host that says more than that floods its reader.
+pub(super) const MOST_NEWS: usize = 256;
+
 /// The sending end. Its fields are dropped in their order: the receiver is woken when there are no more items.
 pub(super) struct Sender {
     pub items: Handover,
     pub room: RefCell<QueueRoom>,
     pub ready: Bell,
-    pub news: mpsc::Sender<HostNews>,
+    pub news: SyncSender<HostNews>,
     pub commands: RefCell<Receiver<FeedCommand>>,
     pub commanded: Arc<OwnedFd>,
     /// Rung when nothing is kept alive any more.
@@ -98,9 +101,9 @@ impl Sender {
         sent
     }
 
-    /// Says what is no item.
+    /// Says what is no item; more than [`MOST_NEWS`] that nobody takes are not kept.
     pub fn say(&self, news: HostNews) {
-        let _nobody_listens = self.news.send(news);
+        let _nobody_listens = self.news.try_send(news);
         ring(&self.ready.0);
     }
 

@@ -1,6 +1,6 @@
 //! The receiving end of the one channel between the thread that has the data and the thread that shows them, live or replayed.
 
-use super::channel::{Bell, Handover, Sender, reset, ring, room::QueueRoom};
+use super::channel::{Bell, Handover, MOST_NEWS, Sender, reset, ring, room::QueueRoom};
 use super::remote::{self, RemoteHost};
 use super::replay;
 use super::sampler::{self, SamplerSettings};
@@ -12,12 +12,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 pub use super::channel::{FeedCommand, HostNews, Pace};
 pub use super::replay::ReplayCursor;
 
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
 const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// And until ssh has exited.
+const ENDING: Duration = Duration::from_secs(1);
 
 /// The receiving end: items, and a descriptor that is readable when there are some.
 pub struct Feed {
@@ -32,6 +36,8 @@ pub struct Feed {
     is_live: bool,
     /// Its samples have the clock of another machine.
     is_remote: bool,
+    /// Gone when the thread has ended.
+    over: Receiver<()>,
 }
 
 /// What came out of a feed.
@@ -86,7 +92,7 @@ impl Feed {
         let (ready, commanded, let_go) = (ready?, commanded?, let_go?);
         proc_file::make_room_for_descriptors(&ready);
         let (commands, from_feed) = mpsc::channel();
-        let (say, news) = mpsc::channel();
+        let (say, news) = mpsc::sync_channel(MOST_NEWS);
         let (taken, is_live) = (Arc::new(AtomicU64::new(0)), matches!(handover, Handover::AtOnce(_)));
         let sender = Sender {
             items: handover,
@@ -97,8 +103,13 @@ impl Feed {
             commanded: Arc::clone(&commanded),
             let_go: Arc::clone(&let_go),
         };
-        std::thread::Builder::new().name(name.to_owned()).spawn(move || work(sender)).map_err(failed)?;
-        Ok(Self { items, taken, ready, news, commands, commanded, let_go, is_live, is_remote: false })
+        let (ends, over) = mpsc::channel();
+        let work = move || {
+            let _until_it_is_over: mpsc::Sender<()> = ends;
+            work(sender);
+        };
+        std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed)?;
+        Ok(Self { items, taken, ready, news, commands, commanded, let_go, is_live, is_remote: false, over })
     }
 
     /// The source is the kernel: its end is one only where a count was asked for.
@@ -186,7 +197,11 @@ impl Feed {
 }
 
 impl Drop for Feed {
+    /// The program may end next: ssh, a process, is ended before that.
     fn drop(&mut self) {
         self.command(FeedCommand::Stop);
+        if self.is_remote {
+            let _in_time = self.over.recv_timeout(ENDING);
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::sample::{AgentCommand, HostState};
 use connection::{ConnectionEnd, SshConnection};
 use pause::Pause;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::mem::discriminant;
 use std::time::{Duration, Instant};
 
 /// How a host is reached.
@@ -27,37 +28,64 @@ pub struct RemoteHost {
 }
 
 /// Hands over what comes from the host until told to stop.
-pub(super) fn run(mut host: RemoteHost, feed: &Sender) {
-    let mut pause = Pause::default();
+pub(super) fn run(host: RemoteHost, feed: &Sender) {
+    let (mut pause, mut asked) = (Pause::default(), AskedHost { host, standing: Vec::new() });
     loop {
         feed.say(HostNews::State(HostState::Connecting));
         let began = Instant::now();
-        let ended = match SshConnection::open(&host) {
-            Ok(mut connection) => connection.follow(&mut host, feed),
-            Err(error) => ConnectionEnd::Lost(ssh::not_started(&host, &error)),
+        let ended = match SshConnection::open(&asked) {
+            Ok(mut connection) => connection.follow(&mut asked, feed),
+            Err(error) => ConnectionEnd::Lost(ssh::not_started(&asked.host, &error)),
         };
         let ConnectionEnd::Lost(why) = ended else { return };
         let again_s = pause.next(began.elapsed());
         feed.say(HostNews::State(HostState::Lost { why, again_s }));
-        if !waits(&mut host, feed, Duration::from_secs(again_s)) {
+        if !waits(&mut asked, feed, Duration::from_secs(again_s)) {
             return;
         }
     }
 }
 
-/// Waits; false when told to stop meanwhile. What is asked of a host that is not there is forgotten, but for its interval.
-fn waits(host: &mut RemoteHost, feed: &Sender, pause: Duration) -> bool {
+/// A host, and what it was asked for that holds on: an agent that is started anew is asked again.
+struct AskedHost {
+    host: RemoteHost,
+    /// One of each kind.
+    standing: Vec<AgentCommand>,
+}
+
+impl AskedHost {
+    /// What is to be sent to the agent; none where it is no agent's matter.
+    fn command(&mut self, command: FeedCommand) -> Option<AgentCommand> {
+        let command = match command {
+            FeedCommand::Interval(interval) => {
+                self.host.interval = interval;
+                AgentCommand::Interval(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
+            }
+            FeedCommand::Watch { pid, with_descendants } => AgentCommand::Watch { pid, with_descendants },
+            FeedCommand::Want(wanted) => AgentCommand::Want(wanted),
+            FeedCommand::Agent(command) => return Some(command),
+            FeedCommand::Now | FeedCommand::Pace(_) | FeedCommand::LetGo | FeedCommand::GoOn | FeedCommand::Stop => {
+                return None;
+            }
+        };
+        self.standing.retain(|other| discriminant(other) != discriminant(&command));
+        self.standing.push(command.clone());
+        Some(command)
+    }
+}
+
+/// Waits; false when told to stop meanwhile. A pin that is asked of a host that is not there is refused.
+fn waits(asked: &mut AskedHost, feed: &Sender, pause: Duration) -> bool {
     let until = Instant::now() + pause;
     loop {
         while let Some(command) = feed.command() {
             match command {
                 FeedCommand::Stop => return false,
                 FeedCommand::LetGo => ring(&feed.let_go),
-                FeedCommand::Interval(interval) => host.interval = interval,
-                FeedCommand::Agent(AgentCommand::Pin(_) | AgentCommand::Restore) => {
-                    feed.say(HostNews::Reply(ssh::not_connected(host)));
+                FeedCommand::Agent(_) => {
+                    feed.say(HostNews::Reply(ssh::not_connected(&asked.host)));
                 }
-                _ => {}
+                command => drop(asked.command(command)),
             }
         }
         let left = until.saturating_duration_since(Instant::now());

@@ -26,6 +26,11 @@ impl AllHosts {
         self.open
     }
 
+    /// The frame has no more lines than can be scrolled so far.
+    pub fn scroll_within(&mut self, most: usize) {
+        self.scroll = self.scroll.min(most);
+    }
+
     /// Placements of both ends wait for an answer.
     #[must_use]
     pub fn proposes(&self) -> bool {

@@ -14,6 +14,8 @@ pub enum HostsWish {
     Ends(Action),
     /// The first one does this, for all.
     First(Action),
+    /// The one that is opened does this.
+    Opened(Action),
 }
 
 /// Does what an action asks for, of so many hosts.
@@ -27,6 +29,7 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
             };
             all.selected = all.open.unwrap_or(all.selected);
         }
+        Action::OpenHost(at) => all.open = Some(at.min(last)),
         Action::Details => all.open = Some(all.selected.min(last)),
         Action::Move(Motion::Up) if all.proposes => all.scroll = all.scroll.saturating_sub(1),
         Action::Move(Motion::Down) if all.proposes => all.scroll = all.scroll.saturating_add(1),
@@ -47,6 +50,10 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
         Action::Cancel | Action::Undo => {
             (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
+        }
+        Action::Card | Action::Findings | Action::Paths | Action::Drops => {
+            all.open = Some(all.selected.min(last));
+            return HostsWish::Opened(action);
         }
         Action::Help | Action::Quit | Action::Suspend => return HostsWish::First(action),
         Action::ToggleFreeze

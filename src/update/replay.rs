@@ -19,7 +19,8 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
     }
     let now_ns = state.metrics()?.at_ns;
     let Some(playback) = &state.playback else {
-        state.notice(false, "this recording comes through a pipe: it plays forward only");
+        let why = if state.place.is_some() { "is of several hosts" } else { "comes through a pipe" };
+        state.notice(false, format!("this recording {why}: it plays forward only"));
         return None;
     };
     let start_ns = playback.span_ns.map(|(first, _)| first);

@@ -10,8 +10,8 @@ use super::{Tone, View, both_ends, frame, header, overlay};
 use crate::action::{Action, KeyContext};
 use crate::derive::end_to_end::EndToEnd;
 use crate::derive::{Metrics, Test};
-use crate::sample::{CoreId, HostState};
-use crate::state::{AllHosts, Mode, Overlay, State};
+use crate::sample::{CoreId, HostState, Problem};
+use crate::state::{AllHosts, Mode, Overlay, State, Units};
 
 /// The columns of the list: title and cells; the last one has the rest.
 const COLUMNS: [(&str, usize); 6] =
@@ -19,23 +19,31 @@ const COLUMNS: [(&str, usize); 6] =
 /// Names of hosts have between so many cells and so many.
 const NAMES: (usize, usize) = (8, 24);
 
-/// Prepares the frame of all hosts; each of the tests is of two of them, by their place.
+/// Prepares the frame of all hosts; each of the tests is of two of them, by their place. With it, how far it can be scrolled.
 #[must_use]
-pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16, height: u16) -> View {
+pub fn prepare_hosts(
+    all: &AllHosts,
+    hosts: &[HostRow<'_>],
+    tests: &[EndToEnd<'_>],
+    (width, height): (u16, u16),
+) -> (View, usize) {
     let mut view = View { width, height, theme: hosts[0].state.themes.at, ..View::default() };
     if width < SMALLEST.0 || height < SMALLEST.1 {
         view.frame = frame::too_small(width, height);
-        return view;
+        return (view, 0);
     }
     let first = hosts[0].state;
     view.header = first_line(hosts, Area::new(0, 0, width, 1));
     view.footer = footer(first, all, Area::new(0, height - 1, width, 1));
+    // Two rows at least are left for the tests, and one for the finding; every border and the footer has its own.
     let rows = u16::try_from(hosts.len()).unwrap_or(u16::MAX).min(height - 10);
     let list = Area::new(1, 2, width - 2, rows + 1);
     view.links = list_of(all, hosts, list);
     let news = notices(hosts, tests, width - 4);
-    let told = u16::try_from(news.len()).unwrap_or(u16::MAX).clamp(1, (height / 4).max(2));
-    let below = Area::new(1, list.y + list.height + 1, width - 2, height - 1 - (list.y + list.height + 1) - told - 2);
+    let free = (height - 1).saturating_sub(list.y + list.height + 3);
+    let most_told = (height / 4).max(2).min(free.saturating_sub(2)).max(1);
+    let told = u16::try_from(news.len()).unwrap_or(u16::MAX).clamp(1, most_told);
+    let below = Area::new(1, list.y + list.height + 1, width - 2, free.saturating_sub(told));
     view.finding = lines_of(&news, 0, Area::new(1, below.y + below.height + 1, width - 2, told));
     let lines = if tests.is_empty() {
         alone(hosts, width - 4)
@@ -45,15 +53,18 @@ pub fn prepare_hosts(all: &AllHosts, hosts: &[HostRow<'_>], tests: &[EndToEnd<'_
     let most = lines.len().saturating_sub(usize::from(below.height));
     let scroll = all.scroll.min(most);
     view.threads = lines_of(&lines, scroll, below);
-    let range =
-        (most > 0).then(|| format!(" rows {}-{} of {} ", scroll + 1, scroll + usize::from(below.height), lines.len()));
-    view.frame = borders((width, height), [list, below, view.finding.area], tests, range.as_deref());
+    let range = (most > 0)
+        .then(|| format!(" PgDn: rows {}-{} of {} ", scroll + 1, scroll + usize::from(below.height), lines.len()));
+    // Rates of tests have no packets.
+    let unit = if first.settings().units == Units::Bytes { "bytes" } else { "bits" };
+    view.frame = borders((width, height), [list, below, view.finding.area], (tests, unit), range.as_deref());
     view.overlay = match first.overlay() {
         Overlay::Help { .. } => overlay::prepare(first, width, height),
         _ if all.proposes() => overlay::prepare_of_hosts(hosts, all.scroll, width, height),
         _ => Canvas::default(),
     };
-    view
+    // A box has its own end.
+    (view, if all.proposes() { usize::from(u16::MAX) } else { most })
 }
 
 fn first_line(hosts: &[HostRow<'_>], area: Area) -> Canvas {
@@ -67,7 +78,7 @@ fn first_line(hosts: &[HostRow<'_>], area: Area) -> Canvas {
     let mode = match first.settings().mode {
         _ if first.frozen() => (Tone::Warning, "❄ paused".to_owned()),
         Mode::Replay => (Tone::Accent, "▶ replay".to_owned()),
-        _ if stale > 0 => (Tone::Bad, format!("○ {} stale", plural(stale, "host"))),
+        _ if stale > 0 => (Tone::Bad, format!("○ {} not live", plural(stale, "host"))),
         _ => (Tone::Good, "● live".to_owned()),
     };
     let rec = first.is_recorded.then(|| (Tone::Bad, "● rec".to_owned()));
@@ -129,7 +140,7 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
         }
         let (tone, word) = state_of(host);
         canvas.left(x + 2, y, area.width.saturating_sub(x + 2), tone, word);
-        canvas.spot(0, y, area.width, Action::Details);
+        canvas.spot(0, y, area.width, Action::OpenHost(at));
     }
     canvas
 }
@@ -137,7 +148,7 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
 /// Rate, spread, softirq time of the busiest core, migrations and losses of what runs there.
 fn figures(host: &HostRow<'_>) -> [String; 5] {
     let Some(metrics) = host.state.metrics() else { return [UNKNOWN; 5].map(str::to_owned) };
-    let running: Vec<&Test> = metrics.tests.iter().map(|test| &**test).filter(|test| test.ended_ns.is_none()).collect();
+    let running: Vec<&Test> = running(metrics).collect();
     let sum = |each: &dyn Fn(&Test) -> Option<f64>| {
         running.iter().filter_map(|test| each(test)).reduce(|one, other| one + other)
     };
@@ -158,6 +169,10 @@ fn figures(host: &HostRow<'_>) -> [String; 5] {
     ]
 }
 
+fn running(metrics: &Metrics) -> impl Iterator<Item = &Test> {
+    metrics.tests.iter().map(|test| &**test).filter(|test| test.ended_ns.is_none())
+}
+
 fn rate_of(test: &Test) -> f64 {
     test.metrics.flow.bits_per_s.unwrap_or(0.0)
 }
@@ -176,35 +191,58 @@ fn softirq(metrics: &Metrics) -> Option<(f64, CoreId)> {
 fn state_of(host: &HostRow<'_>) -> (Tone, String) {
     match &host.state.connection {
         _ if host.state.settings().mode == Mode::Replay => (Tone::Accent, "recorded".to_owned()),
+        None | Some(HostState::Live(_)) if has_limited_rights(host) => {
+            (Tone::Warning, "live, limited rights: F".to_owned())
+        }
         None => (Tone::Good, "this machine".to_owned()),
         Some(HostState::Live(_)) => (Tone::Good, "live".to_owned()),
         Some(HostState::Connecting) => (Tone::Warning, "connecting".to_owned()),
         Some(HostState::Silent) => (Tone::Bad, "silent: old values".to_owned()),
-        Some(HostState::Lost { why, .. }) => (Tone::Bad, why.clone()),
+        Some(HostState::Lost { why, .. }) => (Tone::Bad, format!("lost: {}", cause(why))),
     }
+}
+
+fn has_limited_rights(host: &HostRow<'_>) -> bool {
+    host.state.metrics().is_some_and(|metrics| metrics.facts.problems.iter().any(Problem::is_of_rights))
+}
+
+/// What ssh or the agent has said, where that is known: the name of the host stands before it already.
+fn cause(why: &str) -> &str {
+    let said = why.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    said.unwrap_or(why)
 }
 
 /// The notices of all hosts, and what both ends of the tests say.
 fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut told: Vec<&str> = Vec::new();
-    for host in hosts {
-        for notice in host.state.notices.list().iter().filter(|notice| !told.contains(&&*notice.text)) {
+    let has = |host: &HostRow<'_>, notice| host.state.notices.list().contains(notice);
+    for (at, host) in hosts.iter().enumerate() {
+        for notice in host.state.notices.list() {
+            // What is said of all of them is said of none in particular, and once.
+            let is_of_all = hosts.len() > 1 && hosts.iter().all(|other| has(other, notice));
+            if is_of_all && at > 0 {
+                continue;
+            }
             let tone = if notice.warning { Tone::Warning } else { Tone::Accent };
-            let whole = if notice.text.contains(host.name) {
+            let whole = if is_of_all || names(&notice.text, host.name) {
                 notice.text.clone()
             } else {
                 format!("{}: {}", host.name, notice.text)
             };
             lines.extend(sentences(tone, &whole, width));
         }
-        told.extend(host.state.notices.list().iter().map(|notice| &*notice.text));
     }
     let findings = tests.iter().flat_map(|test| &test.findings);
     lines.extend(findings.flat_map(|finding| sentences(Tone::Normal, finding, width)));
     if lines.is_empty() {
+        let runs = |host: &HostRow<'_>| host.state.metrics().is_some_and(|metrics| running(metrics).next().is_some());
         let text = match tests.len() {
-            0 => "No test has an end on two of these hosts. Start iperf3 from one to the other.",
+            _ if hosts.len() == 1 => "A second --host would show the other end of its tests.",
+            0 if hosts.iter().any(runs) => {
+                "No two hosts are known to see one test. Missing rights hide it, and \
+                 so does address translation that may not be read; for containers: --netns all."
+            }
+            0 => "No test runs. Start iperf3 from one of these hosts to another.",
             _ => "Nothing that both ends together explain.",
         };
         lines.extend(sentences(Tone::Muted, text, width));
@@ -212,12 +250,16 @@ fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Lin
     lines
 }
 
+/// Whether a sentence says itself which host it is about.
+fn names(text: &str, host: &str) -> bool {
+    text.split([' ', ':', ',', ';']).any(|word| word == host)
+}
+
 /// The tests of each host, where no two hosts see the same one.
 fn alone(hosts: &[HostRow<'_>], width: u16) -> Vec<Line> {
     let mut lines = Vec::new();
     for host in hosts {
-        let tests = host.state.metrics().map_or(&[][..], |metrics| &metrics.tests);
-        for test in tests.iter().filter(|test| test.ended_ns.is_none()) {
+        for test in host.state.metrics().into_iter().flat_map(running) {
             let rate = Rate(test.metrics.flow.bits_per_s, host.state.settings().units);
             lines.extend(sentences(Tone::Normal, &format!("{}  {}  {rate}", host.name, test.words()), width));
         }
@@ -240,14 +282,19 @@ fn lines_of(lines: &[Line], first: usize, area: Area) -> Canvas {
 }
 
 /// Borders around the list, the tests and the finding.
-fn borders((width, height): (u16, u16), areas: [Area; 3], tests: &[EndToEnd<'_>], range: Option<&str>) -> Canvas {
+fn borders(
+    (width, height): (u16, u16),
+    areas: [Area; 3],
+    (tests, unit): (&[EndToEnd<'_>], &str),
+    range: Option<&str>,
+) -> Canvas {
     let mut canvas = Canvas::new(Area::new(0, 0, width, height - 1));
     let title = match tests {
         [] => " Tests ".to_owned(),
         [one] => format!(" Test of both ends ── {} ", one.sender.test.words()),
         more => format!(" {} of both ends ", plural(more.len(), "test")),
     };
-    let titles = [" Hosts ".to_owned(), title, " Finding ".to_owned()];
+    let titles = [format!(" Hosts ── {unit}/s "), title, " Finding ".to_owned()];
     for (at, (area, title)) in areas.iter().zip(&titles).enumerate() {
         frame::line(&mut canvas, area.y - 1, if at == 0 { frame::TOP } else { frame::BETWEEN });
         frame::sides(&mut canvas, *area);

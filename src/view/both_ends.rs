@@ -21,6 +21,8 @@ const HOST: usize = 9;
 /// Threads and cores of each end that are shown beside those of the other.
 const MOST_THREADS: usize = 8;
 const MOST_CORES: usize = 8;
+/// Cells of a column: narrower ones stand one below the other.
+const COLUMN: usize = 46;
 /// Cells of a thread's name and numbers.
 const THREAD: usize = 20;
 /// From so many rows on the path is a table; below them a line a host.
@@ -49,11 +51,18 @@ pub(super) fn lines(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], (width, heigh
         }
         lines.extend(test.losses.iter().flat_map(|loss| lost(hosts, loss, width)));
         lines.push(Line::new());
-        let half = usize::from(width / 2).saturating_sub(1);
         let ends = [&test.sender, &test.receiver];
-        lines.extend(beside(ends.map(|end| threads(hosts, end)), half));
-        lines.push(Line::new());
-        lines.extend(beside(ends.map(|end| cores(hosts, end)), half));
+        let (half, whole) = (usize::from(width / 2).saturating_sub(1), usize::from(width));
+        for columns in [ends.map(|end| threads(hosts, end)), ends.map(|end| cores(hosts, end))] {
+            if half >= COLUMN {
+                lines.extend(beside(columns, half));
+            } else {
+                let [sender, receiver] = columns;
+                lines.extend(sender.into_iter().chain(receiver).map(|(tone, text)| vec![(tone, fitted(&text, whole))]));
+            }
+            lines.push(Line::new());
+        }
+        lines.pop();
     }
     lines
 }

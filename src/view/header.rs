@@ -42,8 +42,9 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     if metrics.facts.topology.nodes > 1 {
         machine = format!("{machine} / {}", plural(metrics.facts.topology.nodes as usize, "node"));
     }
+    let name = state.place.map_or_else(|| host.name.clone(), |(at, of)| format!("{} ({at} of {of})", host.name));
     let mut pieces = vec![
-        piece(3, Tone::Normal, host.name.clone()),
+        piece(3, Tone::Normal, name),
         piece(6, Tone::Muted, format!("Linux {} {}", host.kernel, host.arch)),
         piece(4, Tone::Muted, machine),
         piece(1, Tone::Normal, Interval(interval(state, metrics)).to_string()),

@@ -77,7 +77,12 @@ pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], scroll: usize, width: u16,
     if lines.is_empty() {
         lines = sentences(Tone::Normal, "no host has a test that runs: start a benchmark", inner);
     }
-    let foot = if is_any { "p again: pin on these hosts · Esc closes" } else { "Esc closes" };
+    let (mode, readonly) = (hosts[0].state.settings().mode, hosts[0].state.settings().readonly);
+    let foot = match is_any {
+        true if readonly || mode == Mode::Replay => answer(hosts[0].state, false),
+        true => "p again: pin on these hosts · Esc closes",
+        false => "Esc closes",
+    };
     boxed(hosts[0].state, (width, height), "Proposed placement on each host", &lines, scroll, foot, &[])
 }
 

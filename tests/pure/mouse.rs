@@ -55,7 +55,7 @@ fn frames() -> Vec<(KeyContext, View)> {
     show(&stage);
     let stage = Stage::after(3, scenes::bridge());
     let hosts = ["kp1", "kp2"].map(|name| HostRow { name, state: &stage.state });
-    frames.push((KeyContext::Hosts, prepare_hosts(&AllHosts::default(), &hosts, &[], SIZE.0, SIZE.1)));
+    frames.push((KeyContext::Hosts, prepare_hosts(&AllHosts::default(), &hosts, &[], SIZE).0));
     frames
 }
 
@@ -101,6 +101,7 @@ fn every_click_has_a_key() {
                     | Action::SelectCore(_)
                     | Action::SelectThread(_)
                     | Action::SelectTest(_)
+                    | Action::OpenHost(_)
                     | Action::Focus(_)
                     | Action::SeekTo(_)
                     | Action::SelectTime(_)

@@ -22,21 +22,22 @@ use std::os::fd::{AsFd, BorrowedFd};
 /// A source, the recording or the output failed, or no host can be reached.
 pub fn json_of_hosts(mut hosts: Hosts, signals: &Signals, out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
     let ended = write_objects(&mut hosts, signals, out);
+    let missing = hosts.missing().filter(|_| matches!(ended, Ok(Ended::Done)));
     // However it ended, the recording is closed.
     let closed = hosts.close();
     let ended = ended?;
     closed?.lines.iter().for_each(|line| term::say(&line.text));
-    Ok(ended)
+    missing.map_or(Ok(ended), Err)
 }
 
 fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
-    let (mut buffer, mut wrote) = (Vec::new(), false);
+    let mut buffer = Vec::new();
     loop {
         if let Some(signal) = signals.ending() {
             return Ok(Ended::Signal(signal));
         }
         let mut has_more = false;
-        for at in 0..hosts.each.len() {
+        for at in hosts.in_turn() {
             let took_one = hosts.each[at].takes_one()?;
             hosts.each[at].app.tell_warnings();
             if !took_one {
@@ -53,12 +54,11 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
             if let Some(ended) = hand_over(out, &buffer, signals, None)? {
                 return Ok(ended);
             }
-            wrote = true;
         }
         // Whoever asked for so many objects does not wait for a host that is not there.
         let is_over = |host: &WatchedHost| host.is_at_end() || host.app.options.count.is_some() && host.is_lost();
         if hosts.each.iter().all(is_over) {
-            return if wrote { Ok(Ended::Done) } else { Err(AppError::NoHost) };
+            return Ok(Ended::Done);
         }
         if !has_more {
             hosts.wait(signals);
@@ -79,18 +79,17 @@ pub fn print_hosts(
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
     let ended = press_all(&mut hosts, signals, steps);
+    hosts.each.iter().filter(|host| host.is_lost()).for_each(|host| host.app.say_warnings());
     let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
     ui::paint(&hosts.view(width, height), theme, &mut frame);
-    let is_empty = hosts.each.iter().all(|host| host.app.state.metrics().is_none());
+    let missing = hosts.missing();
     let closed = hosts.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
     }
-    if is_empty {
-        return Err(AppError::NoHost);
-    }
     closed?.lines.iter().for_each(|line| term::say(&line.text));
-    Ok(hand_over(out, ui::text(&frame).as_bytes(), signals, None)?.unwrap_or(Ended::Done))
+    let ended = hand_over(out, ui::text(&frame).as_bytes(), signals, None)?.unwrap_or(Ended::Done);
+    missing.map_or(Ok(ended), Err)
 }
 
 fn press_all(hosts: &mut Hosts, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
@@ -149,16 +148,41 @@ impl WatchedHost {
         self.app.ended || self.app.counted_out()
     }
 
-    /// It cannot be reached now.
+    /// It cannot be reached now, or says nothing.
     fn is_lost(&self) -> bool {
-        matches!(self.app.state.connection, Some(HostState::Lost { .. }))
+        matches!(self.app.state.connection, Some(HostState::Lost { .. } | HostState::Silent))
     }
 }
 
 impl Hosts {
+    /// The hosts that gave no sample, as the error that this is.
+    fn missing(&self) -> Option<AppError> {
+        let missing: Vec<&str> =
+            self.each.iter().filter(|host| host.app.state.metrics().is_none()).map(|host| &*host.name).collect();
+        let is_replay = self.each.iter().any(|host| host.app.is_replay());
+        (!missing.is_empty()).then(|| if is_replay { AppError::NoSample } else { AppError::NoHost(missing.join(", ")) })
+    }
+
+    /// The hosts whose turn it is: of a recording the one that is furthest behind by the wall clock, so that what both ends of a test
+    /// say is of one time each time it is replayed.
+    fn in_turn(&self) -> Vec<usize> {
+        let open = (0..self.each.len()).filter(|&at| !self.each[at].is_at_end());
+        let wall_ms = |at: &usize| self.each[*at].app.state.metrics().map(|metrics| metrics.wall_ms);
+        if self.each.iter().any(|host| host.app.is_replay()) {
+            open.min_by_key(wall_ms).into_iter().collect()
+        } else {
+            open.collect()
+        }
+    }
+
     fn wait(&self, signals: &Signals) {
-        let feeds = self.each.iter().filter(|host| !host.is_at_end());
-        let fds: Vec<BorrowedFd<'_>> = feeds.map(|host| host.app.feed.ready()).chain([signals.fd()]).collect();
+        let fds: Vec<BorrowedFd<'_>> = self
+            .in_turn()
+            .into_iter()
+            .map(|at| &self.each[at])
+            .map(|host| host.app.feed.ready())
+            .chain([signals.fd()])
+            .collect();
         wait(&fds, None);
     }
 }

@@ -2,6 +2,7 @@
 //! is derived by itself; only its masks follow the phases.
 
 use super::super::signals::wait;
+use super::passed_signals::PassedSignals;
 use crate::derive::end_to_end::other_end;
 use crate::derive::{Derivation, Metrics, placement, plural};
 use crate::sample::{AgentCommand, HostState};
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// How long a host is waited for that may be asked for a password elsewhere, or sleeps.
 const ARRIVAL: Duration = Duration::from_secs(40);
+/// How long what comes from one host may keep everything else waiting.
+const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 /// How long an answer is waited for at the end.
 const ANSWER: Duration = Duration::from_secs(2);
 
@@ -36,15 +39,15 @@ struct FarHost {
     pinned: bool,
     /// How often they were.
     times: u32,
-    /// An answer is due.
-    asked: bool,
+    /// So many answers are due.
+    asked: usize,
 }
 
 impl FarEnds {
     pub fn new(ends: Vec<FarEnd>) -> Self {
         let host = |end| {
             let (derivation, metrics, lost) = (Derivation::default(), None, None);
-            FarHost { end, derivation, metrics, lost, pinned: false, times: 0, asked: false }
+            FarHost { end, derivation, metrics, lost, pinned: false, times: 0, asked: 0 }
         };
         Self(ends.into_iter().map(host).collect())
     }
@@ -59,8 +62,8 @@ impl FarEnds {
         self.0.iter_mut().flat_map(FarHost::take_waiting).collect()
     }
 
-    /// Waits until each has given a sample; the sentence of one that cannot be reached.
-    pub fn arrive(&mut self) -> Result<(), String> {
+    /// Waits until each has given a sample, or a signal asks for an end; the sentence of one that cannot be reached.
+    pub fn arrive(&mut self, signals: &mut PassedSignals) -> Result<(), String> {
         let began = Instant::now();
         loop {
             self.take_waiting();
@@ -72,7 +75,10 @@ impl FarEnds {
             if left.is_zero() {
                 return Err(format!("{} has sent no samples", missing.end.name));
             }
-            wait(&[missing.end.feed.ready()], Some(left));
+            if signals.hand_on(None) {
+                return Err("a signal came before the other end".to_owned());
+            }
+            wait(&self.fds().chain([signals.fd()]).collect::<Vec<_>>(), Some(left));
         }
     }
 
@@ -96,7 +102,7 @@ impl FarEnds {
         loop {
             said.extend(self.take_waiting());
             let left = ANSWER.saturating_sub(began.elapsed());
-            let Some(host) = self.0.iter().find(|host| host.asked && host.lost.is_none()) else {
+            let Some(host) = self.0.iter().find(|host| host.asked > 0 && host.lost.is_none()) else {
                 said.extend(self.0.iter().filter(|host| host.times > 0).map(FarHost::summary));
                 return said;
             };
@@ -111,8 +117,8 @@ impl FarEnds {
 
 impl FarHost {
     fn take_waiting(&mut self) -> Vec<String> {
-        let mut said = Vec::new();
-        loop {
+        let (mut said, begin) = (Vec::new(), Instant::now());
+        while begin.elapsed() < LONGEST_TAKEN {
             match self.end.feed.next() {
                 Ok(Next::Item(item)) => self.metrics = self.derivation.advance(item).or(self.metrics.take()),
                 Ok(Next::Waiting) => match self.end.feed.news() {
@@ -122,6 +128,7 @@ impl FarHost {
                 Ok(Next::End) | Err(_) => return said,
             }
         }
+        said
     }
 
     fn hear(&mut self, news: HostNews) -> Vec<String> {
@@ -132,12 +139,17 @@ impl FarHost {
                 } else {
                     String::new()
                 };
-                self.lost = Some(why.clone());
+                (self.lost, self.metrics, self.asked) = (Some(why.clone()), None, 0);
                 vec![format!("{why}{left}")]
             }
-            HostNews::State(_) => Vec::new(),
+            HostNews::State(state) => {
+                if matches!(state, HostState::Live(_)) {
+                    self.lost = None;
+                }
+                Vec::new()
+            }
             HostNews::Reply(reply) => {
-                self.asked = false;
+                self.asked = self.asked.saturating_sub(1);
                 let warnings = reply.lines.into_iter().filter(|line| line.warning);
                 warnings.map(|line| format!("{}: {}", self.end.name, line.text)).collect()
             }
@@ -160,6 +172,6 @@ impl FarHost {
 
     fn ask(&mut self, command: AgentCommand) {
         self.end.feed.command(FeedCommand::Agent(command));
-        self.asked = true;
+        self.asked += 1;
     }
 }

@@ -97,7 +97,7 @@ impl<'a> RunSession<'a> {
     /// comparison that is asked for would be worth nothing, if that can be told already: where who counts was named. Who else
     /// runs may have nothing to do with the command.
     pub(super) fn look(&mut self) -> Option<String> {
-        if let Err(why) = self.far.arrive() {
+        if let Err(why) = self.far.arrive(&mut self.signals) {
             return Some(format!("the command was not started: {why}"));
         }
         let metrics = self.sample_after(0)?;

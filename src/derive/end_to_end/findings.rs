@@ -15,8 +15,14 @@ const STAY: f64 = 0.2;
 /// All of them, most important first; what two namespaces of `one_kernel` say of the whole test is the same.
 pub(super) fn all(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, one_kernel: bool) -> Vec<String> {
     let mut all = losses(hosts, &whole.losses);
+    let tells_losses = !all.is_empty();
     all.extend(migrations(hosts, whole));
-    all.extend(if one_kernel { limit_of_both(hosts, whole).into_iter().collect() } else { limits(hosts, whole) });
+    let is_told = |limit: &Limit| limit.kind == LimitKind::Loss && tells_losses;
+    all.extend(if one_kernel {
+        limit_of_both(hosts, whole, is_told).into_iter().collect()
+    } else {
+        limits(hosts, whole, is_told)
+    });
     all
 }
 
@@ -100,22 +106,18 @@ fn migrations(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>) -> Option<String>
 }
 
 /// What holds each end back; an end at which nothing does is no matter where the other one has its reason.
-fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>) -> Vec<String> {
-    let of = |end: &HostEnd<'_>| (hosts[end.host].name, end.test.metrics.limit.clone());
-    let [(sender, near), (receiver, far)] = [of(&whole.sender), of(&whole.receiver)];
-    let is_nothing = |limit: &Option<Limit>| limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Nothing);
-    if is_nothing(&near) && is_nothing(&far) {
-        return vec![format!("nothing is saturated on {sender} or on {receiver}")];
-    }
-    let known = [(sender, near), (receiver, far)].into_iter().filter_map(|(name, limit)| Some((name, limit?)));
-    let real = known.filter(|(_, limit)| limit.kind != LimitKind::Nothing);
+fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Vec<String> {
+    let of = |end: &HostEnd<'_>| Some((hosts[end.host].name, end.test.metrics.limit.clone()?));
+    let known = [&whole.sender, &whole.receiver].into_iter().filter_map(of);
+    let real = known.filter(|(_, limit)| limit.kind != LimitKind::Nothing && !is_told(limit));
     real.map(|(name, limit)| format!("on {name}: {}", limit.text)).collect()
 }
 
 /// The same of two namespaces of one kernel, which judge the same test; of which end it is, where that is certain.
-fn limit_of_both(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>) -> Option<String> {
+fn limit_of_both(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Option<String> {
     let [sender, receiver] = [&whole.sender, &whole.receiver];
-    let limit = sender.test.metrics.limit.as_ref().or(receiver.test.metrics.limit.as_ref())?;
+    let limit = sender.test.metrics.limit.as_ref().or(receiver.test.metrics.limit.as_ref());
+    let limit = limit.filter(|limit| limit.kind != LimitKind::Nothing && !is_told(limit))?;
     let end = match limit.kind {
         LimitKind::ReceiveWindow => Some(receiver),
         LimitKind::SendBuffer | LimitKind::CongestionWindow | LimitKind::Pacing | LimitKind::Application => {

@@ -360,7 +360,7 @@ fn what_holds_each_end_back_is_said_with_its_host() {
     });
     assert_eq!(one, ["on kp2: core 3: iperf3 98 %"]);
     let none = findings([0.0, 0.0], |metrics, _| metrics.limit = limit(LimitKind::Nothing, nothing));
-    assert_eq!(none, ["nothing is saturated on kp1 or on kp2"]);
+    assert!(none.is_empty(), "what holds it back is at neither end, as far as each knows: {none:?}");
     let of_one_kernel = |kind, pid| {
         let limit = limit(kind, "it is full").map(|limit| Limit { pid, ..limit });
         let hosts = one_kernel(|metrics| metrics.limit.clone_from(&limit));

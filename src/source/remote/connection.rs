@@ -1,12 +1,13 @@
 //! One connection: bytes from ssh become items, commands become lines to it, and all waiting is in one place.
 
-use super::{RemoteHost, ssh};
-use crate::record::{StreamItem, StreamReader, command_line};
-use crate::sample::{AgentCommand, HostState, Item};
+use super::{AskedHost, RemoteHost, ssh};
+use crate::record::{STREAM_PIECE, StreamItem, StreamReader, command_line};
+use crate::sample::{HostState, Item};
 use crate::source::channel::{FeedCommand, HostNews, Sender, ring};
 use crate::source::now_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process_group};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
@@ -45,6 +46,8 @@ pub(super) struct SshConnection {
     /// None once it is at its end.
     errors: Option<ChildStderr>,
     reader: StreamReader,
+    /// Bytes that came and are not read yet, because what they become has no room.
+    unread: Vec<u8>,
     /// Bytes that the agent has not taken yet.
     unsent: Vec<u8>,
     /// The last of what ssh has said.
@@ -60,8 +63,8 @@ pub(super) struct SshConnection {
 
 impl SshConnection {
     /// Starts ssh.
-    pub fn open(host: &RemoteHost) -> io::Result<Self> {
-        let mut ssh = ssh::command(host).spawn()?;
+    pub fn open(asked: &AskedHost) -> io::Result<Self> {
+        let mut ssh = ssh::command(&asked.host).spawn()?;
         let (Some(input), Some(output), Some(errors)) = (ssh.stdin.take(), ssh.stdout.take(), ssh.stderr.take()) else {
             return Err(ErrorKind::BrokenPipe.into());
         };
@@ -69,7 +72,8 @@ impl SshConnection {
             fcntl_setfl(fd, fcntl_getfl(fd)? | OFlags::NONBLOCK)?;
         }
         let (reader, input, errors) = (StreamReader::default(), Some(input), Some(errors));
-        let (unsent, said, version) = (Vec::new(), Vec::new(), None);
+        let unsent = asked.standing.iter().flat_map(command_line).collect();
+        let (said, version) = (Vec::new(), None);
         let heard_ns = now_ns();
         Ok(Self {
             ssh,
@@ -77,6 +81,7 @@ impl SshConnection {
             output,
             errors,
             reader,
+            unread: Vec::new(),
             unsent,
             said,
             heard_ns,
@@ -87,25 +92,29 @@ impl SshConnection {
     }
 
     /// Hands over what comes until it ends.
-    pub fn follow(&mut self, host: &mut RemoteHost, feed: &Sender) -> ConnectionEnd {
+    pub fn follow(&mut self, asked: &mut AskedHost, feed: &Sender) -> ConnectionEnd {
         loop {
             while let Some(command) = feed.command() {
-                if !self.obey(command, host, feed) {
+                if !self.obey(command, asked, feed) {
                     // What was asked for before is asked for.
-                    let _as_much_as_is_taken = self.send(host);
+                    let _as_much_as_is_taken = self.send(&asked.host);
                     return ConnectionEnd::Stopped;
                 }
             }
+            let host = &asked.host;
             if let Err(why) = self.send(host) {
                 return ConnectionEnd::Lost(why);
             }
-            let has_room = feed.has_room();
+            if let Err(why) = self.hand_over(host, feed) {
+                return ConnectionEnd::Lost(why);
+            }
+            let has_room = feed.has_room() && self.unread.is_empty();
             let [spoken, said] = self.wait(host, feed, has_room);
             if said {
                 self.hear_errors();
             }
             if spoken {
-                match self.read(host, feed) {
+                match self.read(host) {
                     Ok(true) => {}
                     Ok(false) => return ConnectionEnd::Lost(self.ended(host)),
                     Err(why) => return ConnectionEnd::Lost(why),
@@ -129,23 +138,12 @@ impl SshConnection {
     }
 
     /// False where it is to end.
-    fn obey(&mut self, command: FeedCommand, host: &mut RemoteHost, feed: &Sender) -> bool {
-        let command = match command {
+    fn obey(&mut self, command: FeedCommand, asked: &mut AskedHost, feed: &Sender) -> bool {
+        match command {
             FeedCommand::Stop => return false,
-            FeedCommand::LetGo => {
-                ring(&feed.let_go);
-                return true;
-            }
-            FeedCommand::Interval(interval) => {
-                host.interval = interval;
-                AgentCommand::Interval(u64::try_from(interval.as_nanos()).unwrap_or(u64::MAX))
-            }
-            FeedCommand::Watch { pid, with_descendants } => AgentCommand::Watch { pid, with_descendants },
-            FeedCommand::Want(wanted) => AgentCommand::Want(wanted),
-            FeedCommand::Agent(command) => command,
-            FeedCommand::Now | FeedCommand::Pace(_) | FeedCommand::GoOn => return true,
-        };
-        self.unsent.extend(command_line(&command));
+            FeedCommand::LetGo => ring(&feed.let_go),
+            command => self.unsent.extend(asked.command(command).iter().flat_map(command_line)),
+        }
         true
     }
 
@@ -190,24 +188,38 @@ impl SshConnection {
         [has(2), has(1)]
     }
 
-    /// Reads what is there and hands it over; false at its end.
-    fn read(&mut self, host: &RemoteHost, feed: &Sender) -> Result<bool, String> {
+    /// Reads what is there; false at its end.
+    fn read(&mut self, host: &RemoteHost) -> Result<bool, String> {
         let mut bytes = [0; PIECE];
-        let read = match self.output.read(&mut bytes) {
-            Ok(0) => return Ok(false),
-            Ok(read) => read,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(true),
-            Err(error) => return Err(format!("what {} sends cannot be read: {error}", host.name)),
-        };
-        let (mut sampled, mut version) = (false, None);
-        let taken = self.reader.take(&bytes[..read], |item| match item {
-            StreamItem::Begun(of) => version = Some(of),
-            StreamItem::Item(item) => {
-                sampled |= matches!(item, Item::Sample(_));
-                feed.send(Ok(item));
+        match self.output.read(&mut bytes) {
+            Ok(0) => Ok(false),
+            Ok(read) => {
+                self.unread.extend_from_slice(&bytes[..read]);
+                Ok(true)
             }
-            StreamItem::Reply(reply) => feed.say(HostNews::Reply(reply)),
-        });
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(true),
+            Err(error) => Err(format!("what {} sends cannot be read: {error}", host.name)),
+        }
+    }
+
+    /// Hands over what was read, as much as there is room for.
+    fn hand_over(&mut self, host: &RemoteHost, feed: &Sender) -> Result<(), String> {
+        let (mut sampled, mut version, mut taken, mut at) = (false, None, Ok(()), 0);
+        for piece in self.unread.chunks(STREAM_PIECE) {
+            if !feed.has_room() || taken.is_err() {
+                break;
+            }
+            at += piece.len();
+            taken = self.reader.take(piece, |item| match item {
+                StreamItem::Begun(of) => version = Some(of),
+                StreamItem::Item(item) => {
+                    sampled |= matches!(item, Item::Sample(_));
+                    feed.send(Ok(item));
+                }
+                StreamItem::Reply(reply) => feed.say(HostNews::Reply(reply)),
+            });
+        }
+        self.unread.drain(..at);
         self.version = version.or(self.version.take());
         if sampled {
             self.heard_ns = now_ns();
@@ -217,12 +229,15 @@ impl SshConnection {
                 feed.say(HostNews::State(HostState::Live(version)));
             }
         }
-        taken.map(|()| true).map_err(|error| format!("{}: {error}", host.name))
+        taken.map_err(|error| format!("{}: {error}", host.name))
     }
 
     fn mind_silence(&mut self, host: &RemoteHost, feed: &Sender, has_room: bool) {
-        // What waits here to be read is no silence of the host's.
-        if self.is_live && !self.is_silent && has_room && self.quiet() > silent_after(host) {
+        if !has_room {
+            // What waits here to be read is no silence of the host's.
+            self.heard_ns = now_ns();
+        }
+        if self.is_live && !self.is_silent && self.quiet() > silent_after(host) {
             self.is_silent = true;
             feed.say(HostNews::State(HostState::Silent));
         }
@@ -231,7 +246,9 @@ impl SshConnection {
     /// Keeps the last of what ssh says.
     fn hear_errors(&mut self) {
         let mut bytes = [0; MOST_SAID];
-        while let Some(errors) = &mut self.errors {
+        // Who says a great deal is heard again after everything else.
+        for _ in 0..16 {
+            let Some(errors) = &mut self.errors else { return };
             match errors.read(&mut bytes) {
                 Ok(read @ 1..) => {
                     self.said.extend_from_slice(&bytes[..read]);
@@ -277,7 +294,9 @@ impl Drop for SshConnection {
         let until_ns = now_ns() + u64::try_from(EXIT.as_nanos()).unwrap_or(0);
         while matches!(self.ssh.try_wait(), Ok(None)) {
             if now_ns() >= until_ns {
-                let _ = self.ssh.kill();
+                // With what it has started itself, a proxy perhaps: it leads a group of its own.
+                let group = i32::try_from(self.ssh.id()).ok().and_then(Pid::from_raw);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
                 let _ = self.ssh.wait();
                 return;
             }

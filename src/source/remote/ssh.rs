@@ -75,9 +75,10 @@ pub(super) fn ended(host: &RemoteHost, status: Option<ExitStatus>, said: &[u8], 
         }
         (Some(OWN), _) if was_live => with(format!("the connection to {name} is lost")),
         (Some(OWN), _) => with(format!("{name} cannot be reached")),
-        (Some(USAGE), _) if !was_live => {
-            with(format!("the vnettop on {name} knows no agent, or not these options: copy this one there"))
+        (Some(USAGE), _) if !was_live && last.contains("'agent'") => {
+            with(format!("the vnettop on {name} knows no agent: copy this one there"))
         }
+        (Some(USAGE), _) if !was_live => with(format!("the agent on {name} does not start")),
         (Some(0), _) => with(format!("the agent on {name} has exited")),
         (code, _) => with(format!("the agent on {name} has exited with code {}", code.unwrap_or(0))),
     }
