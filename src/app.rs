@@ -191,14 +191,16 @@ impl App {
         Ok(false)
     }
 
-    /// Where there is no screen, what went otherwise than asked is told on standard error, once.
-    fn tell_warnings(&mut self) {
-        self.say_warnings();
+    /// Where there is no screen, what went otherwise than asked is told on standard error, once; how many sentences these were.
+    fn tell_warnings(&mut self) -> usize {
+        let told = self.say_warnings();
         self.state.forget_notices();
+        told
     }
 
-    fn say_warnings(&self) {
-        self.state.notices().list().iter().filter(|notice| notice.warning).for_each(|notice| term::say(&notice.text));
+    fn say_warnings(&self) -> usize {
+        let warnings = self.state.notices().list().iter().filter(|notice| notice.warning);
+        warnings.inspect(|notice| term::say(&notice.text)).count()
     }
 
     /// Nothing more comes: of a recording that is its end.

@@ -37,7 +37,7 @@ pub fn write(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
 /// Writes the object of one of several hosts, by its place, with the tests that two of them see.
 ///
 /// # Errors
-/// As of [`write`].
+/// As of [`write()`].
 pub fn write_of_host(
     out: &mut impl Write,
     hosts: &[HostMetrics<'_>],

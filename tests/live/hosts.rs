@@ -327,6 +327,10 @@ fn what_is_no_agent_is_said_in_one_sentence() {
         ),
         ("echo oops >&2; exit 3", "the agent on kp1 has exited with code 3 (oops)"),
         ("echo \"error: unrecognized subcommand 'agent'\" >&2; exit 2", "the vnettop on kp1 knows no agent"),
+        (
+            "echo '{\"vnettop_recording\":1,\"vnettop\":\"0.2.0\"}'; yes '{\"event\":{\"kind\":\"mark\",\"at_ns\":1}}'",
+            "kp1 sends events and no samples",
+        ),
         ("yes x | tr -d '\\n' | head -c 100000000", "kp1: "),
     ];
     for (script, sentence) in cases {

@@ -15,6 +15,9 @@ use ratatui::layout::Rect;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// Sentences on standard error: a host that says more fills somebody's disk.
+const MOST_SAID: usize = 1000;
+
 /// One JSON object a sample of each host, with the tests that two of them see, until each has had so many, the ends, a signal or
 /// a closed pipe.
 ///
@@ -31,7 +34,7 @@ pub fn json_of_hosts(mut hosts: Hosts, signals: &Signals, out: &mut (impl Write 
 }
 
 fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + AsFd)) -> Result<Ended, AppError> {
-    let mut buffer = Vec::new();
+    let (mut buffer, mut said) = (Vec::new(), 0);
     loop {
         if let Some(signal) = signals.ending() {
             return Ok(Ended::Signal(signal));
@@ -39,7 +42,7 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
         let mut has_more = false;
         for at in hosts.in_turn() {
             let took_one = hosts.each[at].takes_one()?;
-            hosts.each[at].app.tell_warnings();
+            said += if said < MOST_SAID { hosts.each[at].app.tell_warnings() } else { 0 };
             if !took_one {
                 continue;
             }
@@ -79,7 +82,9 @@ pub fn print_hosts(
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
     let ended = press_all(&mut hosts, signals, steps);
-    hosts.each.iter().filter(|host| host.is_lost()).for_each(|host| host.app.say_warnings());
+    hosts.each.iter().filter(|host| host.is_lost()).for_each(|host| {
+        host.app.say_warnings();
+    });
     let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
     ui::paint(&hosts.view(width, height), theme, &mut frame);
     let missing = hosts.missing();

@@ -20,6 +20,8 @@ const SILENT_INTERVALS: u32 = 4;
 const START: Duration = Duration::from_secs(30);
 /// What waits to be sent to an agent that reads nothing; then it is given up.
 const MOST_UNSENT: usize = 256 * 1024;
+/// Between two samples there are a few, as many as threads are pinned.
+const MOST_EVENTS: usize = 10_000;
 /// So much is read at once.
 const PIECE: usize = 16 * 1024;
 /// Of what ssh says on standard error so much is kept, the last of it.
@@ -48,6 +50,8 @@ pub(super) struct SshConnection {
     reader: StreamReader,
     /// Bytes that came and are not read yet, because what they become has no room.
     unread: Vec<u8>,
+    /// Since the last sample.
+    events: usize,
     /// Bytes that the agent has not taken yet.
     unsent: Vec<u8>,
     /// The last of what ssh has said.
@@ -82,6 +86,7 @@ impl SshConnection {
             errors,
             reader,
             unread: Vec::new(),
+            events: 0,
             unsent,
             said,
             heard_ns,
@@ -205,6 +210,7 @@ impl SshConnection {
     /// Hands over what was read, as much as there is room for.
     fn hand_over(&mut self, host: &RemoteHost, feed: &Sender) -> Result<(), String> {
         let (mut sampled, mut version, mut taken, mut at) = (false, None, Ok(()), 0);
+        let mut events = self.events;
         for piece in self.unread.chunks(STREAM_PIECE) {
             if !feed.has_room() || taken.is_err() {
                 break;
@@ -213,13 +219,21 @@ impl SshConnection {
             taken = self.reader.take(piece, |item| match item {
                 StreamItem::Begun(of) => version = Some(of),
                 StreamItem::Item(item) => {
-                    sampled |= matches!(item, Item::Sample(_));
-                    feed.send(Ok(item));
+                    let is_sample = matches!(item, Item::Sample(_));
+                    sampled |= is_sample;
+                    events = if is_sample { 0 } else { events + 1 };
+                    if events <= MOST_EVENTS {
+                        feed.send(Ok(item));
+                    }
                 }
                 StreamItem::Reply(reply) => feed.say(HostNews::Reply(reply)),
             });
         }
         self.unread.drain(..at);
+        self.events = events;
+        if events > MOST_EVENTS {
+            return Err(format!("{} sends events and no samples", host.name));
+        }
         self.version = version.or(self.version.take());
         if sampled {
             self.heard_ns = now_ns();
