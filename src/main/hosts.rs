@@ -136,6 +136,12 @@ pub fn far_ends(config: &Config) -> Result<Vec<FarEnd>, Box<dyn Error>> {
 /// Serves the vnettop that has started this one over ssh.
 pub fn agent(config: &Config) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(Work::Watching);
+    let mut config = config.clone();
+    if config.preferences.netns.is_empty() {
+        // Containers of a host that is a namespace itself belong to it: a test between two of them has its path there.
+        config.preferences.netns.push("all".to_owned());
+    }
+    let config = &config;
     let feed = live_feed(config, None)?;
     let signals = Signals::take().map_err(AppError::Signals)?;
     signals.take_stop().map_err(AppError::Signals)?;

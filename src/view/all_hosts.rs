@@ -238,10 +238,7 @@ fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Lin
         let runs = |host: &HostRow<'_>| host.state.metrics().is_some_and(|metrics| running(metrics).next().is_some());
         let text = match tests.len() {
             _ if hosts.len() == 1 => "A second --host would show the other end of its tests.",
-            0 if hosts.iter().any(runs) => {
-                "No two hosts are known to see one test. Missing rights hide it, and \
-                 so does address translation that may not be read; for containers: --netns all."
-            }
+            0 if hosts.iter().any(runs) => "No two hosts are known to see one test: missing rights may hide it.",
             0 => "No test runs. Start iperf3 from one of these hosts to another.",
             _ => "Nothing that both ends together explain.",
         };
