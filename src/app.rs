@@ -83,6 +83,15 @@ pub enum AppError {
     /// What reads a recording ahead.
     #[error("cannot read the recording ahead: {0}")]
     Index(#[source] io::Error),
+    /// What failed at the end, and what is to be said of masks all the same.
+    #[error("{error}; {said}")]
+    Unclosed {
+        /// What failed.
+        #[source]
+        error: Box<AppError>,
+        /// Sentences, with a semicolon between two.
+        said: String,
+    },
     /// Of several hosts these gave no sample.
     #[error("no sample came from {0} (see above)")]
     NoHost(String),

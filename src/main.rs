@@ -65,7 +65,6 @@ fn main() -> ExitCode {
 /// Reads the settings that last, and applies those of the command line.
 fn configured(mut config: Config) -> Result<(Config, Configured), CliError> {
     let given = config.config_file.as_deref();
-
     let places = match (config.reads_settings(), config.no_config) {
         (false, _) => ConfigFiles::default(),
         (true, true) => ConfigFiles::only(given),

@@ -11,7 +11,6 @@ use crate::derive::end_to_end::{HostMetrics, end_to_end};
 use crate::effect::Outcome;
 use crate::record::Recorder;
 use crate::state::{AllHosts, Overlay, State};
-use crate::term;
 use crate::update::{HostsWish, update_all};
 use crate::view::{self, HostRow, View};
 use smallvec::SmallVec;
@@ -220,12 +219,12 @@ impl Hosts {
             closed.events.extend(outcome.events);
             failed = failed.or(error);
         }
+        // The terminal is not given back yet: what stays pinned is said with the error.
+        let said = closed.lines.iter().map(|line| &*line.text).collect::<Vec<_>>().join("; ");
         match failed {
             None => Ok(closed),
-            Some(error) => {
-                closed.lines.iter().for_each(|line| term::say(&line.text));
-                Err(error)
-            }
+            Some(error) if said.is_empty() => Err(error),
+            Some(error) => Err(AppError::Unclosed { error: Box::new(error), said }),
         }
     }
 

@@ -65,7 +65,8 @@ impl RemoteAgent {
         if self.restores_left { AgentCommand::RestoreLeft } else { AgentCommand::Restore }
     }
 
-    /// What is to be said at the end, where so many threads are still seen to be pinned: how many threads stay pinned there, and what restores them.
+    /// What is to be said at the end: how many threads stay pinned there, and what restores them. `seen` are those that the newest
+    /// sample shows as pinned.
     pub(super) fn staying(&mut self, seen: usize) -> Outcome {
         // Threads that have exited are pinned no more; what agents before have pinned is not seen as that.
         self.pins = self.pins.min(seen);

@@ -4,7 +4,8 @@
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use zstd::stream::read::Decoder;
 
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// What a frame begins with.
+pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Where the bytes of a recording come from; what cannot be sought in is only read forward.
 pub(super) trait ByteSource: Read + Seek + Send {}

@@ -3,6 +3,7 @@
 //! memory than the longest line.
 
 use super::SCHEMA_VERSION;
+use super::frames::ZSTD_MAGIC;
 use super::line::RecordLine;
 use super::line_reader::{self, HeaderError, LONGEST_LINE, LineError, LineReader};
 use super::line_writer::LineWriter;
@@ -11,7 +12,6 @@ use crate::text;
 use std::io::{self, Write};
 use zstd::stream::write::Decoder;
 
-const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The recordings of this program look back 2 MB at most: a stream that wants more memory for that is another's.
 const WINDOW_LOG: u32 = 22;
 /// An answer says one sentence a thread.

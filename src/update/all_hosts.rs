@@ -35,6 +35,7 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
         Action::Move(Motion::Down) if all.proposes => all.scroll = all.scroll.saturating_add(1),
         Action::Move(Motion::Up) => all.selected = all.selected.saturating_sub(1),
         Action::Move(Motion::Down) => all.selected = (all.selected + 1).min(last),
+        Action::Scroll(_, by) => all.scroll = all.scroll.saturating_add_signed(isize::from(by)),
         Action::Move(Motion::PageUp) => all.scroll = all.scroll.saturating_sub(10),
         Action::Move(Motion::PageDown) => all.scroll = all.scroll.saturating_add(10),
         Action::Move(Motion::Home) => all.scroll = 0,
