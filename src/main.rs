@@ -12,14 +12,14 @@ mod hosts;
 mod origin;
 #[path = "main/recordings.rs"]
 mod recordings;
+#[path = "main/run.rs"]
+mod run;
 
-use origin::{Opened, choice, docker, environment, live_feed, open, ovs_places, watched};
-use recordings::{card_format, write_card};
+use origin::{Opened, choice, docker, environment, open, ovs_places, watched};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use vnettop::app::look::{self, Look};
-use vnettop::app::run::Destination;
 use vnettop::app::{self, App, AppError, Ended, Hosts, Player, SHIPPED_STARTS_AT, Signals, Stream};
 use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
@@ -137,7 +137,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::ShowScript(way) => compare::show(way),
         Face::Undo => undo(config),
         Face::Doctor(json) => doctor(config, configured, *json),
-        Face::Run(run) => run_command(config, run),
+        Face::Run(run) => run::command(config, run),
         Face::Cut(asked) => recordings::cut(asked),
         Face::Card { recording, format, card } => recordings::card(recording, *format, card.as_deref()),
         Face::Report(asked) => recordings::report(asked),
@@ -230,43 +230,6 @@ fn live_screen(
     })
 }
 
-/// A command under observation: its output is its own, the card comes after it, and its exit code counts.
-fn run_command(config: &Config, run: &cli::ObservedCommand) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    run.too_short().iter().for_each(term::say);
-    // Before the command is started, which may take hours: whether its card and its recording can be written.
-    let recording = config.record.as_deref();
-    let destination = run.card.as_deref().map(|path| Destination::open("card", path, recording)).transpose()?;
-    let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let controller = own_controller(config);
-    let feed = live_feed(config, None)?;
-    let plan = app::run::Plan {
-        command: run.command.clone(),
-        watch: config.preferences.watch.clone(),
-        named: config.named,
-        interval: config.interval,
-        asked: run.asked.clone(),
-    };
-    let observed = app::run::run(&plan, feed, hosts::far_ends(config)?, controller, recorder)?;
-    observed.notes.iter().for_each(term::say);
-    let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
-    app::run::remember(card, effect::journal_dir(environment).as_deref()).iter().for_each(term::say);
-    let text = app::run::text(card, card_format(run.format));
-    let written = write_card("card", &text, destination, &mut io::stderr());
-    if let Err(error) = &written {
-        term::say(error);
-    }
-    app::run::not_compared(card).iter().for_each(term::say);
-    let limits = app::run::limits(card);
-    for (_, sentence) in &limits {
-        term::say(sentence);
-    }
-    Ok(ExitCode::from(match observed.code {
-        0 if limits.iter().any(|(broken, _)| *broken) => LIMIT_BROKEN,
-        0 if written.is_err() || observed.unrecorded => 1,
-        code => code,
-    }))
-}
-
 /// What works here and what is missing; 1 where vnettop cannot work.
 fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let (text, works) = app::doctor::examine(
@@ -290,9 +253,6 @@ fn doctor(config: &Config, configured: &Configured, json: bool) -> Result<ExitCo
     }
     Ok(ExitCode::from(u8::from(!works)))
 }
-
-/// The command went well, but not within the limits.
-const LIMIT_BROKEN: u8 = 3;
 
 fn world(
     config: &Config,

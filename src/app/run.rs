@@ -47,6 +47,8 @@ pub struct Plan {
     pub named: bool,
     /// Time from tick to tick.
     pub interval: Duration,
+    /// What searches have found, the newest last.
+    pub found: Vec<FoundPlacement>,
     /// How it is observed; what is above is added to it.
     pub asked: RunAsked,
 }

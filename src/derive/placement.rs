@@ -26,7 +26,7 @@ pub use recent::{CoreRecent, RecentLoad};
 pub use streams::test_kind;
 
 use super::Metrics;
-use crate::sample::{CoreId, ThreadId};
+use crate::sample::{CoreId, FoundPlacement, ThreadId};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
@@ -54,6 +54,13 @@ pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
     let mut proposal = proposal(&inputs, &placement);
     proposal.reasons.extend(left_out);
     Ok(proposal)
+}
+
+/// What a search has found for the present kind of test, the newest; none where there was no such search.
+#[must_use]
+pub fn found_for<'a>(metrics: &Metrics, found: &'a [FoundPlacement]) -> Option<&'a FoundPlacement> {
+    let test = test_kind(metrics);
+    found.iter().rev().find(|found| found.test == test)
 }
 
 /// Proposes a core for each of these threads alone, which have just been born: what is pinned stays, and its cores are

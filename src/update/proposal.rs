@@ -3,7 +3,7 @@
 
 use crate::derive::Metrics;
 use crate::derive::before_after::Verdict;
-use crate::derive::placement::{Proposal, propose, propose_class, test_kind};
+use crate::derive::placement::{Proposal, found_for, propose, propose_class};
 use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
 use crate::state::{Mode, State};
 
@@ -44,7 +44,7 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
 
 /// What a search has found for this kind of test; none where there was none, or where its placement cannot be had now.
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
-    let found = state.found.iter().rev().find(|found| found.test == test_kind(metrics))?;
+    let found = found_for(metrics, &state.found)?;
     let when = format!("vnettop run --pin search, {}", found.day);
     if found.class == PlacementClass::Unpinned {
         let why = "for this kind of test no pin was faster, and the rule's was slower";

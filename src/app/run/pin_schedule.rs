@@ -3,9 +3,9 @@
 
 use crate::derive::Metrics;
 use crate::derive::before_after::side_of;
-use crate::derive::placement::{self, BUSY};
+use crate::derive::placement::{BUSY, Proposal, found_for, propose, propose_class};
 use crate::effect::PinRequest;
-use crate::sample::{StretchSide, ThreadId};
+use crate::sample::{FoundPlacement, PlacementClass, StretchSide, ThreadId, Word};
 use crate::update::requests;
 use std::collections::BTreeSet;
 
@@ -39,8 +39,12 @@ pub(super) enum Wish {
 
 /// Where a run stands.
 #[derive(Debug)]
-pub(super) struct PinSchedule {
+pub(super) struct PinSchedule<'a> {
     rule: Rule,
+    /// What searches have found: the rule's placement gives way to it, as for the key `p`.
+    found: &'a [FoundPlacement],
+    /// That what a search found is compared, a sentence.
+    pub(super) measured: Option<String>,
     /// Since when this turn lasts; none before the first busy thread.
     since_ns: Option<u64>,
     /// When a placement was looked for in vain, ns.
@@ -50,11 +54,23 @@ pub(super) struct PinSchedule {
     wished: u32,
     /// The placement that is compared: the same in every pinned stretch, as long as it covers the busy threads.
     placement: Vec<PinRequest>,
+    /// Busy threads that have no place in what a search found: it places the ends of streams.
+    placeless: BTreeSet<ThreadId>,
 }
 
-impl PinSchedule {
-    pub(super) fn new(rule: Rule) -> Self {
-        Self { rule, since_ns: None, refused_ns: None, phase: 0, wished: 0, placement: Vec::new() }
+impl<'a> PinSchedule<'a> {
+    pub(super) fn new(rule: Rule, found: &'a [FoundPlacement]) -> Self {
+        Self {
+            rule,
+            found,
+            measured: None,
+            since_ns: None,
+            refused_ns: None,
+            phase: 0,
+            wished: 0,
+            placement: Vec::new(),
+            placeless: BTreeSet::new(),
+        }
     }
 
     /// What to do after this sample.
@@ -107,18 +123,37 @@ impl PinSchedule {
     }
 
     fn covers(&self, busy: &BTreeSet<ThreadId>) -> bool {
-        busy.iter().all(|id| self.placement.iter().any(|request| request.thread == *id))
+        let is_placed = |id: &ThreadId| self.placement.iter().any(|request| request.thread == *id);
+        busy.iter().all(|id| is_placed(id) || self.placeless.contains(id))
     }
 
     fn pin(&mut self, metrics: &Metrics, busy: &BTreeSet<ThreadId>) -> Wish {
         if !self.covers(busy) {
-            match placement::propose(metrics) {
-                Ok(proposal) => self.placement = requests(&proposal),
+            match self.proposed(metrics) {
+                Ok(proposal) => {
+                    self.placement = requests(&proposal);
+                    if self.measured.is_some() {
+                        self.placeless.clone_from(busy);
+                    }
+                }
                 Err(sentence) => return Wish::Refuse(sentence),
             }
         }
         let there = |request: &&PinRequest| metrics.threads.iter().any(|thread| thread.sample.id == request.thread);
         Wish::Pin(self.placement.iter().filter(there).cloned().collect())
+    }
+
+    /// What a search has found for this kind of test, else what the rule says. Where it found that no pin helps, the rule's is
+    /// compared all the same: that is what was asked for.
+    fn proposed(&mut self, metrics: &Metrics) -> Result<Proposal, String> {
+        let found = found_for(metrics, self.found).filter(|found| found.class != PlacementClass::Unpinned);
+        let Some((found, proposal)) = found.and_then(|found| Some((found, propose_class(metrics, found.class).ok()?)))
+        else {
+            return propose(metrics);
+        };
+        let class = found.class.word();
+        self.measured = Some(format!("pinned as vnettop run --pin search found best on {}: {class}", found.day));
+        Ok(proposal)
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct RunSession<'a> {
     command: Option<u32>,
     controller: PinController,
     signals: PassedSignals,
-    turns: PinSchedule,
+    turns: PinSchedule<'a>,
     search: PinSearch,
     output: Output,
     rest: Rest,
@@ -81,7 +81,7 @@ impl<'a> RunSession<'a> {
             command: None,
             controller,
             signals,
-            turns: PinSchedule::new(Rule::Never),
+            turns: PinSchedule::new(Rule::Never, &[]),
             search: PinSearch::over(),
             output: Output::Own(None),
             rest: Rest::default(),
@@ -126,7 +126,7 @@ impl<'a> RunSession<'a> {
         if let Some(unread) = self.output.unread() {
             self.reported(child.id(), None, Report::Unread(unread));
         }
-        self.turns = PinSchedule::new(self.rule(nth));
+        self.turns = PinSchedule::new(self.rule(nth), &self.plan.found);
         if self.plan.asked.pin == PinMode::Search {
             self.search = PinSearch::new(self.plan.asked.stretch_ns);
         }

@@ -195,7 +195,7 @@ fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
     let (u, p) = ("unpinned", "pinned");
     // On a busy machine a phase lasts longer, and there are fewer.
     let order = [u, p, p, u, p, u, u, p, p, u, u, p];
-    assert!(sides.len() >= 4 && order.starts_with(&sides), "turns are taken: {turns:?}");
+    assert!(sides.len() >= 4 && order.starts_with(&sides), "turns are taken: {turns:?}: {card}");
     let both = &card["comparison"];
     assert!(both["pairs"].as_u64().is_some_and(|pairs| pairs >= 2), "neighbours are compared: {card}");
     assert!(both["pinned"]["other_cores"].is_f64() && both["unpinned"]["other_cores"].is_f64(), "beside what: {card}");

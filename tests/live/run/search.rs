@@ -83,6 +83,17 @@ fn a_planted_cost_comes_last_and_the_best_is_proposed_from_then_on() {
     });
     assert!(frame.contains(&format!("measured: {best}, ")), "and why, in {frame}{err}");
     assert!(frame.contains("faster than unpinned (vnettop run --pin search, 20"), "with its figure and day: {frame}");
+
+    // And a comparison of the two, which pins what was found.
+    let mut vnettop = netns.command(VNETTOP);
+    vnettop.args(["run", "--pin", "compare", "--phase", "0.5", "--card", "/dev/null"]);
+    vnettop.args(["--", "python3", "-c", PLACED, "", "4"]).env("XDG_STATE_HOME", dir.path()).stdin(Stdio::null());
+    drop(sender);
+    let (code, _, err) = output(vnettop);
+    let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of_found = format!(": {best}");
+    assert!(code == Some(0) && said.contains("pinned as vnettop run --pin search found best on 20"), "{code:?}: {err}");
+    assert!(said.contains(&of_found), "{best}: {err}");
 }
 
 #[test]

@@ -36,6 +36,9 @@ impl RunSession<'_> {
                 if taken {
                     self.end_comparison();
                 } else if pinned {
+                    if let Some(measured) = self.turns.measured.clone() {
+                        self.note(measured);
+                    }
                     self.far.pin(metrics).into_iter().for_each(|sentence| self.note(sentence));
                     self.stretch(Some(StretchSide::Pinned));
                     self.turns.begin(metrics.at_ns);
