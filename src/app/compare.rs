@@ -22,11 +22,11 @@ pub use output::{CompareFileError, CompareOutput, read};
 /// What is compared, and how.
 #[derive(Debug, Clone)]
 pub struct ComparePlan {
-    /// The ways, in the order asked for; one may stand there several times.
-    pub ways: Vec<Selected>,
+    /// The paths, in the order asked for; one may stand there several times.
+    pub paths: Vec<Selected>,
     /// The loads.
     pub loads: Vec<Load>,
-    /// How often each way is measured.
+    /// How often each path is measured.
     pub rounds: u32,
     /// How long each measurement is.
     pub length: Duration,
@@ -72,7 +72,7 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
             is_root: plan.is_root,
         },
         interrupted: false,
-        paths: plan.ways.iter().map(|selected| path(selected, &plan.loads)).collect(),
+        paths: plan.paths.iter().map(|selected| path(selected, &plan.loads)).collect(),
     };
     try_all(plan, &mut comparison, desk);
     let possible: Vec<bool> = comparison.paths.iter().map(|path| path.skipped.is_none()).collect();
@@ -89,36 +89,36 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
 }
 
 fn path(selected: &Selected, loads: &[Load]) -> ComparedPath {
-    let carried = selected.way.loads();
+    let carried = selected.kind.loads();
     let carries_none = carried.is_some_and(|carried| !loads.iter().any(|load| carried.contains(&load.word())));
     let useless = || carries_none.then(|| "it carries none of these loads".to_owned());
     ComparedPath {
         name: selected.name.clone(),
-        what: selected.way.what().to_owned(),
-        skipped: useless().or_else(|| selected.way.missing()),
+        what: selected.kind.what().to_owned(),
+        skipped: useless().or_else(|| selected.kind.missing()),
         links: Vec::new(),
         measurements: Vec::new(),
     }
 }
 
-/// Makes each way once: what cannot be made here is known before anything is measured, and how long the rest takes too.
+/// Sets each path up once: what cannot be made here is known before anything is measured, and how long the rest takes too.
 fn try_all(plan: &ComparePlan, comparison: &mut Comparison, desk: &mut dyn Desk) {
     let mut tried: Vec<(NetworkKind, Option<String>)> = Vec::new();
-    for (selected, path) in plan.ways.iter().zip(&mut comparison.paths) {
+    for (selected, path) in plan.paths.iter().zip(&mut comparison.paths) {
         if path.skipped.is_some() || desk.is_over() {
             continue;
         }
-        let known = tried.iter().find(|(way, _)| *way == selected.way).map(|(_, failed)| failed.clone());
+        let known = tried.iter().find(|(kind, _)| *kind == selected.kind).map(|(_, failed)| failed.clone());
         path.skipped = known.unwrap_or_else(|| {
             desk.tries(&selected.name);
-            let failed = PrivateNetwork::build(selected.way).err().map(|error| error.to_string());
-            tried.push((selected.way, failed.clone()));
+            let failed = PrivateNetwork::build(selected.kind).err().map(|error| error.to_string());
+            tried.push((selected.kind, failed.clone()));
             failed
         });
     }
 }
 
-/// Makes a way, runs its loads, takes it away.
+/// Sets a path up, runs its loads, takes it away.
 fn visit_one(
     plan: &ComparePlan,
     visit: &Visit,
@@ -126,7 +126,7 @@ fn visit_one(
     (desk, progress): (&mut dyn Desk, &mut Progress),
     (open, began): (OpensFeed<'_>, Instant),
 ) {
-    let selected = &plan.ways[visit.path];
+    let selected = &plan.paths[visit.path];
     let failed = |why: String| {
         let missing = |&(load, pinned): &(Load, bool)| crate::sample::Measurement {
             missing: Some(why.clone()),
@@ -135,7 +135,7 @@ fn visit_one(
         };
         visit.measurements.iter().map(missing).collect::<Vec<_>>()
     };
-    let network = match PrivateNetwork::build(selected.way) {
+    let network = match PrivateNetwork::build(selected.kind) {
         Ok(network) => network,
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };
@@ -143,6 +143,7 @@ fn visit_one(
         Ok(running) => running,
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };
+    let others_cores = running.rest(desk);
     for &(load, pinned) in &visit.measurements {
         if desk.is_over() {
             break;
@@ -152,6 +153,7 @@ fn visit_one(
         let measured = running.measure(visit.round, load, pinned, desk);
         let Some(mut measured) = measured else { break };
         measured.at_s = began.elapsed().as_secs_f64();
+        measured.others_cores = others_cores;
         comparison.paths[visit.path].measurements.push(measured);
     }
     if comparison.plan.iperf3.is_none() {

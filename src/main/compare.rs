@@ -21,8 +21,8 @@ use vnettop::ui::Theme;
 
 /// Measures, prints, and writes what was asked for.
 pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) -> Result<ExitCode, Box<dyn Error>> {
-    let ways = match select(&asked.only, &asked.skip) {
-        Ok(ways) => ways,
+    let paths = match select(&asked.only, &asked.skip) {
+        Ok(paths) => paths,
         Err(sentence) => {
             term::say(format_args!("{sentence} (try vnettop compare --list)"));
             return Ok(ExitCode::from(2));
@@ -32,7 +32,7 @@ pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) ->
     let earlier = asked.against.as_deref().map(app::compare::read).transpose()?;
     let outputs = asked.output.iter().map(|path| CompareOutput::open(path)).collect::<Result<Vec<_>, _>>()?;
     let plan = ComparePlan {
-        ways,
+        paths,
         loads: asked.loads.clone(),
         rounds: asked.rounds,
         length: asked.length,
@@ -126,15 +126,15 @@ fn feed(config: &Config, spaces: &[u32]) -> Result<Feed, SourceError> {
     Feed::live(SamplerSettings { scope, interval: config.interval, realtime, count: None })
 }
 
-/// The ways, and whether this machine can do them: each is made and taken away again.
+/// The paths, and whether this machine can set them up: each is set up and taken away again.
 pub fn list() -> Result<ExitCode, Box<dyn Error>> {
     networks::enter_private()?;
     let mut out = io::stdout();
-    for way in KINDS {
-        let failed = way.missing().or_else(|| PrivateNetwork::build(*way).err().map(|error| error.to_string()));
+    for kind in KINDS {
+        let failed = kind.missing().or_else(|| PrivateNetwork::build(*kind).err().map(|error| error.to_string()));
         let line = match failed {
-            None => format!("{:<15} {}", way.name, way.what()),
-            Some(why) => format!("{:<15} not here: {why}", way.name),
+            None => format!("{:<15} {}", kind.name, kind.what()),
+            Some(why) => format!("{:<15} not here: {why}", kind.name),
         };
         match writeln!(out, "{line}") {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
@@ -144,14 +144,14 @@ pub fn list() -> Result<ExitCode, Box<dyn Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The script of a way.
+/// The script of a path.
 pub fn show(name: &str) -> Result<ExitCode, Box<dyn Error>> {
-    let Some(way) = NetworkKind::named(name) else {
+    let Some(kind) = NetworkKind::named(name) else {
         let sentence = select(&[name.to_owned()], &[]).err().unwrap_or_default();
         term::say(sentence);
         return Ok(ExitCode::from(2));
     };
-    match io::stdout().write_all(way.script().as_bytes()) {
+    match io::stdout().write_all(kind.script().as_bytes()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         written => written.map_err(AppError::Output)?,
     }

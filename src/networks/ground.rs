@@ -40,12 +40,12 @@ const MAKES_LINKS: &str = "gre";
 /// Leaves vnettop's namespaces, starts the init in new ones, and waits for the end of standard input.
 pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
     standin::rename(NAME).map_err(cannot("name the process"))?;
-    let way: String = options.required("--way")?;
+    let kind: String = options.required("--kind")?;
     let loaded = LINK_MAKERS.map(is_loaded);
     // The namespace of processes is the children's, not this process's own.
     leave_namespaces(UnshareFlags::NEWPID | UnshareFlags::NEWNS | UnshareFlags::NEWNET)
         .map_err(cannot("make namespaces for a network"))?;
-    let mut init = command(SUBCOMMAND, INIT).args(["--way", &way]).stdin(Stdio::piped()).spawn();
+    let mut init = command(SUBCOMMAND, INIT).args(["--kind", &kind]).stdin(Stdio::piped()).spawn();
     let init = init.as_mut().map_err(|error| RoleError::Said(format!("cannot start a network's init: {error}")))?;
     let line = line_while_wanted(init);
     let is_ready = line.as_ref().is_ok_and(|line| line == READY);
@@ -59,7 +59,7 @@ pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
         let _ended = io::stdin().read_to_end(&mut Vec::new());
     }
     end(init);
-    if way == MAKES_LINKS && geteuid().is_root() {
+    if kind == MAKES_LINKS && geteuid().is_root() {
         for (module, loaded) in LINK_MAKERS.into_iter().zip(loaded) {
             if !loaded && is_loaded(module) {
                 // One that somebody else uses by now stays.
@@ -94,9 +94,9 @@ pub fn init(options: &RoleOptions) -> Result<(), RoleError> {
     // Its parent is in another namespace of processes, where its number means nothing: that it is gone already shows by standard input.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(cannot("stop with vnettop"))?;
     standin::rename(NAME).map_err(cannot("name the process"))?;
-    let way: String = options.required("--way")?;
-    let script = NetworkKind::named(&way).map(|way| way.script());
-    let script = script.ok_or_else(|| RoleError::Usage(format!("{way} is no network")))?;
+    let kind: String = options.required("--kind")?;
+    let script = NetworkKind::named(&kind).map(|kind| kind.script());
+    let script = script.ok_or_else(|| RoleError::Usage(format!("{kind} is no network")))?;
     private_files()?;
     build(&script)?;
     say(READY)?;

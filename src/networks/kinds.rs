@@ -1,4 +1,4 @@
-//! The ways to connect two ends that `vnettop compare` knows: a shell script each, which anybody can read and run by hand.
+//! The kinds of network that `vnettop compare` knows: a shell script each, which anybody can read and run by hand.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::OpenOptions;
@@ -42,7 +42,7 @@ pub const KINDS: &[NetworkKind] = scripts![
     "pipe",
 ];
 
-/// A way to connect two ends.
+/// A kind of network between two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkKind {
     /// What it is called on the command line and in tables.
@@ -65,7 +65,7 @@ impl NetworkKind {
     /// The one of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        KINDS.iter().find(|way| way.name == name).copied()
+        KINDS.iter().find(|kind| kind.name == name).copied()
     }
 
     /// What it is, in some words.
@@ -174,13 +174,13 @@ mod tests {
 
     #[test]
     fn every_way_has_a_name_of_its_own_words_and_an_address() {
-        let names: BTreeSet<&str> = KINDS.iter().map(|way| way.name).collect();
-        assert_eq!(names.len(), KINDS.len(), "no name means two ways");
-        for way in KINDS {
-            assert!(way.what().len() > 10, "{} says what it is", way.name);
-            if way.through() == Through::Network {
-                let target = way.target().unwrap_or_default();
-                assert!(target.parse::<std::net::Ipv4Addr>().is_ok(), "{}: {target:?} is an address", way.name);
+        let names: BTreeSet<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        assert_eq!(names.len(), KINDS.len(), "no name means two kinds");
+        for kind in KINDS {
+            assert!(kind.what().len() > 10, "{} says what it is", kind.name);
+            if kind.through() == Through::Network {
+                let target = kind.target().unwrap_or_default();
+                assert!(target.parse::<std::net::Ipv4Addr>().is_ok(), "{}: {target:?} is an address", kind.name);
             }
         }
     }

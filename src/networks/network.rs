@@ -51,7 +51,7 @@ pub enum NetworkEnd {
 /// A network that stands.
 #[derive(Debug)]
 pub struct PrivateNetwork {
-    way: NetworkKind,
+    kind: NetworkKind,
     guardian: Child,
     /// The number of its init, as vnettop sees it.
     init: u32,
@@ -64,15 +64,15 @@ impl PrivateNetwork {
     ///
     /// # Errors
     /// What the kernel or a program refuses: one sentence.
-    pub fn build(way: NetworkKind) -> Result<Self, BuildError> {
-        let spawn = |error| BuildError::Spawn { network: way.name, error };
+    pub fn build(kind: NetworkKind) -> Result<Self, BuildError> {
+        let spawn = |error| BuildError::Spawn { network: kind.name, error };
         let mut guardian = command(SUBCOMMAND, GUARDIAN);
-        guardian.args(["--way", way.name]).stdin(Stdio::piped());
+        guardian.args(["--kind", kind.name]).stdin(Stdio::piped());
         let mut guardian = guardian.spawn().map_err(spawn)?;
         let line = first_line(&mut guardian, Instant::now() + PATIENCE + PATIENCE);
         let init = line.as_ref().ok().and_then(|line| line.strip_prefix(READY)?.trim().parse().ok());
         // Dropped, it is taken away as far as it stands.
-        let mut network = Self { way, guardian, init: init.unwrap_or(0), holders: Vec::new() };
+        let mut network = Self { kind, guardian, init: init.unwrap_or(0), holders: Vec::new() };
         if init.is_none() {
             return Err(BuildError::Script(match line {
                 Ok(line) if line.is_empty() => "its process exited without a message".to_owned(),
@@ -95,8 +95,8 @@ impl PrivateNetwork {
 
     /// What it is.
     #[must_use]
-    pub fn way(&self) -> NetworkKind {
-        self.way
+    pub fn kind(&self) -> NetworkKind {
+        self.kind
     }
 
     /// A process in each of its namespaces, that of the sender first.

@@ -71,7 +71,7 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
         blocks.push(Block::Table(claims));
     }
     blocks.extend(earlier.into_iter().flat_map(|earlier| against::blocks(comparison, earlier)));
-    let unknown = unknown(&tables);
+    let unknown = unknown(comparison, &tables);
     if !unknown.is_empty() {
         blocks.push(Block::Heading("Not known".to_owned()));
         blocks.push(Block::List(unknown));
@@ -102,10 +102,14 @@ fn skipped(comparison: &Comparison) -> Vec<ListItem> {
 }
 
 /// What is not known of what was measured, and why, each reason once.
-fn unknown(tables: &[LoadTable]) -> Vec<ListItem> {
+fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
-    let reasons = |load: Load, row: &PathRow| Some((row.missing.clone()?, format!("{} {}", row.name, load)));
-    for (why, of) in tables.iter().flat_map(|table| table.rows.iter().filter_map(|row| reasons(table.load, row))) {
+    let reasons = |load: Load, row: &PathRow| {
+        let whys = [row.missing.clone(), cells::without_cv(comparison, load, row)];
+        let of = format!("{} {}", row.name, load);
+        whys.into_iter().flatten().map(move |why| (why, of.clone())).collect::<Vec<_>>()
+    };
+    for (why, of) in tables.iter().flat_map(|table| table.rows.iter().flat_map(|row| reasons(table.load, row))) {
         match told.iter_mut().find(|(known, _)| *known == why) {
             Some((_, all)) => all.push(of),
             None => told.push((why, vec![of])),

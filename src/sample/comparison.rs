@@ -23,7 +23,7 @@ pub struct Comparison {
     pub plan: ComparisonPlan,
     /// It was ended before everything was measured.
     pub interrupted: bool,
-    /// Each way to connect two ends, those too that this machine cannot do, in the order asked for.
+    /// Each path, those too that this machine cannot set up, in the order asked for.
     pub paths: Vec<ComparedPath>,
 }
 
@@ -111,7 +111,7 @@ impl Load {
     }
 }
 
-/// A way to connect two ends, and what was measured on it.
+/// A path between two ends, and what was measured on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparedPath {
     /// As on the command line; a path asked for again has a number behind it.
@@ -168,6 +168,9 @@ pub struct Measurement {
     pub busy_cores: Option<f64>,
     /// The part of it that is softirq time.
     pub softirq_cores: Option<f64>,
+    /// What other programs used just before the loads of this visit, while nothing was sent, cores' worth.
+    #[serde(default)]
+    pub others_cores: Option<f64>,
     /// Which thread was pinned where.
     pub pins: Vec<ThreadOnCore>,
     /// Why there is no rate, or why nothing was pinned.
@@ -201,6 +204,7 @@ impl Measurement {
             moves_per_s: None,
             busy_cores: None,
             softirq_cores: None,
+            others_cores: None,
             pins: Vec::new(),
             missing: None,
         }

@@ -72,9 +72,9 @@ impl RunningLoad {
     /// One sentence: what could not be started, or what carries no such load.
     pub(super) fn start(network: &PrivateNetwork, load: Load, plan: &ComparePlan) -> Result<Self, String> {
         let bench = Bench { network, plan };
-        match network.way().through() {
+        match network.kind().through() {
             Through::Network => bench.over_network(load),
-            Through::Socket | Through::Pipe => bench.without_network(load, network.way()),
+            Through::Socket | Through::Pipe => bench.without_network(load, network.kind()),
         }
         .map_err(|error| error.to_string())
     }
@@ -137,7 +137,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn over_network(&self, load: Load) -> io::Result<RunningLoad> {
-        let target = self.network.way().target().and_then(|target| target.parse::<IpAddr>().ok());
+        let target = self.network.kind().target().and_then(|target| target.parse::<IpAddr>().ok());
         let target = target.ok_or_else(|| io::Error::other("its script names no target"))?;
         if load == Load::Rr || (load == Load::Tcp && !has_iperf3()) {
             return self.with_own(load, SocketAddr::new(target, PORT));
@@ -189,13 +189,13 @@ impl Bench<'_> {
     }
 
     /// vnettop's own programs over pipes or a pair of sockets, which they have as standard input and output.
-    fn without_network(&self, load: Load, way: NetworkKind) -> io::Result<RunningLoad> {
+    fn without_network(&self, load: Load, kind: NetworkKind) -> io::Result<RunningLoad> {
         let own = |end, role: &str| {
             let mut command = self.run_at(end, "/proc/self/exe");
             command.args([networks::SUBCOMMAND, role]);
             command
         };
-        let (there, back) = match way.through() {
+        let (there, back) = match kind.through() {
             Through::Pipe => (pipe()?, pipe()?),
             Through::Socket | Through::Network => {
                 let (near, far) = UnixStream::pair()?;

@@ -75,7 +75,7 @@ fn words(time: Duration) -> String {
 
 /// Who looks on.
 pub trait Desk {
-    /// A way is made for the first time, to see whether this machine can.
+    /// A path is set up for the first time, to see whether this machine can.
     fn tries(&mut self, path: &str);
 
     /// A measurement begins.

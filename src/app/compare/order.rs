@@ -5,12 +5,12 @@ use super::ComparePlan;
 use crate::networks::{KINDS, NetworkKind};
 use crate::sample::{Load, Word};
 
-/// A way that is to be measured.
+/// A path that is to be measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Selected {
-    /// The way.
-    pub way: NetworkKind,
-    /// What its row is called: the way's name, with a number where it is asked for again.
+    /// The kind of network.
+    pub kind: NetworkKind,
+    /// What its row is called: the name of its kind, with a number where it is asked for again.
     pub name: String,
 }
 
@@ -25,24 +25,24 @@ pub(super) struct Visit {
     pub measurements: Vec<(Load, bool)>,
 }
 
-/// The ways of these names, all where none is given, without those that are to be skipped.
+/// The paths of these names, all where none is given, without those that are to be skipped.
 ///
 /// # Errors
-/// A sentence that names the word which is no way, or says that nothing is left.
+/// A sentence that names the word which is no path, or says that nothing is left.
 pub fn select(only: &[String], skip: &[String]) -> Result<Vec<Selected>, String> {
-    let way = |name: &String| {
+    let kind = |name: &String| {
         NetworkKind::named(name).ok_or_else(|| {
-            let names: Vec<&str> = KINDS.iter().map(|way| way.name).collect();
+            let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
             format!("there is no path called {name:?}: use one of {}", names.join(", "))
         })
     };
-    let skipped = skip.iter().map(way).collect::<Result<Vec<_>, _>>()?;
-    let asked = if only.is_empty() { KINDS.to_vec() } else { only.iter().map(way).collect::<Result<_, _>>()? };
+    let skipped = skip.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
+    let asked = if only.is_empty() { KINDS.to_vec() } else { only.iter().map(kind).collect::<Result<_, _>>()? };
     let mut selected: Vec<Selected> = Vec::new();
-    for way in asked.into_iter().filter(|way| !skipped.contains(way)) {
-        let before = selected.iter().filter(|one| one.way == way).count();
-        let name = if before == 0 { way.name.to_owned() } else { format!("{} ({})", way.name, before + 1) };
-        selected.push(Selected { way, name });
+    for kind in asked.into_iter().filter(|kind| !skipped.contains(kind)) {
+        let before = selected.iter().filter(|one| one.kind == kind).count();
+        let name = if before == 0 { kind.name.to_owned() } else { format!("{} ({})", kind.name, before + 1) };
+        selected.push(Selected { kind, name });
     }
     if selected.is_empty() {
         Err("nothing is left to compare: --skip names every path".to_owned())
@@ -55,7 +55,7 @@ pub fn select(only: &[String], skip: &[String]) -> Result<Vec<Selected>, String>
 pub(super) fn visits(plan: &ComparePlan, possible: &[bool]) -> Vec<Visit> {
     let mut visits = Vec::new();
     for round in 1..=plan.rounds {
-        let mut paths: Vec<usize> = (0..plan.ways.len()).filter(|&path| possible[path]).collect();
+        let mut paths: Vec<usize> = (0..plan.paths.len()).filter(|&path| possible[path]).collect();
         if round % 2 == 0 {
             paths.reverse();
         }
@@ -70,7 +70,7 @@ pub(super) fn visits(plan: &ComparePlan, possible: &[bool]) -> Vec<Visit> {
 }
 
 fn measurements(plan: &ComparePlan, path: usize, round: u32) -> Vec<(Load, bool)> {
-    let possible = plan.ways[path].way.loads();
+    let possible = plan.paths[path].kind.loads();
     let carries = |load: Load| possible.as_ref().is_none_or(|loads| loads.contains(&load.word()));
     let mut measurements = Vec::new();
     for (at, load) in plan.loads.iter().copied().filter(|load| carries(*load)).enumerate() {
@@ -98,14 +98,14 @@ mod tests {
     fn a_way_asked_for_twice_is_two_rows_and_a_word_that_is_none_is_named() {
         assert_eq!(names(&["veth", "veth", "tun"], &["tun"]), Ok(vec!["veth".to_owned(), "veth (2)".to_owned()]));
         assert_eq!(names(&[], &[]).map(|all| all.len()), Ok(KINDS.len()));
-        assert!(names(&["vet"], &[]).expect_err("no way").contains("\"vet\""));
+        assert!(names(&["vet"], &[]).expect_err("no path").contains("\"vet\""));
         assert!(names(&["veth"], &["veth"]).expect_err("nothing").contains("nothing is left"));
     }
 
     #[test]
     fn every_path_is_measured_once_a_round_and_no_side_is_always_first() {
         let plan = ComparePlan {
-            ways: select(&["veth".to_owned(), "proxy".to_owned(), "tun".to_owned()], &[]).expect("they exist"),
+            paths: select(&["veth".to_owned(), "proxy".to_owned(), "tun".to_owned()], &[]).expect("they exist"),
             loads: vec![Load::Tcp, Load::Udp],
             rounds: 4,
             length: Duration::from_secs(1),

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How long the busy threads of a load are looked at before they are pinned, ns: all of them are busy by then.
 const LOOK_NS: u64 = 400_000_000;
+/// How long the machine is looked at before the loads of a visit.
+const REST: Duration = Duration::from_millis(500);
 /// How much longer than it should a load may take.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// What a program needs from its start to its first byte, and what its clock may be off, ns: left out at both ends of what is added up.
@@ -119,6 +121,37 @@ impl<'a> RunningVisit<'a> {
         })
     }
 
+    /// What other programs use while nothing is sent, cores' worth; none where that is not known.
+    pub(super) fn rest(&mut self, desk: &mut dyn Desk) -> Option<f64> {
+        let mut window = LoadWindow::default();
+        let deadline = Instant::now() + REST;
+        loop {
+            self.hear(desk, |_, metrics| window.observe(metrics)).ok()?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if desk.is_over() || left.is_zero() {
+                return window.figures(0, u64::MAX).busy_cores;
+            }
+            let mut fds = vec![self.feed.ready()];
+            fds.extend(desk.fds());
+            wait(&fds, Some(left));
+        }
+    }
+
+    /// Takes what has come from the sampler, and hands each sample's figures on.
+    fn hear(&mut self, desk: &mut dyn Desk, mut each: impl FnMut(&mut Self, &Metrics)) -> Result<(), String> {
+        loop {
+            let item = match self.feed.next().map_err(|error| error.to_string())? {
+                Next::Item(item) => item,
+                Next::Waiting => return Ok(()),
+                Next::End => return Err("the sampler has stopped".to_owned()),
+            };
+            if let Some(metrics) = self.take(item) {
+                each(self, &metrics);
+                desk.sees(metrics, self.derivation.history());
+            }
+        }
+    }
+
     /// Until the sender has reported, it takes too long, or an end is asked for.
     fn follow(
         &mut self,
@@ -129,22 +162,14 @@ impl<'a> RunningVisit<'a> {
     ) -> Result<(), String> {
         let deadline = Instant::now() + self.plan.warm_up + self.plan.length + PATIENCE;
         loop {
-            loop {
-                let item = match self.feed.next().map_err(|error| error.to_string())? {
-                    Next::Item(item) => item,
-                    Next::Waiting => break,
-                    Next::End => return Err("the sampler has stopped".to_owned()),
-                };
-                if let Some(metrics) = self.take(item) {
-                    window.observe(&metrics);
-                    if let Some(pinning) =
-                        pinning.as_deref_mut().filter(|pinning| pinning.done_ns.is_none() && metrics.at_ns >= began_ns)
-                    {
-                        self.pin(&metrics, pinning);
-                    }
-                    desk.sees(metrics, self.derivation.history());
+            self.hear(desk, |visit, metrics| {
+                window.observe(metrics);
+                if let Some(pinning) =
+                    pinning.as_deref_mut().filter(|pinning| pinning.done_ns.is_none() && metrics.at_ns >= began_ns)
+                {
+                    visit.pin(metrics, pinning);
                 }
-            }
+            })?;
             if desk.is_over() {
                 return Ok(());
             }

@@ -6,7 +6,7 @@ use crate::report::document::{ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, seconds, signed_digits, small_digits};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 use crate::report::timestamp;
-use crate::sample::{ClaimedLink, Comparison, Load};
+use crate::sample::{ClaimedLink, Comparison, Load, Measurement};
 
 pub(super) const UNKNOWN: &str = "–";
 
@@ -29,10 +29,9 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
     };
     let written = format!("vnettop {}, {}", comparison.vnettop, timestamp(comparison.began_ms));
     let mut facts = vec![format!("{processor}{cores}{governor}; {written}")];
-    let mut measured = comparison.paths.iter().flat_map(|path| &path.measurements);
     let sender = match &plan.iperf3 {
         Some(version) => version,
-        None if measured.any(|one| one.sender == "iperf3") => "iperf3",
+        None if measurements(comparison).any(|one| one.sender == "iperf3") => "iperf3",
         None => "vnettop itself",
     };
     let order = if plan.rounds > 1 { ", each through all paths" } else { "" };
@@ -43,6 +42,7 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
         seconds(plan.seconds),
         seconds(plan.warm_up_s),
     ));
+    facts.extend(others(comparison));
     if !plan.is_root {
         facts.push("Without root: what needs it is listed as not measured".to_owned());
     }
@@ -50,6 +50,25 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
         facts.push("It was stopped early: these are the figures up to there".to_owned());
     }
     facts
+}
+
+/// From this many cores' worth on, and from this share of all, other programs change the rates.
+const OTHERS: (f64, f64) = (0.25, 0.02);
+
+/// What other programs used while nothing was sent, where that is enough to change the rates.
+fn others(comparison: &Comparison) -> Option<String> {
+    let cores = comparison.machine.cores as u64;
+    let known: Vec<f64> = measurements(comparison).filter_map(|one| one.others_cores).collect();
+    let used = Estimate::of(&known)?.mean;
+    (used > OTHERS.0.max(cores as f64 * OTHERS.1)).then(|| {
+        let of = if cores > 0 { format!(" of {cores}") } else { String::new() };
+        format!("Other programs used {}{of} cores before the loads: an idle machine carries more", digits(used))
+    })
+}
+
+/// All of all paths.
+fn measurements(comparison: &Comparison) -> impl Iterator<Item = &Measurement> {
+    comparison.paths.iter().flat_map(|path| &path.measurements)
 }
 
 /// What a rate of this load is told in, and how many a second that is.
@@ -108,6 +127,20 @@ fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
         cells.push(row.gain.as_ref().map(gain_text));
     }
     cells.into_iter().map(|cell| cell.unwrap_or_else(|| UNKNOWN.to_owned())).collect()
+}
+
+/// Shorter measurements have too few bins of 100 ms for a coefficient of variation, seconds.
+const CV_S: f64 = 2.0;
+
+/// Why a rate has no coefficient of variation, where it could have one.
+pub(super) fn without_cv(comparison: &Comparison, load: Load, row: &PathRow) -> Option<String> {
+    let is_bulk = matches!(load, Load::Tcp | Load::Tcp4);
+    if !is_bulk || row.unpinned.as_ref()?.cv.is_some() {
+        return None;
+    }
+    let why =
+        if comparison.plan.seconds < CV_S { "needs --time 2 or more" } else { "is known of TCP connections only" };
+    Some(format!("CV {why}"))
 }
 
 /// `+12.0 ± 3.1 %`.
@@ -231,7 +264,7 @@ pub(super) fn gains(table: &LoadTable) -> Option<String> {
         parts.push(format!("pinning lowered the rate of {}", and(&worse)));
     }
     if parts.is_empty() {
-        return has_gains.then(|| "Pinning made no difference on any path".to_owned());
+        return has_gains.then(|| "No path shows a difference between pinned and unpinned".to_owned());
     }
     let text = parts.join("; ");
     Some(format!("P{}", &text[1..]))
@@ -244,7 +277,7 @@ pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)
         ("±", "half of the 95 % confidence interval of the mean over the rounds"),
         ("CV", "coefficient of variation of the rate within a round, 100 ms bins"),
         ("MIGR/S", "migrations between cores a second, of all threads of the load"),
-        ("CPU", "time of all cores, without vnettop, for each Gbit or packet that arrived"),
+        ("CPU", "time of all cores, without vnettop, for each Gbit, transaction or packet"),
         ("SOFTIRQ", "the part of CPU that is spent in softirqs"),
     ];
     if comparison.plan.pins {

@@ -73,8 +73,9 @@ fn impossible(comparison: &Comparison) -> Option<&'static str> {
         return Some("its plan");
     }
     let wrong = |one: &Measurement| {
-        let figures = [one.rate, one.seen_bits_per_s, one.cv, one.moves_per_s, one.busy_cores, one.softirq_cores];
-        let is_right = figures.into_iter().all(is_known)
+        let figures = [one.rate, one.seen_bits_per_s, one.cv, one.moves_per_s];
+        let cores = [one.busy_cores, one.softirq_cores, one.others_cores];
+        let is_right = figures.into_iter().chain(cores).all(is_known)
             && one.seconds.is_none_or(is_time)
             && is_time(one.at_s)
             && one.lost_share.is_none_or(|share| (0.0..=1.0).contains(&share))

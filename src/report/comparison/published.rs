@@ -8,6 +8,9 @@ use serde::Deserialize;
 
 const PUBLISHED: &str = include_str!("../../../assets/compare/published.json");
 
+/// The path that stands here for the network between two hosts.
+const WIRE: &str = "veth";
+
 /// One publication.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct Publication {
@@ -44,12 +47,21 @@ impl PublishedRow {
 /// Those that have a path which was measured here; empty where none has.
 pub(super) fn blocks(tables: &[LoadTable]) -> Vec<Block> {
     let publications: Vec<Publication> = serde_json::from_str(PUBLISHED).unwrap_or_default();
-    let here = |published: &PublishedRow| {
+    let rate = |path: &str, pinned: bool| {
         let table = tables.iter().find(|table| table.load == Load::Tcp)?;
-        let row = table.rows.iter().find(|row| row.name == published.path)?;
-        let side = if published.pinned { &row.pinned } else { &row.unpinned };
-        Some(small_digits(side.as_ref()?.rate.mean / 1e9))
+        let row = table.rows.iter().find(|row| row.name == path)?;
+        let side = if pinned { &row.pinned } else { &row.unpinned };
+        Some(side.as_ref()?.rate.mean).filter(|mean| *mean > 0.0)
     };
+    let here =
+        |published: &PublishedRow| {
+            let own = rate(&published.path, published.pinned)?;
+            let wire = published.share_of_host.and_then(|_| rate(WIRE, published.pinned));
+            Some(wire.map_or_else(
+                || small_digits(own / 1e9),
+                |wire| format!("{} % of {WIRE}'s", digits(own / wire * 100.0)),
+            ))
+        };
     let (mut rows, mut sources) = (Vec::new(), Vec::new());
     for publication in &publications {
         let before = rows.len();

@@ -70,6 +70,28 @@ fn the_table_has_order_spread_gain_claim_and_what_was_left_out() {
 }
 
 #[test]
+fn what_would_mislead_is_said() {
+    let mut busy = whole();
+    busy.plan.seconds = 1.0;
+    for one in busy.paths.iter_mut().flat_map(|path| &mut path.measurements) {
+        (one.cv, one.others_cores) = (None, Some(2.5));
+    }
+    let text = |of: &Comparison| comparison(of, None, ComparisonFormat::Text);
+    let used = "Other programs used 2.50 of 128 cores before the loads";
+    assert!(!text(&busy).contains(used), "a fiftieth of a large machine is little: {}", text(&busy));
+    assert!(text(&busy).contains("CV needs --time 2 or more (veth tcp, bridge tcp, tun tcp)"), "{}", text(&busy));
+    busy.machine.cores = 4;
+    assert!(text(&busy).contains(&used.replace("128", "4")), "{}", text(&busy));
+    busy.plan.seconds = 3.0;
+    assert!(text(&busy).contains("CV is known of TCP connections only"), "{}", text(&busy));
+    for one in busy.paths.iter_mut().flat_map(|path| &mut path.measurements) {
+        one.others_cores = Some(f64::NAN);
+    }
+    let json = comparison(&busy, None, ComparisonFormat::Json);
+    assert!(read(json.as_bytes()).is_ok_and(|read| !text(&read).contains("Other programs")), "not a number is unknown");
+}
+
+#[test]
 fn an_earlier_one_stands_beside_it_with_a_verdict() {
     let mut earlier = whole();
     for one in earlier.paths.iter_mut().flat_map(|path| &mut path.measurements) {

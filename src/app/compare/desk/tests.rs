@@ -69,7 +69,7 @@ fn state() -> State {
 fn progress() -> Progress {
     let selected = select(&["veth".to_owned(), "bridge".to_owned()], &[]).expect("they exist");
     let plan = ComparePlan {
-        ways: selected.clone(),
+        paths: selected.clone(),
         loads: vec![Load::Tcp, Load::Tcp4],
         rounds: 3,
         length: Duration::from_secs(3),
