@@ -1,6 +1,6 @@
 //! Figures beside each other as horizontal bars, each with the interval that it lies in.
 
-use super::{ABOVE, BELOW, PlotColor, PlotText, PlotWidth, axes, row_label, svg, text_style};
+use super::{ABOVE, BELOW, PlotColor, PlotText, PlotWidth, RIGHT, axes, row_label, svg, text_style};
 use plotters::prelude::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -29,6 +29,8 @@ pub struct BarPlot {
 }
 
 const ROW: u32 = 30;
+/// About the width of a character, units of the drawing.
+const CHARACTER: f64 = 6.8;
 
 /// Draws them; the axis begins with 0.
 #[must_use]
@@ -41,7 +43,10 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
     // An interval that says nothing does not press the bars together: it is cut off.
     let longest = largest(|row| row.interval.map(|(_, to)| to)).clamp(most, most * 1.5);
     // Room for what is written behind the longest one.
-    let to = if most > 0.0 { longest * 1.3 } else { 1.0 };
+    let across = f64::from(width.units() - width.label_area() - RIGHT);
+    let words = plot.rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0) as f64 * CHARACTER + 12.0;
+    let room = (across / (across - words).max(across / 4.0)).max(1.3);
+    let to = if most > 0.0 { longest * room } else { 1.0 };
     svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
         let top = f64::from(rows);
         let mut chart = axes(area, width, (0.0..to, Some(&plot.x_label)), (top, None))?;

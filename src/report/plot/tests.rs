@@ -61,3 +61,24 @@ fn what_has_no_length_or_no_value_is_drawn_as_nothing() {
     let empty = BarPlot { x_label: String::new(), rows: Vec::new() };
     assert!(bars(&text(), PlotWidth::Narrow, &empty).ends_with("</svg>"));
 }
+
+#[test]
+fn what_is_written_behind_a_bar_ends_within_the_drawing() {
+    let words = "19.7 Gbit/s of 10.0 Gbit/s";
+    let row = |value| BarRow {
+        label: "eth0".to_owned(),
+        value: Some(value),
+        interval: None,
+        words: words.to_owned(),
+        color: PlotColor::Blue,
+    };
+    for width in [PlotWidth::Wide, PlotWidth::Narrow] {
+        let svg = bars(&text(), width, &BarPlot { x_label: String::new(), rows: vec![row(19.7), row(3.0)] });
+        let ends = svg.match_indices(words).map(|(at, _)| {
+            let (_, x) = svg[..at].rsplit_once(" x=\"").expect("a place");
+            x.split('"').next().and_then(|x| x.parse::<f64>().ok()).expect("a number") + words.len() as f64 * 6.8
+        });
+        let ends: Vec<f64> = ends.collect();
+        assert!(ends.len() == 2 && ends.iter().all(|end| *end <= f64::from(width.units())), "{width:?}: {ends:?}");
+    }
+}

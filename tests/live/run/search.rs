@@ -86,8 +86,8 @@ fn a_planted_cost_comes_last_and_the_best_is_proposed_from_then_on() {
 
     // And a comparison of the two, which pins what was found.
     let mut vnettop = netns.command(VNETTOP);
-    vnettop.args(["run", "--pin", "compare", "--phase", "0.5", "--card", "/dev/null"]);
-    vnettop.args(["--", "python3", "-c", PLACED, "", "4"]).env("XDG_STATE_HOME", dir.path()).stdin(Stdio::null());
+    vnettop.args(["run", "--pin", "compare", "--phase", "1", "--card", "/dev/null"]);
+    vnettop.args(["--", "python3", "-c", PLACED, "", "5"]).env("XDG_STATE_HOME", dir.path()).stdin(Stdio::null());
     drop(sender);
     let (code, _, err) = output(vnettop);
     let said = err.split_whitespace().collect::<Vec<_>>().join(" ");
