@@ -117,6 +117,30 @@ pub struct LoadTable {
     pub rows: Vec<PathRow>,
 }
 
+impl LoadTable {
+    /// Groups of paths in which each interval overlaps with each, the names in the table's order; no group is part of another one.
+    #[must_use]
+    pub fn alike(&self) -> Vec<Vec<&str>> {
+        let interval = |row: &PathRow| row.unpinned.as_ref().and_then(|side| side.rate.interval);
+        let known: Vec<(&str, (f64, f64))> =
+            self.rows.iter().filter_map(|row| Some((row.name.as_str(), interval(row)?))).collect();
+        // Intervals that all overlap share the lower end of one of them.
+        let around = |point: f64| {
+            let holds = |at: &usize| (known[*at].1.0..=known[*at].1.1).contains(&point);
+            (0..known.len()).filter(holds).collect::<Vec<_>>()
+        };
+        let mut groups: Vec<Vec<usize>> = known.iter().map(|(_, (from, _))| around(*from)).collect();
+        groups.sort();
+        groups.dedup();
+        let all = groups.clone();
+        let is_part = |group: &Vec<usize>| {
+            all.iter().any(|other| other.len() > group.len() && group.iter().all(|at| other.contains(at)))
+        };
+        groups.retain(|group| group.len() > 1 && !is_part(group));
+        groups.into_iter().map(|group| group.into_iter().map(|at| known[at].0).collect()).collect()
+    }
+}
+
 /// The tables of a comparison, one for each load that was measured.
 #[must_use]
 pub fn tables(comparison: &Comparison) -> Vec<LoadTable> {

@@ -8,7 +8,7 @@ mod published;
 
 use super::document::{Block, Document, ListItem, Section};
 use crate::derive::comparison::{LoadTable, PathRow, tables};
-use crate::sample::{COMPARISON_VERSION, Comparison, Load};
+use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, Load, Word};
 
 /// Why a file is no comparison that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +63,8 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
     for table in &tables {
         blocks.push(Block::Heading(table.load.label().to_owned()));
         blocks.push(Block::Table(cells::table(comparison, table)));
-        blocks.extend(cells::same(table).into_iter().chain(cells::gains(table)).map(Block::Text));
+        blocks.extend(cells::same(table));
+        blocks.extend(cells::gains(table).map(Block::Text));
         blocks.push(Block::Plot(cells::plot(comparison, table)));
     }
     if let Some(claims) = cells::claims(comparison, &tables) {
@@ -95,17 +96,24 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
 
 /// What was not measured, and why.
 fn skipped(comparison: &Comparison) -> Vec<ListItem> {
-    let skipped = comparison.paths.iter().filter_map(|path| Some((path, path.skipped.as_ref()?)));
-    skipped
-        .map(|(path, why)| ListItem { text: format!("{}, {}: {why}", path.name, path.what), aside: String::new() })
-        .collect()
+    let not_carried = |path: &ComparedPath| {
+        let is_measured = |load: &Load| path.measurements.iter().any(|one| one.load == *load);
+        let not: Vec<&str> =
+            comparison.plan.loads.iter().filter(|load| !is_measured(load)).copied().map(Word::word).collect();
+        (!comparison.interrupted && !not.is_empty()).then(|| format!("it carries no {}", not.join(", no ")))
+    };
+    let item = |path: &ComparedPath| {
+        let why = path.skipped.clone().or_else(|| not_carried(path))?;
+        Some(ListItem { text: format!("{}, {}: {why}", path.name, path.what), aside: String::new() })
+    };
+    comparison.paths.iter().filter_map(item).collect()
 }
 
 /// What is not known of what was measured, and why, each reason once.
 fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     let reasons = |load: Load, row: &PathRow| {
-        let whys = [row.missing.clone(), cells::without_cv(comparison, load, row)];
+        let whys = [row.missing.clone(), cells::without_cv(comparison, load, row), cells::without_samples(row)];
         let of = format!("{} {}", row.name, load);
         whys.into_iter().flatten().map(move |why| (why, of.clone())).collect::<Vec<_>>()
     };
@@ -114,6 +122,10 @@ fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
             Some((_, all)) => all.push(of),
             None => told.push((why, vec![of])),
         }
+    }
+    let mut rows = tables.iter().flat_map(|table| &table.rows).filter_map(|row| row.unpinned.as_ref());
+    if rows.any(|side| side.rate.interval.is_none()) {
+        told.push(("± and PLACE need two rounds or more (--repeat)".to_owned(), Vec::new()));
     }
     told.into_iter().map(|(why, of)| ListItem { text: why, aside: of.join(", ") }).collect()
 }

@@ -106,7 +106,7 @@ impl Load {
             Self::Tcp => "TCP, 1 stream",
             Self::Tcp4 => "TCP, 4 streams",
             Self::Rr => "TCP request/response",
-            Self::Udp => "UDP, 64-byte packets",
+            Self::Udp => "UDP, 64-byte frames",
         }
     }
 }

@@ -95,3 +95,20 @@ fn the_same_path_twice_is_seldom_told_apart() {
         assert!(told_apart <= 50, "{told_apart} of 1000 with {rounds} rounds");
     }
 }
+
+#[test]
+fn each_group_of_paths_that_do_not_differ_is_named_once_and_whole() {
+    let spread = |name: &str, from: f64, to: f64| path(name, &[from, to, f64::midpoint(from, to)], &[]);
+    // With three rounds half an interval is about 1.24 of what lies between the outer two.
+    let paths = vec![
+        spread("a", 99.0, 101.0),
+        spread("b", 95.0, 99.0),
+        spread("c", 92.0, 93.0),
+        spread("d", 50.0, 50.5),
+        spread("e", 30.0, 31.0),
+        spread("f", 1.0, 70.0),
+        path("g", &[40.0], &[]),
+    ];
+    let tables = tables(&comparison(paths));
+    assert_eq!(tables[0].alike(), [vec!["a", "b", "f"], vec!["b", "c", "f"], vec!["d", "f"], vec!["f", "e"]]);
+}

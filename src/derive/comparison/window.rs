@@ -70,12 +70,15 @@ impl LoadWindow {
         let within: Vec<&Bin> = self.bins.iter().filter(|bin| bin.from_ns >= from_ns && bin.to_ns <= to_ns).collect();
         let jitter = Jitter::of(within.iter().copied());
         let rates: Vec<f64> = within.iter().filter_map(|bin| bin.bits_per_s).collect();
+        let softirq_cores = total(|tick| tick.softirq);
+        // vnettop's own time is measured, the cores' may be counted in ticks: what is left of them may be too little to be true.
+        let is_possible = |busy: &f64| softirq_cores.is_none_or(|softirq| *busy >= softirq);
         LoadFigures {
             bits_per_s: (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64),
             cv: jitter.and_then(|jitter| jitter.cv),
             moves_per_s: total(|tick| tick.moves),
-            busy_cores: total(|tick| tick.busy),
-            softirq_cores: total(|tick| tick.softirq),
+            busy_cores: total(|tick| tick.busy).filter(is_possible),
+            softirq_cores,
         }
     }
 }

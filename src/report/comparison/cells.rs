@@ -2,7 +2,7 @@
 
 use crate::derive::comparison::{Estimate, LoadTable, PathRow, SideFigures};
 use crate::derive::plural;
-use crate::report::document::{ReportPlot, ReportTable, legend};
+use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, seconds, signed_digits, small_digits};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 use crate::report::timestamp;
@@ -35,7 +35,11 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
         None => "vnettop itself",
     };
     let order = if plan.rounds > 1 { ", each through all paths" } else { "" };
-    let answers = if plan.loads.contains(&Load::Rr) { ", request/response by vnettop" } else { "" };
+    let mut own = if plan.loads.contains(&Load::Rr) { vec!["request/response"] } else { Vec::new() };
+    let is_own = |one: &Measurement| one.sender == "vnettop" && one.load != Load::Rr;
+    let by_own = comparison.paths.iter().filter(|path| path.measurements.iter().any(is_own));
+    own.extend(by_own.map(|path| path.name.as_str()).filter(|_| sender != "vnettop itself"));
+    let answers = if own.is_empty() { String::new() } else { format!(", {} by vnettop", and(&own)) };
     facts.push(format!(
         "{} of {} after {} of warm-up{order}; sent by {sender}{answers}",
         plural(u64::from(plan.rounds), "round"),
@@ -143,6 +147,13 @@ pub(super) fn without_cv(comparison: &Comparison, load: Load, row: &PathRow) -> 
     Some(format!("CV {why}"))
 }
 
+/// Why it is not known what the machine did meanwhile.
+pub(super) fn without_samples(row: &PathRow) -> Option<String> {
+    let side = row.unpinned.as_ref()?;
+    (side.moves_per_s.is_none() || side.busy_cores.is_none())
+        .then(|| "MIGR/S or CPU: too few samples, use a longer --time or a less busy machine".to_owned())
+}
+
 /// `+12.0 ± 3.1 %`.
 fn gain_text(gain: &Estimate) -> String {
     let half = gain.half().map_or(String::new(), |half| format!(" ± {}", digits(half * 100.0)));
@@ -215,27 +226,20 @@ fn nominal(mbps: u32) -> String {
 const WIDE: f64 = 0.25;
 const WIDE_HINT: &str = ". Some intervals are wide: --repeat 5 on an idle machine tells more";
 
-/// Which paths do not differ: groups in which each overlaps with each.
-pub(super) fn same(table: &LoadTable) -> Option<String> {
-    let known: Vec<(&str, Estimate)> = table
-        .rows
-        .iter()
-        .filter_map(|row| Some((row.name.as_str(), row.unpinned.as_ref()?.rate)))
-        .filter(|(_, rate)| rate.interval.is_some())
-        .collect();
-    let mut groups: Vec<Vec<&str>> = Vec::new();
-    let mut at = 0;
-    while at < known.len() {
-        let is_same =
-            |end: usize| known[at..end].iter().all(|(_, rate)| rate.differs_from(&known[end].1) != Some(true));
-        let end = (at + 1..known.len()).find(|end| !is_same(*end)).unwrap_or(known.len());
-        groups.push(known[at..end].iter().map(|(name, _)| *name).collect());
-        at = end;
+/// Which paths do not differ: a sentence, and where there are several groups, each.
+pub(super) fn same(table: &LoadTable) -> Vec<Block> {
+    let rates = || table.rows.iter().filter_map(|row| row.unpinned.as_ref()).map(|side| side.rate);
+    let is_wide = rates().any(|rate| rate.half().is_some_and(|half| half > rate.mean * WIDE));
+    let hint = if is_wide { WIDE_HINT } else { "" };
+    let item = |group: &Vec<&str>| ListItem { text: group.join(", "), aside: String::new() };
+    match &table.alike()[..] {
+        [] => Vec::new(),
+        [only] => vec![Block::Text(format!("No difference between {}{hint}", and(only)))],
+        groups => vec![
+            Block::Text(format!("No difference within each of these groups{hint}")),
+            Block::List(groups.iter().map(item).collect()),
+        ],
     }
-    let groups: Vec<String> = groups.into_iter().filter(|group| group.len() > 1).map(|group| and(&group)).collect();
-    let is_wide = |(_, rate): &(&str, Estimate)| rate.half().is_some_and(|half| half > rate.mean * WIDE);
-    let hint = if known.iter().any(is_wide) { WIDE_HINT } else { "" };
-    (!groups.is_empty()).then(|| format!("No difference between {}{hint}", groups.join("; between ")))
 }
 
 fn and(names: &[&str]) -> String {
@@ -273,18 +277,18 @@ pub(super) fn gains(table: &LoadTable) -> Option<String> {
 /// What the heads mean.
 pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)> {
     let mut words = vec![
-        ("PLACE", "1 is the fastest; 1–2: first or second, because intervals overlap"),
-        ("±", "half of the 95 % confidence interval of the mean over the rounds"),
+        ("PLACE", "1 is the fastest; 1–2: first or second, as unrounded intervals overlap"),
+        ("±", "half the width of the 95 % confidence interval of the mean over the rounds"),
         ("CV", "coefficient of variation of the rate within a round, 100 ms bins"),
         ("MIGR/S", "migrations between cores a second, of all threads of the load"),
         ("CPU", "time of all cores, without vnettop, for each Gbit, transaction or packet"),
         ("SOFTIRQ", "the part of CPU that is spent in softirqs"),
     ];
     if comparison.plan.pins {
-        words.push(("PINNED", "the rate with each busy thread pinned as the key p would; all before is unpinned"));
-        words.push(("GAIN", "what pinning changed, against the unpinned rate of the same round"));
+        words.push(("PINNED", "rate with threads pinned as the key p would; columns to the left: unpinned"));
+        words.push(("GAIN", "mean over the rounds of what pinning changed, of that round's unpinned rate"));
     }
-    words.push(("OF NOMINAL", "rate by the lowest nominal speed; virtual drivers make it up and enforce nothing"));
+    words.push(("OF NOMINAL", "rate divided by the lowest nominal speed, which virtual drivers make up"));
     words.push((UNKNOWN, "not known"));
     words
 }

@@ -80,6 +80,7 @@ fn what_would_mislead_is_said() {
     let used = "Other programs used 2.50 of 128 cores before the loads";
     assert!(!text(&busy).contains(used), "a fiftieth of a large machine is little: {}", text(&busy));
     assert!(text(&busy).contains("CV needs --time 2 or more (veth tcp, bridge tcp, tun tcp)"), "{}", text(&busy));
+    assert!(!text(&busy).contains("PLACE need"), "{}", text(&busy));
     busy.machine.cores = 4;
     assert!(text(&busy).contains(&used.replace("128", "4")), "{}", text(&busy));
     busy.plan.seconds = 3.0;
@@ -87,6 +88,11 @@ fn what_would_mislead_is_said() {
     for one in busy.paths.iter_mut().flat_map(|path| &mut path.measurements) {
         one.others_cores = Some(f64::NAN);
     }
+    let mut once = busy.clone();
+    for path in &mut once.paths {
+        path.measurements.truncate(2);
+    }
+    assert!(text(&once).contains("± and PLACE need two rounds or more (--repeat)\n"), "{}", text(&once));
     let json = comparison(&busy, None, ComparisonFormat::Json);
     assert!(read(json.as_bytes()).is_ok_and(|read| !text(&read).contains("Other programs")), "not a number is unknown");
 }

@@ -235,7 +235,7 @@ fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
         blocks.push(Block::Plot(strip_plot(summary, test, &busy)));
     }
     let rows = own.iter().take(THREADS).map(|thread| row(thread)).collect();
-    let columns = ["thread", ">tid", ">CPU", ">waits", ">migrations", "of which", "pinned"];
+    let columns = ["thread", ">tid", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
     let caption = "Its threads: mean CPU time and time waiting for a core, as shares of one core";
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
     if own.len() > THREADS {
