@@ -7,8 +7,9 @@ use ratatui::layout::Rect;
 use std::path::Path;
 use std::time::Duration;
 use vnettop::derive::Derivation;
+use vnettop::effect::{Kernel, Pinner};
 use vnettop::record::{Recorder, Recording};
-use vnettop::sample::{Item, OnRequest};
+use vnettop::sample::{CoreSet, Item, OnRequest};
 use vnettop::source::feed::{Feed, Next};
 use vnettop::source::owners::SocketPlaces;
 use vnettop::source::sampler::{Choice, ReadPolicy, ReadScope, SamplerSettings};
@@ -44,6 +45,22 @@ impl Frames {
     }
 }
 
+/// The cores of the harness, given back to it at the end: a sampler in this process sits down with its main thread too, which starts the
+/// threads of all tests that come after.
+struct HarnessCores(CoreSet);
+
+impl HarnessCores {
+    fn keep() -> Self {
+        Self(Kernel.mask_of(std::process::id()).unwrap())
+    }
+}
+
+impl Drop for HarnessCores {
+    fn drop(&mut self) {
+        Kernel.set_mask(std::process::id(), &self.0).unwrap();
+    }
+}
+
 /// So many ticks of 100 ms while links come, change their names and go.
 fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
     let scope = ReadScope {
@@ -58,6 +75,8 @@ fn watch_and_record(file: &Path, ticks: u64) -> Vec<Vec<Buffer>> {
         on_request: OnRequest::default(),
     };
     let interval = Duration::from_millis(100);
+    // Dropped after the feed.
+    let _cores = HarnessCores::keep();
     let feed = Feed::live(SamplerSettings { scope, interval, realtime: true, count: Some(ticks) }).unwrap();
     let mut recorder = Recorder::create(file).unwrap();
     let (mut frames, mut seen) = (Frames::new(), Vec::new());
