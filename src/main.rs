@@ -28,6 +28,7 @@ use vnettop::effect::{self, JournalError, Outcome, PinController};
 use vnettop::networks;
 use vnettop::record::Recorder;
 use vnettop::rights;
+use vnettop::sample::FoundPlacement;
 use vnettop::source::doctor::DoctorScope;
 use vnettop::source::feed::Feed;
 use vnettop::source::{LEAST_TO_REPLAY, LEAST_TO_WATCH, Roots, enough_descriptors};
@@ -311,9 +312,18 @@ fn know_this_machine(state: &mut State) {
     if let Some(sentence) = left_behind(&dir) {
         state.notice(false, sentence);
     }
-    match effect::found_placements(&dir) {
-        Ok(found) => state.found = found,
-        Err(error) => state.notice(true, format!("what searches have found is not used: {error}")),
+    let (found, unread) = found_placements(&dir);
+    state.found = found;
+    if let Some(sentence) = unread {
+        state.notice(true, sentence);
+    }
+}
+
+/// What searches have found on this machine, or nothing and the sentence why.
+fn found_placements(dir: &Path) -> (Vec<FoundPlacement>, Option<String>) {
+    match effect::found_placements(dir) {
+        Ok(found) => (found, None),
+        Err(error) => (Vec::new(), Some(format!("what searches have found is not used: {error}"))),
     }
 }
 

@@ -115,8 +115,8 @@ pub(super) struct CompareArguments {
 
 impl CompareArguments {
     pub(super) fn face(&self, json: bool, readonly: bool) -> Face {
-        if let Some(kind) = &self.show {
-            return Face::ShowScript(kind.clone());
+        if let Some(path) = &self.show {
+            return Face::ShowScript(path.clone());
         }
         if self.list {
             return Face::ListWays;

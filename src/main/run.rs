@@ -2,8 +2,8 @@
 
 use super::hosts::far_ends;
 use super::origin::{environment, live_feed};
-use super::own_controller;
 use super::recordings::{card_format, write_card};
+use super::{found_placements, own_controller};
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
@@ -26,13 +26,8 @@ pub fn command(config: &Config, run: &ObservedCommand) -> Result<ExitCode, Box<d
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
     let controller = own_controller(config);
     let journals = effect::journal_dir(environment);
-    let found = match journals.as_deref().map_or_else(|| Ok(Vec::new()), effect::found_placements) {
-        Ok(found) => found,
-        Err(error) => {
-            term::say(format_args!("what searches have found is not used: {error}"));
-            Vec::new()
-        }
-    };
+    let (found, unread) = journals.as_deref().map(found_placements).unwrap_or_default();
+    unread.iter().for_each(term::say);
     let feed = live_feed(config, None)?;
     let plan = app::run::Plan {
         command: run.command.clone(),

@@ -146,6 +146,7 @@ impl<'a> PinSchedule<'a> {
     /// What a search has found for this kind of test, else what the rule says. Where it found that no pin helps, the rule's is
     /// compared all the same: that is what was asked for.
     fn proposed(&mut self, metrics: &Metrics) -> Result<Proposal, String> {
+        self.measured = None;
         let found = found_for(metrics, self.found).filter(|found| found.class != PlacementClass::Unpinned);
         let Some((found, proposal)) = found.and_then(|found| Some((found, propose_class(metrics, found.class).ok()?)))
         else {
