@@ -49,12 +49,29 @@ struct dst_entry {
 	struct net_device *dev;
 };
 
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
 struct sock_common {
 	possible_net_t skc_net;
+	atomic64_t skc_cookie; /* 0 until somebody asks for it */
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	__u16 sk_protocol; /* Linux 5.6 */
+};
+
+struct udp_sock {
+	unsigned long udp_flags; /* Linux 6.7 */
+	int pending; /* a datagram that is not whole yet */
+	__u16 gso_size; /* UDP_SEGMENT, as it was set for the socket */
+};
+
+/* Before Linux 6.7 the flags are fields of one bit. */
+struct udp_sock___before_6_7 {
+	__u8 gro_enabled : 1;
 };
 
 struct skb_shared_info {

@@ -599,6 +599,102 @@ int dropped(__u64 *ctx)
 	return 0;
 }
 
+/* ---- datagrams of each UDP socket ------------------------------------------------------------------------------- */
+
+/* What a socket's program has given to the kernel and read, since the programs were attached: what a benchmark counts itself.
+ * The counters of its namespace have everybody's datagrams, those of tunnels too. */
+struct datagrams {
+	__u64 sent_bytes; /* payload */
+	__u64 sent; /* datagrams; what a send is cut into by the socket's UDP_SEGMENT is several, by a control message's one */
+	__u64 received_bytes;
+	__u64 received; /* reads */
+	__u64 merged; /* of them those that may have been several datagrams (UDP_GRO) */
+	__u64 since_ns; /* CLOCK_MONOTONIC of the first */
+};
+
+/* By the socket's cookie, of every socket of the machine: a test's first datagrams come before anybody has found it. The loader
+ * makes room for as many as the machine's cores need, each of which keeps some to itself. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64);
+	__type(value, struct datagrams);
+} datagrams SEC(".maps");
+
+#define UDP_FLAGS_GRO_ENABLED 3
+#define MSG_PEEK 2
+#define MSG_ERRQUEUE 0x2000
+
+static __always_inline struct datagrams *datagrams_of(struct sock *sk)
+{
+	__u64 cookie = sk->__sk_common.skc_cookie.counter;
+	struct datagrams *seen;
+
+	if (!cookie)
+		cookie = bpf_get_socket_cookie(sk);
+	seen = bpf_map_lookup_elem(&datagrams, &cookie);
+	if (!seen) {
+		struct datagrams none = { .since_ns = bpf_ktime_get_ns() };
+
+		bpf_map_update_elem(&datagrams, &cookie, &none, BPF_NOEXIST);
+		seen = bpf_map_lookup_elem(&datagrams, &cookie);
+	}
+	return seen;
+}
+
+/* sock_send_length(struct sock *sk, int ret, int flags), Linux 6.3 */
+SEC("tp_btf/sock_send_length")
+int sent(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	const struct udp_sock *udp = (const void *)sk;
+	__s32 bytes = (__s32)ctx[1];
+	struct datagrams *seen;
+	__u32 size;
+
+	if (bytes < 0 || !sk || sk->sk_protocol != UDP)
+		return 0;
+	seen = datagrams_of(sk);
+	if (!seen)
+		return 0;
+	__sync_fetch_and_add(&seen->sent_bytes, bytes);
+	/* More of the same datagram follows. */
+	if (BPF_CORE_READ(udp, pending))
+		return 0;
+	size = BPF_CORE_READ(udp, gso_size);
+	__sync_fetch_and_add(&seen->sent, size && (__u32)bytes > size ? ((__u32)bytes + size - 1) / size : 1);
+	return 0;
+}
+
+static __always_inline int merges(const struct sock *sk)
+{
+	const struct udp_sock *udp = (const void *)sk;
+
+	if (bpf_core_field_exists(udp->udp_flags))
+		return BPF_CORE_READ(udp, udp_flags) >> UDP_FLAGS_GRO_ENABLED & 1;
+	return BPF_CORE_READ_BITFIELD_PROBED((const struct udp_sock___before_6_7 *)sk, gro_enabled);
+}
+
+/* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
+SEC("tp_btf/sock_recv_length")
+int received(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	__s32 bytes = (__s32)ctx[1];
+	struct datagrams *seen;
+
+	if (bytes < 0 || (__u32)ctx[2] & (MSG_PEEK | MSG_ERRQUEUE) || !sk || sk->sk_protocol != UDP)
+		return 0;
+	seen = datagrams_of(sk);
+	if (!seen)
+		return 0;
+	__sync_fetch_and_add(&seen->received_bytes, bytes);
+	__sync_fetch_and_add(&seen->received, 1);
+	if (merges(sk))
+		__sync_fetch_and_add(&seen->merged, 1);
+	return 0;
+}
+
 /* ---- softirqs, on request --------------------------------------------------------------------------------------- */
 
 struct softirq {

@@ -2,6 +2,7 @@
 //! after the first frame by a thread of its own. What it counts is read by the sampler from the maps handed over here.
 //! The kernel takes everything down when the last descriptor closes, however vnettop ends.
 
+pub mod datagrams;
 pub mod drops;
 pub mod functions;
 pub mod hops;
@@ -11,6 +12,7 @@ mod object;
 mod reasons;
 pub mod softirqs;
 
+use datagrams::DatagramTable;
 use drops::DropTables;
 use functions::UsualFunctions;
 use hops::{HopCount, HopKey};
@@ -48,6 +50,8 @@ pub struct Maps {
     pub moves: Option<MoveRings>,
     /// Dropped packets; none where this kernel has no BTF.
     pub drops: Option<DropTables>,
+    /// What each UDP socket has sent and read; none where this kernel does not take the programs.
+    pub datagrams: Option<DatagramTable>,
     /// Where the functions are that usually drop packets.
     pub functions: UsualFunctions,
     /// Why a part of it is missing.

@@ -39,10 +39,12 @@ pub use doctor::{
     ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, TracefsState,
 };
 pub use facts::{FactVisitor, Facts};
-pub use flows::{Busy, Congestion, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState, UdpState};
+pub use flows::{
+    Busy, Congestion, DatagramCounts, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState, UdpState,
+};
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
-pub use losses::{Conntrack, IpCounters, Offload, Offloads, ProtocolCounters, QdiscCounters};
+pub use losses::{Conntrack, IpCounters, Offload, Offloads, OtherUdp, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
 pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, WireNames};

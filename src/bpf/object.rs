@@ -4,6 +4,7 @@
 //! What the loader made of the object and of the kernel's types is dropped once the programs are attached: only links and
 //! maps stay. So what is counted on request is loaded anew when it is asked for.
 
+use super::datagrams::{self, DatagramTable};
 use super::drops::DropTables;
 use super::functions::UsualFunctions;
 use super::hops::{self, HopCount, HopKey};
@@ -28,6 +29,7 @@ static OBJECT: &[u8] = include_bytes!("../../bpf/vnettop.bpf.o");
 /// Program, and the tracepoint it is for.
 const DROPPED: (&str, &str) = ("dropped", "kfree_skb");
 const MOVED: (&str, &str) = ("moved", "sched_migrate_task");
+const DATAGRAMS: [(&str, &str); 2] = [("sent", "sock_send_length"), ("received", "sock_recv_length")];
 const SOFTIRQS: [(&str, &str); 2] = [("softirq_begins", "softirq_entry"), ("softirq_ends", "softirq_exit")];
 const HOPS: [(&str, &str); 2] = [("hop_receives", "netif_receive_skb"), ("hop_sends", "net_dev_start_xmit")];
 const MOVED_CLASSIC: &str = "moved_classic";
@@ -36,6 +38,7 @@ const MOVED_CLASSIC: &str = "moved_classic";
 #[derive(Default)]
 pub(super) struct Links {
     _btf: Vec<BtfTracePointLink>,
+    _datagrams: Vec<BtfTracePointLink>,
     _classic: Option<TracePointLink>,
 }
 
@@ -77,8 +80,12 @@ fn with_btf(proc: &Path, sys: &Path, bytes: &[u8]) -> Result<(Links, Maps), Refu
     let moves = has_moves.then(|| MoveRings::take(&mut ebpf, slots, RecordLayout::default())).flatten();
     let functions = if has_drops { UsualFunctions::read(proc) } else { UsualFunctions::default() };
     tell_freeing(&mut ebpf, &functions);
-    let links = Links { _btf: links.into_iter().flatten().collect(), _classic: None };
-    Ok((links, Maps { moves, drops, functions, missing }))
+    // Without them rates of UDP are the namespaces' or unknown, which is said where it matters.
+    let counting: Result<Vec<_>, _> = DATAGRAMS.map(|which| attached(&mut ebpf, &btf, which)).into_iter().collect();
+    let counting = counting.unwrap_or_default();
+    let datagrams = (!counting.is_empty()).then(|| DatagramTable::take(&mut ebpf)).flatten();
+    let links = Links { _btf: links.into_iter().flatten().collect(), _datagrams: counting, _classic: None };
+    Ok((links, Maps { moves, drops, datagrams, functions, missing }))
 }
 
 /// Tells the program where the kernel's `kfree_skb` is (`struct freeing`); it needs that where that was cut in two.
@@ -129,8 +136,9 @@ fn attached_classically(sys: &Path, missing: Refusal) -> Result<(Links, Maps), R
         program.take_link(link)
     };
     let link = attach(program).map_err(|error| refused(&error))?;
-    let links = Links { _btf: Vec::new(), _classic: Some(link) };
-    Ok((links, Maps { moves, drops: None, functions: UsualFunctions::default(), missing: Some(missing) }))
+    let links = Links { _classic: Some(link), ..Links::default() };
+    let (drops, datagrams, functions) = (None, None, UsualFunctions::default());
+    Ok((links, Maps { moves, drops, datagrams, functions, missing: Some(missing) }))
 }
 
 /// Whether the kernel takes the programs of migrations and of dropped packets: they are loaded and let go of, never attached,
@@ -223,6 +231,7 @@ fn lifted(btf: Option<&Btf>, slots: u32) -> Result<Ebpf, Refusal> {
     let lifted = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
     let mut loader = EbpfLoader::new();
     loader.btf(btf).verifier_log_level(VerifierLogLevel::DISABLE).map_max_entries("moves", slots);
+    loader.map_max_entries("datagrams", if slots > 1 { datagrams::room() } else { 1 });
     let result = loader.load(OBJECT);
     if lifted {
         let _ = setrlimit(Resource::Memlock, before);

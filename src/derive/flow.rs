@@ -7,6 +7,7 @@ mod datagrams;
 mod fallback_link;
 pub(super) mod join;
 mod move_binning;
+pub(super) mod moved;
 pub(super) mod proxied;
 mod udp;
 
@@ -21,7 +22,7 @@ use udp::Datagrams;
 
 pub(super) use connection::CARRIES;
 pub use connection::{BusyShares, Connection, End};
-pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
+pub use datagrams::{DatagramRate, DatagramTest, RateGap, SOURCE as DATAGRAM_SOURCE};
 
 /// Length of a bin where the source reads that often, ns.
 pub const BIN_NS: u64 = 100_000_000;
@@ -204,7 +205,7 @@ impl FlowTrack {
         if carrying > 0 {
             self.carried_at_ns = Some(next.at_ns);
             self.take_basis(FlowBasis::Sockets(carrying));
-        } else if let Some((streams, bin)) = self.datagrams.bin(previous, next) {
+        } else if let Some((streams, bin)) = self.datagrams.bin() {
             self.carried_at_ns = Some(next.at_ns);
             self.take_basis(FlowBasis::Datagrams(streams));
             self.push(bin);
@@ -214,7 +215,8 @@ impl FlowTrack {
             self.close_bins();
         }
         self.connections.forget(self.next_ns);
-        if waits || self.beside.flows || self.datagrams.tests.iter().any(DatagramTest::is_new) {
+        // A link has everybody's packets: where there are tests of UDP, it is not their rate.
+        if waits || self.beside.flows || !self.datagrams.tests.is_empty() {
             self.busiest = FallbackLink::default();
         } else if let Some((link, bin)) = self.busiest.observe(previous, next, links) {
             self.take_basis(FlowBasis::Link(link));

@@ -28,16 +28,17 @@ mod loss;
 pub mod place_of_drop;
 pub(in crate::derive) mod qdiscs;
 mod route;
+mod sent;
 mod upcalls;
 mod vpn;
 
 use super::Metrics;
-use super::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample, row_of};
 use counted::{SampleStep, rise};
 pub use fragments::Fragments;
 pub use loss::{Loss, LossPlace, Losses, QdiscDrops};
 use route::Route;
+use sent::SentPackets;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Least remainder of a counter that is believed, share of what another counter already explains: both are read at different
@@ -59,15 +60,15 @@ pub struct LossTrack {
 impl LossTrack {
     /// What was lost between two samples; `metrics` are what was derived of the newer one.
     pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &Metrics) -> Losses {
-        let losses = previous
-            .and_then(|previous| self.between(SampleStep::of(previous, next, &metrics.links)?, &metrics.datapaths));
+        let losses =
+            previous.and_then(|previous| self.between(SampleStep::of(previous, next, &metrics.links)?, metrics));
         losses.unwrap_or_else(|| {
             *self = Self::default();
             Losses::default()
         })
     }
 
-    fn between(&mut self, step: SampleStep<'_>, datapaths: &[DatapathMetrics]) -> Option<Losses> {
+    fn between(&mut self, step: SampleStep<'_>, metrics: &Metrics) -> Option<Losses> {
         let SampleStep { previous, next, links, seconds } = step;
         let mut spans: Vec<ProtocolSpan<'_>> =
             next.protocols.iter().filter_map(|now| ProtocolSpan::of(previous, now)).collect();
@@ -82,7 +83,7 @@ impl LossTrack {
             _ => return None,
         };
         let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
-        let crossed = upcalls::crossed(datapaths, &next.facts.ovs, paths);
+        let crossed = upcalls::crossed(&metrics.datapaths, &next.facts.ovs, paths);
         let mut places = self.all(&step, &route, &spans, paths);
         let unasked = upcalls::lost(&step, &crossed);
         if !unasked.is_empty() {
@@ -92,13 +93,14 @@ impl LossTrack {
         places.retain(|loss| loss.packets > 0.0);
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
-        add_shares(&mut places, paths, &spans);
+        let sent = SentPackets::of(previous, next, &metrics.flow.connections, &spans);
+        add_shares(&mut places, paths, &spans, &sent);
         let invalid =
             spans.iter().map(|span| span.rise_or_zero(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
             seconds,
             places,
-            sent: route.sum(&spans, ProtocolSpan::sent),
+            sent: route.sent(&sent),
             quiet_s: self.quiet_s,
             conntrack: fullest(next),
             invalid: invalid.fold(0.0, f64::max),
@@ -179,19 +181,20 @@ fn others_send(paths: &[FlowPath], spans: &[ProtocolSpan<'_>], lost: f64) -> boo
 }
 
 /// Which share of the packets sent each loss is, where that can be told.
-fn add_shares(places: &mut [Loss], paths: &[FlowPath], spans: &[ProtocolSpan<'_>]) {
-    if others_send(paths, spans, places.iter().map(|loss| loss.packets).sum()) {
+fn add_shares(places: &mut [Loss], paths: &[FlowPath], spans: &[ProtocolSpan<'_>], sent: &SentPackets) {
+    let says_itself = |path: &FlowPath| sent.itself(path.netns).is_some();
+    if !paths.iter().all(says_itself) && others_send(paths, spans, places.iter().map(|loss| loss.packets).sum()) {
         return;
     }
     for loss in places.iter_mut().filter(|loss| loss.place != LossPlace::Upcall && loss.share.is_none()) {
-        let sent = sent_through(loss, paths, spans).filter(|&sent| sent > 0.0);
+        let sent = sent_through(loss, paths, sent).filter(|&sent| sent > 0.0);
         // Packets under way when a tick ends are lost in the next one.
         loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
     }
 }
 
-/// What those namespaces send whose flows go through the place of a loss; none where one is not known.
-fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[ProtocolSpan<'_>]) -> Option<f64> {
+/// What the flows of those namespaces send that go through the place of a loss; none where one is not known.
+fn sent_through(loss: &Loss, paths: &[FlowPath], sent: &SentPackets) -> Option<f64> {
     let is_there = |link: LinkKey| match loss.link {
         Some(place) => place == link,
         None => loss.netns == Some(link.netns),
@@ -203,8 +206,7 @@ fn sent_through(loss: &Loss, paths: &[FlowPath], spans: &[ProtocolSpan<'_>]) -> 
     // A place on no link of a path, as a queue below one, is on the way of all.
     let all = || paths.iter().map(|path| path.netns).collect();
     let senders: BTreeSet<u64> = if through.is_empty() { all() } else { through };
-    let sent = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns)?.sent();
-    senders.iter().map(sent).sum()
+    senders.iter().map(|netns| sent.from(*netns)).sum()
 }
 
 /// Entries that connection tracking has and may have, where it is fullest.

@@ -124,10 +124,10 @@ impl Observation {
     /// A UDP test without a rate says why; where no socket could be read, the source does.
     fn look_for_reason(&mut self, metrics: &Metrics) {
         let of_test = metrics.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
+        let of_test = of_test.map(|gap| gap.to_string());
         let of_source = || metrics.facts.problems.iter().find(|problem| problem.source == ProblemSource::Flows);
-        let reason = of_test.or_else(|| of_source().map(|problem| problem.text.as_str()));
-        if let Some(reason) = reason.filter(|reason| self.known.why_link.as_deref() != Some(reason)) {
-            self.known.why_link = Some(reason.to_owned());
+        if let Some(reason) = of_test.or_else(|| of_source().map(|problem| problem.text.clone())) {
+            self.known.why_link = Some(reason);
         }
     }
 

@@ -117,6 +117,9 @@ impl Scope {
     /// It is a benchmark's connection, or the command's namespace is full of datagrams while it has a socket for them.
     fn drives(&mut self, flow: &FlowSample, protocols: &[ProtocolCounters]) -> bool {
         if flow.proto == Proto::Udp {
+            if let Some(counts) = flow.udp.and_then(|udp| udp.counts) {
+                return counts.sent.max(counts.received) >= DATAGRAMS;
+            }
             let Some(counters) = protocols.iter().find(|one| one.netns == flow.netns) else { return false };
             let now = counters.udp_out_datagrams.saturating_add(counters.udp_in_datagrams);
             let first = *self.first_datagrams.entry(flow.netns).or_insert(now);

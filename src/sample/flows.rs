@@ -80,6 +80,10 @@ pub struct TcpState {
     /// What it was busy with (Linux 4.10).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<Busy>,
+    /// `tcpi_segs_out` (Linux 4.2): segments sent since the connection was made, those sent again and bare acknowledgements
+    /// among them, mod 2^32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segments_out: Option<u32>,
     /// `INET_DIAG_CONG`; none where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<Congestion>,
@@ -147,6 +151,41 @@ pub struct UdpState {
     pub rcvbuf: u32,
     /// `SK_MEMINFO_DROPS`: datagrams dropped at this socket since it was opened, mod 2^32.
     pub drops: u32,
+    /// What its program has sent and read, by BPF; none where the kernel cannot be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<DatagramCounts>,
+}
+
+/// What the program of a UDP socket has sent and read (`sock:sock_send_length`, `sock_recv_length`, by BPF, Linux 6.3), since the programs were attached;
+/// absolute.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatagramCounts {
+    /// `CLOCK_MONOTONIC` at which it was read, ns.
+    #[serde(rename = "t")]
+    pub at_ns: u64,
+    /// `CLOCK_MONOTONIC` of the first send or read that was counted, ns; 0 before there was one.
+    #[serde(rename = "since")]
+    pub since_ns: u64,
+    /// Payload sent, bytes.
+    #[serde(rename = "sb")]
+    pub sent_bytes: u64,
+    /// Datagrams sent; what a send is cut into is several where `UDP_SEGMENT` was set for the socket, one where a control message says so.
+    #[serde(rename = "s")]
+    pub sent: u64,
+    /// Payload read, bytes.
+    #[serde(rename = "rb")]
+    pub received_bytes: u64,
+    /// Reads.
+    #[serde(rename = "r")]
+    pub received: u64,
+    /// Of them those that may have been several datagrams (`UDP_GRO`).
+    #[serde(rename = "m", default, skip_serializing_if = "is_zero")]
+    pub merged: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Which socket it is: a cookie is unique on the machine from Linux 5.4, before that in its network namespace alone, where both

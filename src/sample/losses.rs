@@ -62,6 +62,19 @@ pub struct ProtocolCounters {
     pub ip: Option<IpCounters>,
     /// Connection tracking; none where the namespace does not track.
     pub conntrack: Option<Conntrack>,
+    /// UDP sockets of this namespace beside those of watched processes, those of the kernel's tunnels among them; none where
+    /// each socket is asked itself, and where they cannot be listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_udp: Option<OtherUdp>,
+}
+
+/// UDP sockets whose datagrams are in the counters of a namespace too (`sock_diag`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherUdp {
+    /// How many.
+    pub sockets: u32,
+    /// The lowest port of theirs; 0 where there is none.
+    pub port: u16,
 }
 
 /// What IP took, passed on and refused: whatever of it is missing was dropped between its hooks (`/proc/PID/net/snmp`,

@@ -11,7 +11,7 @@ mod space;
 
 use super::netlink::socket::KernelSocket;
 use super::{Roots, SourceError, now_ns, proc_file, way_out};
-use crate::sample::{FlowPath, FlowSample, Problem, ProblemSource, Proto, ThreadSample};
+use crate::sample::{FlowPath, FlowSample, Problem, ProblemSource, Proto, ProtocolCounters, ThreadSample};
 use diag::SocketInfo;
 use holder::SocketHolder;
 use peers::Peers;
@@ -143,6 +143,15 @@ impl FlowReader {
         // An open socket keeps a namespace alive after its last process.
         self.spaces.retain(|&netns, _| holders.values().flatten().any(|holder| holder.netns == netns));
         flows
+    }
+
+    /// Says of each namespace with followed UDP sockets which others it has: where a socket cannot be asked what it has moved, the
+    /// namespace's counters stand for it, and have theirs too.
+    pub fn count_others(&mut self, protocols: &mut [ProtocolCounters], now_ns: u64) {
+        for one in protocols {
+            let space = self.spaces.get_mut(&one.netns).and_then(Option::as_mut);
+            one.other_udp = space.and_then(|space| space.other_udp(now_ns));
+        }
     }
 
     /// The processes of this machine at the other ends of the connections that were read last; they are to be watched with

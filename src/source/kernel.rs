@@ -5,14 +5,15 @@ pub(in crate::source) mod refusal;
 mod sites;
 
 use super::{Roots, now_ns};
+use crate::bpf::datagrams::SocketDatagrams;
 use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use crate::sample::{
-    DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest,
-    Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
+    DatagramCounts, DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey,
+    OnRequest, Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
 };
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,6 +151,31 @@ impl KernelReader {
     #[must_use]
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// Each UDP socket can be asked what its program has sent and read.
+    #[must_use]
+    pub fn counts_datagrams(&self) -> bool {
+        matches!(&self.stage, Stage::Running(_, maps) if maps.datagrams.is_some())
+    }
+
+    /// Adds to the UDP sockets what their programs have sent and read.
+    pub fn count_datagrams(&self, flows: &mut [FlowSample]) {
+        let Stage::Running(_, maps) = &self.stage else { return };
+        let Some(table) = &maps.datagrams else { return };
+        for flow in flows {
+            let Some(udp) = &mut flow.udp else { continue };
+            let told = |of: SocketDatagrams| DatagramCounts {
+                at_ns: now_ns(),
+                since_ns: of.since_ns,
+                sent_bytes: of.sent_bytes,
+                sent: of.sent,
+                received_bytes: of.received_bytes,
+                received: of.received,
+                merged: of.merged,
+            };
+            udp.counts = table.of(flow.cookie).map(told);
+        }
     }
 
     /// What was counted until now; these flows and their paths are what is asked for next. The same `Arc` while nothing has

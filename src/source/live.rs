@@ -142,7 +142,8 @@ impl Live {
         let benchmarks = self.reports.join(self.threads.benchmarks());
         self.kernel.begin(waits);
         let trace = self.moves.read(self.kernel.moves(), &threads);
-        let flows = self.flows.read(&threads);
+        let mut flows = self.flows.read(&threads);
+        self.kernel.count_datagrams(&mut flows);
         let ovs = self.ovs.read(&links.links, |netns| self.spaces.wants(netns), now_ns);
         self.switches.read(self.ovs.processes(), &mut threads);
         links.links = self.ovs.among(links.links);
@@ -156,7 +157,10 @@ impl Live {
         let watched = WatchedFlows { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
         let kernel = self.kernel.read(&flows, &paths);
-        let losses = self.losses.read(watched, now_ns);
+        let mut losses = self.losses.read(watched, now_ns);
+        if !self.kernel.counts_datagrams() {
+            self.flows.count_others(&mut losses.protocols, now_ns);
+        }
         self.paths.renew(ground, &flows, now_ns);
         let steering = self.steering.read(&self.spaces, &links.links, &paths, now_ns);
         let facts = Facts {

@@ -250,16 +250,9 @@ mod tests {
 
     #[test]
     fn udp_beside_it_is_not_left_out() {
-        let rate = |bits_per_s| Some(DatagramRate { packets_per_s: 1e3, bits_per_s });
-        let test = |received| DatagramTest {
-            from: None,
-            to: None,
-            streams: 1,
-            length_bytes: Some(1_448),
-            sent: None,
-            received,
-            gap: None,
-        };
+        let rate = |bits_per_s| Some(DatagramRate { packets_per_s: Some(1e3), bits_per_s });
+        let test =
+            |received| DatagramTest { streams: 1, length_bytes: Some(1_448), received, ..DatagramTest::default() };
         let of = FlowBasis::Sockets(1);
         let told = |tests: &[DatagramTest]| shown_beside(70, &of, &[], tests);
         assert_eq!(told(&[test(rate(5e8))]), "TCP 24.1 Gbit/s + UDP 500 Mbit/s · CV 38 % · dip 2.1 s · over 30 s");

@@ -124,7 +124,7 @@ fn datagrams(test: &DatagramTest, units: Units) -> String {
     if let (Some(gap), None) = (test.gap, test.rate()) {
         return format!("UDP, rate not known: {gap}");
     }
-    let figure = |of: Option<DatagramRate>| of.map(|of| rate(Some(of.bits_per_s), Some(of.packets_per_s), units));
+    let figure = |of: Option<DatagramRate>| of.map(|of| rate(Some(of.bits_per_s), of.packets_per_s, units));
     let end = |of, word: &str| format!("{} {word}", figure(of).unwrap_or_else(|| "–".to_owned()));
     let lost = test.lost().map_or_else(String::new, |lost| format!(", {} lost", Share(lost)));
     format!("UDP {}, {}{lost}", end(test.sent, "sent"), end(test.received, "received"))

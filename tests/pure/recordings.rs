@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Busy, Congestion, CoreSet, Direction, Event, Facts, FlowProgress, FlowSample, Host, Ifindex, Interrupts,
-    Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads, OwnCost, PlacedThread,
-    PlacementClass, PortState, Problem, ProblemSource, Program, Proto, Report, Reported, Runner, Sample, SearchStep,
-    Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole,
+    Benchmark, Busy, Congestion, CoreSet, DatagramCounts, Direction, Event, Facts, FlowProgress, FlowSample, Host,
+    Ifindex, Interrupts, Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads,
+    OwnCost, PlacedThread, PlacementClass, PortState, Problem, ProblemSource, Program, Proto, Report, Reported, Runner,
+    Sample, SearchStep, Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -114,7 +114,16 @@ fn connection(tick: u64) -> FlowSample {
 
 fn datagrams(tick: u64) -> FlowSample {
     let drops = u32::try_from(tick).expect("small");
-    let udp = Some(UdpState { rx_queue: 1, tx_queue: 2, rcvbuf: 3, drops });
+    let counts = DatagramCounts {
+        at_ns: tick,
+        since_ns: 1,
+        sent_bytes: 1200 * tick,
+        sent: tick,
+        received_bytes: 5,
+        received: 2,
+        merged: 1,
+    };
+    let udp = Some(UdpState { rx_queue: 1, tx_queue: 2, rcvbuf: 3, drops, counts: Some(counts) });
     FlowSample { proto: Proto::Udp, cookie: 2, tcp: None, udp, pulses: Vec::new(), ..connection(tick) }
 }
 

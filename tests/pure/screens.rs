@@ -267,12 +267,21 @@ fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
     let (one, tcp) = (metrics.flow.connections[0], metrics.flow.connections.remove(3));
     let udp = Connection { proto: Proto::Udp, carries: true, bits_per_s: None, ..one };
     metrics.flow.connections = vec![udp, udp, Connection { carries: true, ..tcp }, metrics.flow.connections[2]];
-    let rate = |packets_per_s: f64| Some(DatagramRate { packets_per_s, bits_per_s: packets_per_s * 8.0 * 1448.0 });
+    let rate = |packets_per_s: f64| {
+        Some(DatagramRate { packets_per_s: Some(packets_per_s), bits_per_s: packets_per_s * 8.0 * 1448.0 })
+    };
     let end = |end: &End| end.pid.zip(end.netns);
     let (from, to) = (end(&one.from), end(&one.to));
     let (sent, received) = (rate(172_650.0), rate(169_200.0));
-    metrics.flow.tests =
-        vec![DatagramTest { from, to, streams: 2, length_bytes: Some(1448), sent, received, gap: None }];
+    metrics.flow.tests = vec![DatagramTest {
+        from,
+        to,
+        streams: 2,
+        length_bytes: Some(1448),
+        sent,
+        received,
+        ..DatagramTest::default()
+    }];
     let paths = Arc::make_mut(&mut metrics.paths);
     paths.iter_mut().take(2).for_each(|path| path.proto = Proto::Udp);
     stage.state.receive(metrics);

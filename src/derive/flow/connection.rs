@@ -1,6 +1,6 @@
 //! One connection as a tick shows it.
 
-use super::datagrams::DatagramRate;
+use super::datagrams::{DatagramRate, RateGap};
 use crate::sample::{Congestion, Proto};
 use std::net::SocketAddr;
 
@@ -35,8 +35,12 @@ pub struct Connection {
     pub packets_per_s: Option<f64>,
     /// Of UDP: what the sender gave to the kernel.
     pub sent: Option<DatagramRate>,
+    /// Of UDP: datagrams that it has sent in the tick, as its sockets say; none where that is not known.
+    pub sent_datagrams: Option<f64>,
+    /// Of UDP: its rate is what its sockets say themselves, and not its namespaces.
+    pub by_socket: bool,
     /// Why its rate is not known, of UDP.
-    pub rate_gap: Option<&'static str>,
+    pub rate_gap: Option<RateGap>,
     /// Segments that the sender sent again, a second.
     pub retransmits_per_s: Option<f64>,
     /// The sender's segment size, bytes.

@@ -1,15 +1,18 @@
-//! How fast UDP tests run. A socket counts no datagrams, but the protocols of its namespace do (`Udp:` of `/proc/net/snmp` and
-//! `snmp6`): `OutDatagrams` and `SndbufErrors` are what the sender was taken off its hands, as iperf counts it, and `InDatagrams`
-//! is what the receiver has read. Times the length of a datagram that is payload, as iperf reports it.
+//! How fast UDP tests run. Where the kernel can be asked (BPF), each socket itself says what its program has sent and read: that
+//! is what the benchmark counts.
 //!
-//! The length is `-l`, or what the program takes without it: iperf 3 the segment size of its control connection, iperf 2
-//! 1,470 bytes (1,450 over IPv6). Measured against iperf 3.12's own report: within 0.1 % at 64 to 1,470 bytes. What does not
-//! hold: `/proc/PID/io` counts `read` and `write` on sockets, but not `recv` and `sendmsg`, which newer iperf 3 uses.
-//!
-//! Other UDP of the same namespace is counted too; two tests in one namespace are told apart by nothing, so both are unknown.
+//! Elsewhere the counters of its namespace stand for it, where nothing else can be in them: `Udp:` of `/proc/net/snmp` and
+//! `snmp6`. `OutDatagrams` and `SndbufErrors` are what the sender was taken off its hands, as iperf counts it, and `InDatagrams`
+//! is what the receiver has read; times the length of a datagram that is payload. The length is `-l`, or what the program takes
+//! without it: iperf 3 the segment size of its control connection, iperf 2 1,470 bytes (1,450 over IPv6). Measured against iperf
+//! 3.12's own report: within 0.1 % at 64 to 1,470 bytes. Another socket of the namespace is in these counters too, a tunnel's as
+//! well, so beside one the rate is unknown. What does not hold: `/proc/PID/io` counts `read` and `write` on sockets, but not
+//! `recv` and `sendmsg`, which newer iperf 3 uses.
 
+use super::moved::{Datagrams, Moved, Reading};
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, Program, Proto, ProtocolCounters, Sample, row_of};
+use crate::sample::{Benchmark, Direction, OtherUdp, Program, Proto, ProtocolCounters, Sample, row_of};
+use std::fmt;
 
 /// What iperf 2 sends without `-l`, over IPv4 and over IPv6.
 const IPERF_LENGTH: [u64; 2] = [1470, 1450];
@@ -19,8 +22,8 @@ const IPERF_LENGTH: [u64; 2] = [1470, 1450];
 pub struct DatagramRate {
     /// Payload, bits/s.
     pub bits_per_s: f64,
-    /// Datagrams a second.
-    pub packets_per_s: f64,
+    /// Datagrams a second; none where reads may have been of several (`UDP_GRO`) and their length is not known.
+    pub packets_per_s: Option<f64>,
 }
 
 /// One UDP test: the sockets of the same two processes in one direction.
@@ -32,28 +35,73 @@ pub struct DatagramTest {
     pub to: Option<(u32, u64)>,
     /// Pairs of sockets.
     pub streams: usize,
-    /// Payload of a datagram, bytes.
+    /// Payload of a datagram, bytes: what was asked for, else the mean of what was sent in the tick.
     pub length_bytes: Option<u64>,
     /// What the sender gave to UDP.
     pub sent: Option<DatagramRate>,
     /// What the receiver read.
     pub received: Option<DatagramRate>,
+    /// Its sockets were asked, and not its namespaces.
+    pub by_socket: bool,
+    /// Datagrams that its sockets sent in the tick; none where they cannot be asked, or that is not known.
+    pub sent_datagrams: Option<f64>,
+    /// The same of what was read.
+    pub received_datagrams: Option<f64>,
+    /// The time that the rates cover, `CLOCK_MONOTONIC`, ns; none where no rate is known.
+    pub window_ns: Option<(u64, u64)>,
     /// Why a rate is not known; none where all that can be known is.
-    pub gap: Option<&'static str>,
+    pub gap: Option<RateGap>,
 }
 
-/// Where the rates of a test come from.
-pub const SOURCE: &str = "udp_datagrams";
+/// Why the rate of a UDP test is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateGap {
+    /// Several UDP tests share a namespace.
+    TooManyTests,
+    /// It is one of several streams.
+    OneOfSeveral,
+    /// Datagrams go in both directions.
+    BothWays,
+    /// Several datagrams are given to the kernel at once.
+    Batched,
+    /// How long a datagram is is not known.
+    NoLength,
+    /// The same, where the client's control connection would tell.
+    NoControl,
+    /// There is one reading so far.
+    First,
+    /// The counters of its namespace cannot be read.
+    Unread,
+    /// Other sockets of its namespace are in the counters too.
+    Others(OtherUdp),
+}
 
-/// One of several streams.
-pub const SHARED: &str = "the kernel counts datagrams by namespace: this test has one rate, not one a stream";
-const TOO_MANY: &str = "several UDP tests share a namespace: their datagrams are counted together";
-const BOTH_WAYS: &str = "datagrams go in both directions, and UDP does not show which socket sends";
-const BATCHED: &str = "--gsro gives several datagrams to the kernel at once, which counts them as one";
-const NO_LENGTH: &str = "length of datagrams unknown: the client is not a watched iperf3 or iperf";
-const NO_CONTROL: &str = "datagram length unknown (control connection unreadable): use iperf3 -l";
-const FIRST: &str = "only one reading so far; a rate needs two readings";
-const UNREAD: &str = "the UDP counters of its namespace cannot be read";
+impl fmt::Display for RateGap {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Self::TooManyTests => "several UDP tests share a namespace: their datagrams are counted together",
+            Self::OneOfSeveral => "the kernel counts datagrams by namespace: this test has one rate, not one a stream",
+            Self::BothWays => "datagrams go in both directions, and UDP does not show which socket sends",
+            Self::Batched => "--gsro gives several datagrams to the kernel at once, which counts them as one",
+            Self::NoLength => "length of datagrams unknown: the client is not a watched iperf3 or iperf",
+            Self::NoControl => "datagram length unknown (control connection unreadable): use iperf3 -l",
+            Self::First => "only one reading so far; a rate needs two readings",
+            Self::Unread => "the UDP counters of its namespace cannot be read",
+            Self::Others(OtherUdp { sockets, port }) => {
+                let s = if *sockets == 1 { "" } else { "s" };
+                return write!(
+                    to,
+                    "{sockets} other UDP socket{s} (port {port}) in its namespace, which counts all together; BPF can \
+                     ask each socket"
+                );
+            }
+        };
+        to.write_str(text)
+    }
+}
+
+/// Where the rates of a test come from: its sockets, or the counters of its namespaces.
+pub const SOURCE: [&str; 2] = ["udp_sockets", "udp_datagrams"];
 
 impl DatagramTest {
     /// The rate of the test, as for every flow: what arrived, or where that is not known what was sent.
@@ -62,35 +110,87 @@ impl DatagramTest {
         self.received.or(self.sent)
     }
 
-    /// Share of the datagrams sent that the receiver did not read; none where one of both is not known, and where more
-    /// arrived than was sent, because the namespace has other UDP then.
+    /// Share of the datagrams sent that the receiver did not read; none where one of both is not known, and where a namespace
+    /// says that more arrived than was sent.
     #[must_use]
     pub fn lost(&self) -> Option<f64> {
-        let (sent, received) = (self.sent?.packets_per_s, self.received?.packets_per_s);
+        let (sent, received) = (self.sent?, self.received?);
+        let of_rates = || match (sent.packets_per_s, received.packets_per_s) {
+            (Some(sent), Some(received)) => (sent, received),
+            // Of datagrams that are all as long their payload tells the same.
+            _ => (sent.bits_per_s, received.bits_per_s),
+        };
+        let (sent, received) = self.sent_datagrams.zip(self.received_datagrams).unwrap_or_else(of_rates);
         // Read at slightly different instants.
-        (sent > 0.0 && received <= sent * 1.05).then(|| (1.0 - received / sent).max(0.0))
+        let is_possible = sent > 0.0 && (self.by_socket || received <= sent * 1.05);
+        is_possible.then(|| (sent - received).max(0.0) / sent)
+    }
+
+    /// Where its rates come from.
+    #[must_use]
+    pub fn source(&self) -> &'static str {
+        SOURCE[usize::from(!self.by_socket)]
     }
 
     /// It may have a rate in the next tick.
     pub(in crate::derive) fn is_new(&self) -> bool {
-        self.gap == Some(FIRST)
+        self.gap == Some(RateGap::First)
     }
 
-    /// Fills in what the counters and the command line of the client tell; `all` are the tests of this tick.
-    pub(super) fn measured(self, all: &[Self], previous: Option<&Sample>, next: &Sample) -> Self {
+    /// Fills in what its sockets tell, each stream's sender and receiver; where they cannot be asked, what the counters and the
+    /// command line of the client tell. `all` are the tests of this tick.
+    pub(super) fn measured(
+        self,
+        (streams, mtu): (&[[Reading; 2]], Option<u32>),
+        all: &[Self],
+        previous: Option<&Sample>,
+        next: &Sample,
+    ) -> Self {
         let client = client(self, next);
         let length_bytes = client.and_then(|client| length(client, next));
         let known = Self { length_bytes, ..self };
-        let why = match client {
-            Some(client) if client.direction == Some(Direction::Both) => Some(BOTH_WAYS),
-            Some(client) if client.batched => Some(BATCHED),
-            Some(_) if length_bytes.is_none() => Some(NO_CONTROL),
-            None => Some(NO_LENGTH),
-            _ => None,
-        };
-        if why.is_some() {
-            return Self { gap: why, ..known };
+        if streams.iter().flatten().any(|reading| *reading == Reading::Uncounted) {
+            return known.by_namespace(client, all, previous, next);
         }
+        known.measured_by(streams, mtu)
+    }
+
+    /// Fills in what these sockets tell; `mtu` is of the link that their datagrams leave through.
+    pub(super) fn measured_by(self, streams: &[[Reading; 2]], mtu: Option<u32>) -> Self {
+        let of = |end: usize| Moved::total(streams.iter().map(|ends| ends[end]));
+        let (from, to) = (of(0), of(1));
+        let datagrams = Datagrams::between(from.as_ref(), to.as_ref(), mtu);
+        let rate = |bytes: u64, datagrams: Option<f64>, seconds: f64| DatagramRate {
+            bits_per_s: bytes as f64 * 8.0 / seconds,
+            packets_per_s: datagrams.map(|datagrams| datagrams / seconds),
+        };
+        let sent = from.map(|from| rate(from.sent_bytes, datagrams.sent, from.seconds));
+        let received = to.map(|to| rate(to.received_bytes, datagrams.received, to.seconds));
+        let is_first = streams.iter().flatten().any(|reading| *reading == Reading::First);
+        Self {
+            length_bytes: self.length_bytes.or(datagrams.bytes.map(|bytes| bytes.round() as u64)),
+            sent,
+            received,
+            by_socket: true,
+            sent_datagrams: datagrams.sent,
+            received_datagrams: datagrams.received,
+            window_ns: to.or(from).map(|moved| (moved.from_ns, moved.to_ns)),
+            gap: (sent.is_none() && received.is_none() && is_first).then_some(RateGap::First),
+            ..self
+        }
+    }
+
+    fn by_namespace(self, client: Option<&Benchmark>, all: &[Self], previous: Option<&Sample>, next: &Sample) -> Self {
+        let why = match client {
+            Some(client) if client.direction == Some(Direction::Both) => Some(RateGap::BothWays),
+            Some(client) if client.batched => Some(RateGap::Batched),
+            Some(_) if self.length_bytes.is_none() => Some(RateGap::NoControl),
+            None => Some(RateGap::NoLength),
+            _ => self.others(next),
+        };
+        let Some(length_bytes) = self.length_bytes.filter(|_| why.is_none()) else {
+            return Self { gap: why, ..self };
+        };
         let alone = |end: fn(&Self) -> Option<(u32, u64)>| {
             let netns = end(&self)?.1;
             Some((netns, all.iter().filter(|test| end(test).is_some_and(|there| there.1 == netns)).count() == 1))
@@ -99,7 +199,8 @@ impl DatagramTest {
         let rate = |end: Option<(u64, bool)>, of: fn(&ProtocolCounters) -> u64| {
             let (netns, _) = end.filter(|end| end.1)?;
             let packets_per_s = risen(previous?, next, netns, of)?;
-            Some(DatagramRate { packets_per_s, bits_per_s: packets_per_s * 8.0 * length_bytes? as f64 })
+            let bits_per_s = packets_per_s * 8.0 * length_bytes as f64;
+            Some(DatagramRate { packets_per_s: Some(packets_per_s), bits_per_s })
         };
         let sent = rate(from, |of| of.udp_out_datagrams.saturating_add(of.udp_sndbuf_errors));
         let received = rate(to, |of| of.udp_in_datagrams);
@@ -108,13 +209,21 @@ impl DatagramTest {
         {
             None
         } else if ends.into_iter().flatten().any(|(_, alone)| !alone) {
-            Some(TOO_MANY)
+            Some(RateGap::TooManyTests)
         } else if next.protocols.is_empty() {
-            Some(UNREAD)
+            Some(RateGap::Unread)
         } else {
-            Some(FIRST)
+            Some(RateGap::First)
         };
-        Self { sent, received, gap, ..known }
+        let netns = to.filter(|_| received.is_some()).or(from).map(|(netns, _)| netns);
+        let window_ns = netns.and_then(|netns| Some((counters(previous?, netns)?.at_ns, counters(next, netns)?.at_ns)));
+        Self { sent, received, window_ns, gap, ..self }
+    }
+
+    /// What else is in the counters of its namespaces.
+    fn others(&self, next: &Sample) -> Option<RateGap> {
+        let here = [self.from, self.to].into_iter().flatten().filter_map(|(_, netns)| counters(next, netns));
+        here.filter_map(|one| one.other_udp).find(|others| others.sockets > 0).map(RateGap::Others)
     }
 }
 
@@ -193,16 +302,19 @@ mod tests {
 
     fn measured(client: Benchmark, all: &[DatagramTest]) -> DatagramTest {
         let (before, after) = samples(client);
-        all[0].measured(all, Some(&before), &after)
+        all[0].measured((&UNCOUNTED, None), all, Some(&before), &after)
     }
 
+    const UNCOUNTED: [[Reading; 2]; 1] = [[Reading::Uncounted; 2]];
     const CLIENT: Option<(u32, u64)> = Some((7, 1));
     const SERVER: Option<(u32, u64)> = Some((8, 2));
 
     #[test]
     fn a_test_has_a_rate_at_both_ends_and_what_was_lost_between() {
         let one = measured(client(), &[test(CLIENT, SERVER)]);
-        let rate = |packets_per_s: f64| Some(DatagramRate { packets_per_s, bits_per_s: packets_per_s * 800.0 });
+        let rate = |packets_per_s: f64| {
+            Some(DatagramRate { packets_per_s: Some(packets_per_s), bits_per_s: packets_per_s * 800.0 })
+        };
         assert_eq!((one.sent, one.received), (rate(1000.0), rate(900.0)), "what a qdisc refused was sent too");
         assert_eq!((one.rate(), one.gap), (rate(900.0), None), "the rate of the test is what arrived");
         assert!(one.lost().is_some_and(|lost| (lost - 0.1).abs() < 1e-9), "a tenth is lost: {one:?}");
@@ -224,18 +336,58 @@ mod tests {
         };
         let alone = [test(CLIENT, SERVER)];
         let both = Benchmark { direction: Some(Direction::Both), ..client() };
-        assert_eq!(why(both, &alone), (None, Some(BOTH_WAYS)));
-        assert_eq!(why(Benchmark { batched: true, ..client() }, &alone), (None, Some(BATCHED)));
+        assert_eq!(why(both, &alone), (None, Some(RateGap::BothWays)));
+        assert_eq!(why(Benchmark { batched: true, ..client() }, &alone), (None, Some(RateGap::Batched)));
         assert_eq!(
             why(Benchmark { length_bytes: None, ..client() }, &alone),
-            (None, Some(NO_CONTROL)),
+            (None, Some(RateGap::NoControl)),
             "no connection tells it"
         );
-        assert_eq!(why(Benchmark { pid: 99, ..client() }, &alone), (None, Some(NO_LENGTH)), "the client is elsewhere");
+        assert_eq!(
+            why(Benchmark { pid: 99, ..client() }, &alone),
+            (None, Some(RateGap::NoLength)),
+            "the client is elsewhere"
+        );
         let shared = measured(client(), &[test(CLIENT, SERVER), test(Some((9, 1)), Some((10, 3)))]);
-        assert_eq!((shared.sent, shared.gap), (None, Some(TOO_MANY)), "two tests leave one namespace");
+        assert_eq!((shared.sent, shared.gap), (None, Some(RateGap::TooManyTests)), "two tests leave one namespace");
         assert!(shared.received.is_some(), "each arrives in its own");
         let (_, after) = samples(client());
-        assert!(alone[0].measured(&alone, None, &after).is_new(), "the first reading has no rate yet");
+        assert!(
+            alone[0].measured((&UNCOUNTED, None), &alone, None, &after).is_new(),
+            "the first reading has no rate yet"
+        );
+    }
+
+    #[test]
+    fn a_tunnels_socket_in_the_namespace_leaves_the_rate_unknown_and_is_named() {
+        let (before, mut after) = samples(client());
+        after.protocols[1].other_udp = Some(OtherUdp { sockets: 1, port: 8472 });
+        let alone = [test(CLIENT, SERVER)];
+        let one = alone[0].measured((&UNCOUNTED, None), &alone, Some(&before), &after);
+        assert_eq!((one.rate(), one.lost()), (None, None), "its datagrams are counted twice there");
+        let gap = one.gap.expect("a reason").to_string();
+        assert!(gap.starts_with("1 other UDP socket (port 8472) in its namespace"), "{gap}");
+    }
+
+    #[test]
+    fn what_the_sockets_say_is_the_rate_whatever_else_the_namespaces_count() {
+        let (before, mut after) = samples(Benchmark { batched: true, direction: Some(Direction::Both), ..client() });
+        after.protocols[1].other_udp = Some(OtherUdp { sockets: 3, port: 9 });
+        let moved = |sent, received| {
+            let bytes = |datagrams| datagrams * 1_200;
+            let (sent_bytes, received_bytes) = (bytes(sent), bytes(received));
+            let plain = Moved { from_ns: 5_000_000_000, to_ns: 7_000_000_000, seconds: 2.0, ..Moved::default() };
+            Reading::Moved(Moved { sent, received, sent_bytes, received_bytes, ..plain })
+        };
+        let alone = [test(CLIENT, SERVER)];
+        let one = alone[0].measured((&[[moved(2_000, 1), moved(1, 1_500)]], None), &alone, Some(&before), &after);
+        assert_eq!(one.sent.map(|rate| (rate.bits_per_s, rate.packets_per_s)), Some((9_600_000.0, Some(1_000.0))));
+        assert_eq!(one.received.map(|rate| rate.packets_per_s), Some(Some(750.0)), "what was read");
+        assert_eq!((one.lost(), one.gap, one.source()), (Some(0.25), None, "udp_sockets"));
+        let first = alone[0].measured((&[[Reading::First, Reading::First]], None), &alone, None, &after);
+        assert!(first.is_new() && first.rate().is_none(), "one reading is no rate");
+        let shared = alone[0].measured((&[[moved(2_000, 1), Reading::Absent]], None), &alone, Some(&before), &after);
+        assert_eq!((shared.received, shared.lost(), shared.gap), (None, None, None), "a server of several clients");
+        assert!(shared.rate().is_some(), "what its client sent is its own");
     }
 }

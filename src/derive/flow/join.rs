@@ -2,6 +2,7 @@
 //! connected. Only what is certain is joined. It knows no bytes.
 
 use crate::sample::{EndName, Ends, FlowPath, FlowSample, Proto};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// Where an end is, and which other end it names.
@@ -114,6 +115,19 @@ fn other_netns(place: &EndPlace, paths: &[FlowPath]) -> Option<u64> {
         if sends { Some(receiver) } else { receives.then_some(path.netns) }
     };
     ways.find_map(other)
+}
+
+/// The unconnected end that each of several calls, by the one that calls: a server that answers all of them from one socket.
+pub(in crate::derive) fn shared_servers(
+    places: &[EndPlace],
+    pairs: &[(usize, Option<usize>)],
+) -> BTreeMap<usize, usize> {
+    let alone = || pairs.iter().filter(|(_, other)| other.is_none()).map(|(one, _)| *one);
+    let calls = |one: usize| {
+        let server = only((0..places.len()).filter(|&at| places[one].calls(&places[at])))?;
+        alone().any(|at| at == server).then_some((one, server))
+    };
+    alone().filter_map(calls).collect()
 }
 
 fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {

@@ -309,6 +309,7 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         unacked: Some(15),
         pacing_allowed: Some(250),
         app_limited: Some(false),
+        segments_out: None,
         busy: Some(Busy { all_us: tick * 400_000, rwnd_us: tick * 100_000, sndbuf_us: 0 }),
     };
     let track = run(0..4, |tick, sample| {

@@ -1,13 +1,17 @@
-//! UDP from its sockets: both ends of one test put together, what is dropped at the receiver's. UDP counts no bytes, so
-//! which end sends is told by the benchmark's command line, else by whose queues fill, else by who calls whom.
+//! UDP from its sockets: both ends of one test put together, what each has sent and read, what is dropped at the receiver's. Which
+//! end sends is told by what went there and back; where that is not counted by the benchmark's command line, else by whose
+//! queues fill, else by who calls whom.
 
 use super::Bin;
-use super::connection::{Connection, End};
-use super::datagrams::{self, DatagramTest};
+use super::connection::{CARRIES, Connection, End};
+use super::datagrams::{DatagramTest, RateGap};
 use super::join::{self, EndPlace, Translated};
+use super::moved::Reading;
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, FlowPath, Proto, Sample, Side, SocketKey, UdpState, row_of};
-use std::collections::BTreeSet;
+use crate::sample::{
+    Benchmark, DatagramCounts, Direction, FlowPath, LinkFacts, Proto, Sample, Side, SocketKey, UdpState, row_of,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Every UDP socket that is known.
@@ -17,8 +21,11 @@ pub(super) struct Datagrams {
     ends: Vec<Socket>,
     /// Both ends, or the one that is known; indices into `ends`.
     pairs: Vec<(usize, Option<usize>)>,
+    /// The one socket that several of these call, by caller; indices into `ends`.
+    servers: BTreeMap<usize, usize>,
     /// Which way they went at last.
     paths: Arc<Vec<FlowPath>>,
+    links: Arc<Vec<Arc<LinkFacts>>>,
     /// Of the newest tick; none for the first.
     elapsed_s: Option<f64>,
     /// Processes with a socket that was not there a tick ago.
@@ -50,6 +57,7 @@ impl Datagrams {
             self.tests.clear();
             return;
         }
+        self.links = Arc::clone(&next.facts.links);
         let known = std::mem::take(&mut self.ends);
         let places = |ends: &[Socket]| ends.iter().map(|end| end.place).collect::<Vec<_>>();
         let (before, names) = (places(&known), Translated::on(&next.facts.paths));
@@ -74,21 +82,21 @@ impl Datagrams {
         if now != before || self.paths != next.facts.paths {
             self.paths = Arc::clone(&next.facts.paths);
             self.pairs = join::pairs(&now, &self.paths);
+            self.servers = join::shared_servers(&now, &self.pairs);
         }
         self.group(previous, next, others);
     }
 
     /// The rate of all tests together since the sample before, unknown where one of them is new; none where there is none, or one
     /// of them has no rate.
-    pub fn bin(&self, previous: &Sample, next: &Sample) -> Option<(usize, Bin)> {
-        let first = self.tests.first()?;
-        let netns = first.to.filter(|_| first.received.is_some()).or(first.from).or(first.to)?.1;
+    pub fn bin(&self) -> Option<(usize, Bin)> {
         if self.tests.iter().any(|test| test.rate().is_none() && !test.is_new()) {
             return None;
         }
         let bits_per_s = self.tests.iter().map(|test| test.rate().map(|rate| rate.bits_per_s)).sum();
-        let at_ns = |sample| datagrams::counters(sample, netns).map(|counters| counters.at_ns);
-        let (from_ns, to_ns) = (at_ns(previous)?, at_ns(next)?);
+        let windows = || self.tests.iter().filter_map(|test| test.window_ns);
+        let from_ns = windows().map(|(from_ns, _)| from_ns).min()?;
+        let to_ns = windows().map(|(_, to_ns)| to_ns).max()?;
         let streams = self.tests.iter().map(|test| test.streams).sum();
         Some((streams, Bin { from_ns, to_ns, bits_per_s, ..Bin::default() }))
     }
@@ -96,11 +104,17 @@ impl Datagrams {
     /// Puts the flows of the same two processes together, and measures them.
     fn group(&mut self, previous: Option<&Sample>, next: &Sample, others: &BTreeSet<u64>) {
         let mut tests: Vec<DatagramTest> = Vec::new();
-        for flow in self.list() {
+        let mut readings: Vec<(Vec<[Reading; 2]>, Option<u32>)> = Vec::new();
+        for (one, other) in self.flows() {
+            let flow = self.flow(one, other);
             let (from, to) = (process(&flow.from), process(&flow.to));
-            match tests.iter_mut().find(|test| (test.from, test.to) == (from, to)) {
-                Some(test) => test.streams += 1,
-                None => tests.push(DatagramTest { from, to, streams: 1, ..DatagramTest::default() }),
+            let reading = self.readings(one, other);
+            if let Some(at) = tests.iter().position(|test| (test.from, test.to) == (from, to)) {
+                tests[at].streams += 1;
+                readings[at].0.push(reading);
+            } else {
+                tests.push(DatagramTest { from, to, streams: 1, ..DatagramTest::default() });
+                readings.push((vec![reading], self.mtu(one, other)));
             }
         }
         // Another test of the same namespace, of which nothing is known but that it is there.
@@ -113,42 +127,96 @@ impl Datagrams {
         let began =
             |test: &DatagramTest| [test.from, test.to].into_iter().flatten().any(|(pid, _)| self.began.contains(&pid));
         let before = |test: &DatagramTest| previous.filter(|_| !began(test));
-        self.tests = tests.iter().map(|test| test.measured(&all, before(test), next)).collect();
+        let both = tests.iter().zip(&readings);
+        let measured = |(test, (streams, mtu)): (&DatagramTest, &(Vec<_>, _))| {
+            test.measured((streams, *mtu), &all, before(test), next)
+        };
+        self.tests = both.map(measured).collect();
     }
 
     /// Every pair of ends, and every end alone that is connected or was seen to carry something.
     pub fn list(&self) -> impl Iterator<Item = Connection> {
-        let is_flow = |end: &Socket| end.place.is_connected() || end.seen_sent > 0 || end.seen_received > 0;
-        let pairs = self.pairs.iter().map(|&(one, other)| (&self.ends[one], other.map(|other| &self.ends[other])));
-        pairs.filter(move |(one, other)| other.is_some() || is_flow(one)).map(|(one, other)| self.flow(one, other))
+        self.flows().map(|(one, other)| self.flow(one, other))
     }
 
-    fn flow(&self, one: &Socket, other: Option<&Socket>) -> Connection {
-        let (from, to) = if is_sender(one, other) { (Some(one), other) } else { (other, Some(one)) };
+    /// The same by index. A server that several call is at the other end of each of them and no flow of its own.
+    fn flows(&self) -> impl Iterator<Item = (usize, Option<usize>)> {
+        let serves = |one: usize| self.servers.values().any(|&server| server == one);
+        let is_flow = move |one: usize| self.ends[one].place.is_connected() || self.ends[one].has_carried();
+        self.pairs.iter().copied().filter(move |&(one, other)| other.is_some() || (is_flow(one) && !serves(one)))
+    }
+
+    /// The sender and the receiver; the server of several clients stands for the other end of each.
+    fn ordered(&self, one: usize, other: Option<usize>) -> [Option<usize>; 2] {
+        let faced = other.or_else(|| self.servers.get(&one).copied());
+        // What a server of several has moved says nothing of one of them.
+        let sends = is_sender(&self.ends[one], other.map(|other| &self.ends[other]));
+        if sends { [Some(one), faced] } else { [faced, Some(one)] }
+    }
+
+    /// What its sender and its receiver have moved in this tick.
+    fn readings(&self, one: usize, other: Option<usize>) -> [Reading; 2] {
+        let shared = other.is_none().then(|| self.servers.get(&one).copied()).flatten();
+        self.ordered(one, other).map(|end| match end {
+            Some(end) if Some(end) != shared => {
+                Reading::of(self.ends[end].before.as_ref(), self.ends[end].state.as_ref())
+            }
+            _ => Reading::Absent,
+        })
+    }
+
+    fn flow(&self, one: usize, other: Option<usize>) -> Connection {
+        let [from, to] = self.ordered(one, other).map(|end| end.map(|end| &self.ends[end]));
         let end = |own: Option<&Socket>, faced: Option<&Socket>| {
             // A server that listens on any address is called by one of them.
             let called = faced.map(|faced| faced.place.remote).filter(|called| called.port() != 0);
             let own_address = own.map(|own| own.place.local).filter(|own| !own.ip().is_unspecified());
-            let address = own_address.or(called).or(own.map(|own| own.place.local)).unwrap_or(one.place.remote);
+            let known = own_address.or(called).or(own.map(|own| own.place.local));
+            let address = known.unwrap_or(self.ends[one].place.remote);
             End { netns: own.map(|own| own.place.netns), address, pid: own.map(|own| own.pid) }
         };
         let (sender, receiver) = (from.and_then(|from| from.state), to.and_then(|to| to.state));
         let (from_end, to_end) = (end(from, to), end(to, from));
         let test = self.tests.iter().find(|test| (test.from, test.to) == (process(&from_end), process(&to_end)));
-        let alone = test.filter(|test| test.streams == 1);
+        let rates = self.rates((one, other), test);
+        let is_shared = other.is_none() && self.servers.contains_key(&one);
         Connection {
             proto: Proto::Udp,
             carries: true,
-            bits_per_s: alone.and_then(DatagramTest::rate).map(|rate| rate.bits_per_s),
-            packets_per_s: alone.and_then(DatagramTest::rate).map(|rate| rate.packets_per_s),
-            sent: alone.and_then(|test| test.sent),
-            rate_gap: test.and_then(|test| test.gap.or((test.streams > 1).then_some(datagrams::SHARED))),
+            bits_per_s: rates.rate().map(|rate| rate.bits_per_s),
+            packets_per_s: rates.rate().and_then(|rate| rate.packets_per_s),
+            sent: rates.sent,
+            sent_datagrams: rates.sent_datagrams,
+            by_socket: rates.by_socket,
+            rate_gap: rates.gap,
             tx_queue_bytes: sender.map(|state| u64::from(state.tx_queue)),
             rx_queue_bytes: receiver.map(|state| u64::from(state.rx_queue)),
             rx_buffer_bytes: receiver.map(|state| u64::from(state.rcvbuf)),
-            drops_per_s: to.and_then(|to| Some(f64::from(to.dropped()?) / self.elapsed_s?)),
+            drops_per_s: to.filter(|_| !is_shared).and_then(|to| Some(f64::from(to.dropped()?) / self.elapsed_s?)),
             ..Connection::between(from_end, to_end)
         }
+    }
+
+    /// What one flow of a test moves. Where its sockets cannot be asked, the test's rates are its own if it is the only stream.
+    fn rates(&self, (one, other): (usize, Option<usize>), test: Option<&DatagramTest>) -> DatagramTest {
+        let Some(test) = test else { return DatagramTest::default() };
+        if test.by_socket {
+            return DatagramTest::default().measured_by(&[self.readings(one, other)], self.mtu(one, other));
+        }
+        if test.streams == 1 {
+            return *test;
+        }
+        DatagramTest { gap: test.gap.or(Some(RateGap::OneOfSeveral)), ..DatagramTest::default() }
+    }
+
+    /// Of the link that its datagrams leave through; none where that is not known.
+    fn mtu(&self, one: usize, other: Option<usize>) -> Option<u32> {
+        let [from, _] = self.ordered(one, other);
+        let Socket { place, .. } = &self.ends[from?];
+        let is_path =
+            |path: &&FlowPath| path.proto == Proto::Udp && (path.netns, path.from) == (place.netns, place.local);
+        let first = self.paths.iter().find(is_path)?.hops.first()?.link;
+        row_of(&self.links, &first, |link| link.key()).map(|link| link.mtu)
     }
 }
 
@@ -156,6 +224,18 @@ impl Socket {
     /// Datagrams dropped since the tick before.
     fn dropped(&self) -> Option<u32> {
         Some(self.state?.drops.wrapping_sub(self.before?.drops))
+    }
+
+    /// What it has sent and read since it was counted first.
+    fn counts(&self) -> DatagramCounts {
+        self.state.and_then(|state| state.counts).unwrap_or_default()
+    }
+
+    /// It was seen to carry something: of a socket that waits for anybody more than what a test begins with.
+    fn has_carried(&self) -> bool {
+        let counts = self.counts();
+        let counted = counts.sent_bytes.max(counts.received_bytes) >= CARRIES;
+        counted || self.seen_sent > 0 || self.seen_received > 0
     }
 
     fn look(&mut self) {
@@ -182,6 +262,13 @@ fn sends(benchmarks: &[Benchmark], pid: u32) -> Option<bool> {
 }
 
 fn is_sender(one: &Socket, other: Option<&Socket>) -> bool {
+    let (own, faced) = (one.counts(), other.map_or_else(DatagramCounts::default, Socket::counts));
+    let there = own.sent_bytes.max(faced.received_bytes);
+    let back = own.received_bytes.max(faced.sent_bytes);
+    // Questions and answers of about the same size have no direction; what a test begins with says nothing.
+    if there.abs_diff(back) > there.max(back) / 4 && there.max(back) >= CARRIES {
+        return there > back;
+    }
     if let Some(sends) = one.sends.or_else(|| other?.sends.map(|sends| !sends)) {
         return sends;
     }

@@ -2,6 +2,7 @@
 //! links of the namespaces they end in stand for it.
 
 use super::ProtocolSpan;
+use super::sent::SentPackets;
 use crate::derive::links::LinkMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, Sample};
 use std::collections::BTreeSet;
@@ -75,6 +76,13 @@ impl Route {
         let mut senders = spans.iter().filter(|span| self.senders.contains(&span.now.netns)).peekable();
         senders.peek()?;
         senders.map(of).sum()
+    }
+
+    /// What the flows send, packets; none where there are none, or of one it is not known.
+    pub fn sent(&self, sent: &SentPackets) -> Option<f64> {
+        let mut senders = self.senders.iter().peekable();
+        senders.peek()?;
+        senders.map(|netns| sent.from(*netns)).sum()
     }
 
     /// It is on the way.

@@ -14,7 +14,7 @@ impl JsonObject for Connection {
         let path = paths::of(metrics, self);
         let source = match self.proto {
             Proto::Tcp => "tcp_info",
-            Proto::Udp => DATAGRAM_SOURCE,
+            Proto::Udp => DATAGRAM_SOURCE[usize::from(!self.by_socket)],
         };
         object.serialize_entry("proto", self.proto.word())?;
         object.serialize_entry("from", &InJson(&self.from, metrics))?;
@@ -24,10 +24,10 @@ impl JsonObject for Connection {
         object.serialize_entry("relay", &Relay::of(metrics, self))?;
         object.serialize_entry("bits_per_s", &self.bits_per_s)?;
         object.serialize_entry("bits_per_s_source", &self.bits_per_s.map(|_| source))?;
-        object.serialize_entry("bits_per_s_gap", &self.rate_gap)?;
+        object.serialize_entry("bits_per_s_gap", &self.rate_gap.map(|gap| gap.to_string()))?;
         object.serialize_entry("packets_per_s", &self.packets_per_s)?;
         object.serialize_entry("sent_bits_per_s", &self.sent.map(|rate| rate.bits_per_s))?;
-        object.serialize_entry("sent_packets_per_s", &self.sent.map(|rate| rate.packets_per_s))?;
+        object.serialize_entry("sent_packets_per_s", &self.sent.and_then(|rate| rate.packets_per_s))?;
         object.serialize_entry("retransmits_per_s", &self.retransmits_per_s)?;
         object.serialize_entry("mss_bytes", &self.mss_bytes)?;
         object.serialize_entry("cwnd_bytes", &self.cwnd_bytes)?;
@@ -86,12 +86,12 @@ impl JsonObject for DatagramTest {
         object.serialize_entry("streams", &self.streams)?;
         object.serialize_entry("length_bytes", &self.length_bytes)?;
         object.serialize_entry("sent_bits_per_s", &self.sent.map(|rate| rate.bits_per_s))?;
-        object.serialize_entry("sent_packets_per_s", &self.sent.map(|rate| rate.packets_per_s))?;
+        object.serialize_entry("sent_packets_per_s", &self.sent.and_then(|rate| rate.packets_per_s))?;
         object.serialize_entry("received_bits_per_s", &self.received.map(|rate| rate.bits_per_s))?;
-        object.serialize_entry("received_packets_per_s", &self.received.map(|rate| rate.packets_per_s))?;
+        object.serialize_entry("received_packets_per_s", &self.received.and_then(|rate| rate.packets_per_s))?;
         object.serialize_entry("lost_share", &self.lost())?;
-        object.serialize_entry("source", DATAGRAM_SOURCE)?;
-        object.serialize_entry("gap", &self.gap)
+        object.serialize_entry("source", self.source())?;
+        object.serialize_entry("gap", &self.gap.map(|gap| gap.to_string()))
     }
 }
 

@@ -44,6 +44,8 @@ const APP_LIMITED: usize = 7;
 const PACING: usize = 104;
 const PACING_ALLOWED: usize = 112;
 const DELIVERY: usize = 160;
+/// `tcpi_segs_out` (Linux 4.2), of 32 bits.
+const SEGMENTS_OUT: usize = 136;
 /// `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited` (Linux 4.10), of 64 bits.
 const BUSY: usize = 168;
 const RWND: usize = 176;
@@ -245,6 +247,7 @@ fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<C
         pacing_allowed: u64_at(info, PACING_ALLOWED).filter(|&rate| rate != 0 && rate != u64::MAX),
         app_limited: delivery.and_then(|_| info.get(APP_LIMITED)).map(|&byte| is_app_limited(byte)),
         busy: busy(),
+        segments_out: u32_at(info, SEGMENTS_OUT),
         rx_queue,
         tx_queue,
         congestion,
@@ -258,7 +261,7 @@ fn is_app_limited(byte: u8) -> bool {
 
 fn udp_state(memory: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<UdpState> {
     let (rcvbuf, drops) = (u32_at(memory, RCVBUF)?, u32_at(memory, DROPS)?);
-    Some(UdpState { rx_queue, tx_queue, rcvbuf, drops })
+    Some(UdpState { rx_queue, tx_queue, rcvbuf, drops, counts: None })
 }
 
 #[cfg(test)]

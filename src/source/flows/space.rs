@@ -2,7 +2,7 @@
 //! pulse after pulse, UDP sockets, which count no bytes, on every tick. What does not answer any more has ended.
 
 use super::diag::{self, SocketInfo};
-use crate::sample::{FlowProgress, FlowSample, Proto};
+use crate::sample::{FlowProgress, FlowSample, OtherUdp, Proto};
 use crate::source::SourceError;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
@@ -18,7 +18,12 @@ pub(super) struct NamespaceFlows<W> {
     netns: u64,
     connections: FollowedSockets,
     udp: FollowedSockets,
+    /// When the other UDP sockets were counted last, ns, and what there was.
+    others: Option<(u64, OtherUdp)>,
 }
+
+/// How often the other UDP sockets of a namespace are counted, ns.
+const OTHERS_EVERY_NS: u64 = 500_000_000;
 
 /// Those of one protocol.
 #[derive(Debug, Default)]
@@ -41,7 +46,8 @@ struct Followed {
 
 impl<W: Transport> NamespaceFlows<W> {
     pub fn new(netns: u64, netlink: NetlinkClient<W>) -> Self {
-        Self { netlink, netns, connections: FollowedSockets::default(), udp: FollowedSockets::default() }
+        let [connections, udp] = std::array::from_fn(|_| FollowedSockets::default());
+        Self { netlink, netns, connections, udp, others: None }
     }
 
     /// How many connections are followed.
@@ -118,6 +124,29 @@ impl<W: Transport> NamespaceFlows<W> {
         for (held, request) in sockets.iter().zip(requests) {
             *request = diag::one(Proto::Udp, &held.told.id);
         }
+    }
+
+    /// The UDP sockets that are not followed, while some are: their datagrams are in the same counters. None where there are none
+    /// that are followed, and where they cannot be listed.
+    pub fn other_udp(&mut self, now_ns: u64) -> Option<OtherUdp> {
+        if self.udp.sockets.is_empty() {
+            self.others = None;
+            return None;
+        }
+        let is_new = |&(at_ns, _): &(u64, OtherUdp)| now_ns.saturating_sub(at_ns) < OTHERS_EVERY_NS;
+        if let Some((_, others)) = self.others.filter(is_new) {
+            return Some(others);
+        }
+        let (mut others, followed) = (OtherUdp::default(), &self.udp.sockets);
+        let listed = diag::list(&mut self.netlink, Proto::Udp, |told| {
+            if find(followed, told).is_err() {
+                let port = told.id.local().port();
+                others.port = if others.sockets == 0 { port } else { others.port.min(port) };
+                others.sockets += 1;
+            }
+        });
+        self.others = listed.ok().map(|()| (now_ns, others));
+        self.others.map(|(_, others)| others)
     }
 
     /// Hands over what was read since the last time, and forgets the sockets that have ended or whose process

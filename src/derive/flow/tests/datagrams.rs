@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::derive::Jitter;
-use crate::sample::ProtocolCounters;
+use crate::sample::{DatagramCounts, ProtocolCounters};
 
 /// A UDP socket.
 fn datagrams(cookie: u64, ends: (&str, &str), udp: UdpState) -> FlowSample {
@@ -17,7 +17,8 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
     let flow = |direction: Option<Direction>, ends: (&str, &str), full: bool| {
         let track = run(0..3, |tick, sample| {
             let drops = u32::try_from(tick).expect("small") * 50;
-            let state = UdpState { rx_queue: u32::from(full) * 9, tx_queue: 0, rcvbuf: 100, drops };
+            let state =
+                UdpState { rx_queue: u32::from(full) * 9, tx_queue: 0, rcvbuf: 100, drops, ..UdpState::default() };
             sample.flows.extend([datagrams(1, CLIENT, UdpState::default()), datagrams(2, ends, state)]);
             let test = direction.map(|direction| Benchmark { direction: Some(direction), ..client(1) });
             sample.facts_mut().benchmarks = Arc::new(test.into_iter().collect());
@@ -70,4 +71,50 @@ fn a_udp_test_does_not_begin_with_a_dip_where_nothing_ran_before_it() {
     assert_eq!(known.first(), Some(&(tick_ns(4), 8e6)), "it begins where it is known to run, at its rate");
     let jitter = Jitter::of(&track.bins).expect("enough bins");
     assert!(jitter.longest_dip_s == 0.0 && jitter.window_s <= 20.0 * TICK as f64 / 1e9, "{jitter:?}");
+}
+
+/// A socket that has sent and read so much by this second.
+fn counted(sample: &Sample, tick: u64, (cookie, ends): (u64, (&str, &str)), [sent, received]: [u64; 2]) -> FlowSample {
+    let counts = DatagramCounts {
+        at_ns: sample.at_ns,
+        since_ns: 1,
+        sent_bytes: sent * tick * 1_000,
+        sent: sent * tick,
+        received_bytes: received * tick * 1_000,
+        received: received * tick,
+        merged: 0,
+    };
+    datagrams(cookie, ends, UdpState { counts: Some(counts), ..UdpState::default() })
+}
+
+#[test]
+fn a_server_of_several_clients_has_each_ones_own_rate_and_counts_once() {
+    let others = [("10.0.0.2:4000", SERVER.0), ("10.0.0.3:4001", SERVER.0)];
+    let track = run(0..3, |tick, sample| {
+        let all = [
+            counted(sample, tick, (1, others[0]), [100, 1]),
+            counted(sample, tick, (2, others[1]), [300, 1]),
+            counted(sample, tick, (3, (SERVER.0, "0.0.0.0:0")), [2, 390]),
+        ];
+        sample.flows.extend(all);
+    });
+    let flows = track.metrics().connections;
+    let rates: Vec<_> =
+        flows.iter().map(|flow| (flow.from.pid, flow.to.pid, flow.packets_per_s.map(f64::round))).collect();
+    assert_eq!(rates, [(Some(1), Some(3), Some(100.0)), (Some(2), Some(3), Some(300.0))], "each sends its own");
+    assert!(track.metrics().tests.iter().all(|test| test.lost().is_none()), "whose are lost nobody knows");
+    assert_eq!(track.bits_per_s().map(f64::round), Some(3_200_000.0), "the server's are the same ones");
+}
+
+#[test]
+fn a_flow_goes_from_who_sends_more_whoever_has_called() {
+    let track = run(0..3, |tick, sample| {
+        let all = [counted(sample, tick, (1, CLIENT), [5, 500]), counted(sample, tick, (2, SERVER), [510, 5])];
+        sample.flows.extend(all);
+    });
+    let flow = track.metrics().connections[0];
+    assert_eq!((flow.from.pid, flow.to.pid), (Some(2), Some(1)), "a download");
+    assert_eq!(flow.packets_per_s.map(f64::round), Some(500.0), "what arrived");
+    let lost = track.metrics().tests[0].lost().expect("both ends are known");
+    assert!((lost - 10.0 / 510.0).abs() < 1e-9, "{lost}");
 }

@@ -92,7 +92,7 @@ fn a_udp_sockets_buffers_are_told() {
         let mut request = Request::new(BY_FAMILY, 0, &head(IPV6, OVER[1], ends, 5)).with(SKMEMINFO, memory);
         parsed(request.numbered(7))[0].udp
     };
-    let expected = UdpState { rx_queue: 300, tx_queue: 400, rcvbuf: 1001, drops: 1008 };
+    let expected = UdpState { rx_queue: 300, tx_queue: 400, rcvbuf: 1001, drops: 1008, counts: None };
     assert_eq!(answer(&memory), Some(expected), "buffer and drops");
     assert_eq!(answer(&memory[..32]), None, "a kernel before 4.7 tells no drops");
 }
