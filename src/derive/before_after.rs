@@ -8,14 +8,14 @@ mod words;
 
 use super::Mean;
 use super::cause::Crossing;
-use super::cause::moves_in;
+use super::cause::{moves_in, series};
 use super::flow::Bin;
 use super::jitter::Jitter;
 use crate::sample::StretchSide;
-use interval::Significance;
 use serde::Serialize;
 
-pub use interval::{CONFIDENCE, Difference};
+pub use interval::{CONFIDENCE, Difference, Significance};
+pub(in crate::derive) use interval::{LEAST, PairedRatio};
 pub use others::Others;
 pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, PinTrial, SETTLING_NS};
 
@@ -91,8 +91,6 @@ pub type Pair = [Vec<Bin>; 2];
 pub const LEAST_PAIRS: usize = 4;
 /// A phase with fewer known rates has no mean worth comparing.
 pub const LEAST_BINS: usize = 5;
-/// What differs by less than this share of the mean does not differ.
-pub(in crate::derive) const LEAST: f64 = 0.03;
 
 impl Card {
     /// Compares phases pair by pair; none while there are fewer than two pairs.
@@ -103,16 +101,14 @@ impl Card {
             CardSide::of(&phases, others)
         });
         let (before, after) = (before?, after?);
-        let by_pair = |figure: &dyn Fn(&[Bin], &CardSide) -> f64| -> Vec<f64> {
-            pairs.iter().map(|[one, other]| figure(other, &after) - figure(one, &before)).collect()
+        let by_pair = |figure: &dyn Fn(&[Bin], &CardSide) -> f64| -> Vec<[f64; 2]> {
+            pairs.iter().map(|[one, other]| [figure(other, &after), figure(one, &before)]).collect()
         };
         // What the two sides show is what differs; how much the pairs differ among themselves is how sure it is.
-        let mean = Difference::of(after.jitter.mean - before.jitter.mean, &by_pair(&|bins, _| mean(bins)))?;
-        let cv = before.jitter.cv.zip(after.jitter.cv).and_then(|(before_cv, after_cv)| {
-            // The squares of both add up over the phases; their difference is that of the roots times the sum of the roots.
-            let roots = (before_cv + after_cv).max(f64::MIN_POSITIVE);
-            let squares = by_pair(&|bins, side| square(bins, side.jitter.mean) / roots);
-            Difference::of(after_cv - before_cv, &squares)
+        let means = [after.jitter.mean, before.jitter.mean];
+        let mean = PairedRatio::of(means, &by_pair(&|bins, _| mean(bins))).in_units()?;
+        let cv = after.jitter.cv.zip(before.jitter.cv).and_then(|(after_cv, before_cv)| {
+            Difference::of_spreads([after_cv, before_cv], &by_pair(&|bins, side| square(bins, side.jitter.mean)))
         });
         let mut phases: Vec<Phase> = pairs
             .iter()
@@ -181,7 +177,7 @@ fn phase(side: StretchSide, bins: &[Bin]) -> Phase {
 
 fn mean(bins: &[Bin]) -> f64 {
     let rates: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).collect();
-    super::cause::series::mean(&rates)
+    series::mean(&rates)
 }
 
 /// The mean square of how far the rates of a phase are from the mean of its side, as a share of it: differences
@@ -189,7 +185,7 @@ fn mean(bins: &[Bin]) -> f64 {
 fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
     let squares: Vec<f64> =
         bins.iter().filter_map(|bin| Some((bin.bits_per_s? / mean_of_side - 1.0).powi(2))).collect();
-    super::cause::series::mean(&squares)
+    series::mean(&squares)
 }
 
 /// Whose turn it is, unpinned or pinned, where phases take turns.

@@ -125,7 +125,7 @@ fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
     }
     let mut rows = tables.iter().flat_map(|table| &table.rows).filter_map(|row| row.unpinned.as_ref());
     if rows.any(|side| side.rate.interval.is_none()) {
-        told.push(("± and PLACE need two rounds or more (--repeat)".to_owned(), Vec::new()));
+        told.push(("intervals and PLACE need two rounds or more (--repeat)".to_owned(), Vec::new()));
     }
     told.into_iter().map(|(why, of)| ListItem { text: why, aside: of.join(", ") }).collect()
 }

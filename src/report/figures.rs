@@ -21,6 +21,22 @@ pub(in crate::report) fn signed_points(share: f64) -> String {
     signed_digits(share * 100.0)
 }
 
+/// From how far above its middle on nobody reads where an interval ends, as a share.
+const FAR: f64 = 10.0;
+
+/// Both ends of the interval of a share, of percent: `−19.7 to −15.7`, `−97.0 to over +1000`.
+pub(in crate::report) fn points_range(from: f64, to: f64) -> String {
+    let end = if to > FAR { format!("over {}", signed_points(FAR)) } else { signed_points(to) };
+    format!("{} to {end}", signed_points(from))
+}
+
+/// Both ends of the interval of a rate that is `is`, in its unit: `34.3 to 35.7`.
+pub(in crate::report) fn rate_range([is, from, to]: [f64; 3], figure: fn(f64) -> String) -> String {
+    let far = (1.0 + FAR) * is;
+    let end = if to > far { format!("over {}", figure(far)) } else { figure(to) };
+    format!("{} to {end}", figure(from))
+}
+
 /// Three digits that say something, of small figures too: `0.0123`.
 pub(in crate::report) fn small_digits(value: f64) -> String {
     match value.abs() {

@@ -1,12 +1,18 @@
-//! A difference and how sure it is: Student's t over the differences of pairs.
+//! A ratio of two means and how sure it is: Student's t on the log scale. All intervals that a verdict rests on are made here.
 //!
-//! The pair is what is counted, not the bin: bins of one phase resemble each other, and what changes from phase to phase (other
-//! work, where a thread happens to sit) would be in no interval made of bins. With four to eight pairs a bootstrap of their mean
-//! comes out too narrow, by a third to more than half at 99 %; Student's t knows how little so few tell.
+//! What is counted is the phase or the round, not the bin: bins of one phase resemble each other, and what changes from phase to
+//! phase (other work, where a thread happens to sit) would be in no interval made of bins. With four to eight of them a bootstrap of
+//! their mean comes out too narrow, by a third to more than half at 99 %; Student's t knows how little so few tell.
+//!
+//! No rate falls by more than all of it, so an interval lies around the logarithm of the ratio. How wide it is comes of how far each
+//! phase is from the mean of its side, as a share of that mean (the logarithm of a ratio of means, to the first order): a phase in
+//! which nothing arrived is an ordinary figure there, and a logarithm of its own is never needed.
 
+use crate::derive::cause::series::mean;
 use serde::Serialize;
 
-/// A difference (pinned minus unpinned) and its interval at [`CONFIDENCE`], in the unit of what differs.
+/// A difference (pinned minus unpinned) and its interval at [`CONFIDENCE`], in the unit of what differs; a share of the second of
+/// two rates where it comes of [`Difference::paired`] and the like.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the figure and the two ends of its interval")]
 pub struct Difference {
@@ -16,23 +22,26 @@ pub struct Difference {
     pub to: f64,
 }
 
-/// How often one interval holds the truth. A verdict looks at two of them, mean and spread: where nothing differs, two cards of a
-/// hundred say that something does.
+/// How often one interval holds the truth. A verdict of a pin looks at two of them, mean and spread: where nothing differs, two
+/// cards of a hundred say that something does.
 pub const CONFIDENCE: f64 = 0.99;
 
-/// Quantiles of Student's t for [`CONFIDENCE`], two-sided, for 1 to 30 degrees of freedom; of more the last is taken, which is
-/// wider than need be.
-const QUANTILES: [f64; 30] = [
-    63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947, 2.921,
-    2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750,
-];
+/// What differs by less than this share of the mean does not differ.
+pub(in crate::derive) const LEAST: f64 = 0.03;
+
+/// A mean of nothing counts as this share of the one beside it, and no interval reaches further: on the log scale nothing is endlessly
+/// far away.
+const NOTHING: f64 = 1e-6;
+
+/// More degrees of freedom count as so many.
+const MOST_FREEDOM: usize = 1000;
 
 /// What can be said of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Significance {
-    /// It is not 0 and above it.
+pub enum Significance {
+    /// It is surely above 0, and large enough to matter.
     More,
-    /// It is not 0 and below it.
+    /// It is surely below 0, and large enough to matter.
     Less,
     /// It is too small to matter, whatever it is.
     Same,
@@ -40,47 +49,166 @@ pub(super) enum Significance {
     Open,
 }
 
+/// A ratio of two means of which each phase of one side has its neighbour on the other.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::derive) struct PairedRatio {
+    /// First over second.
+    ratio: f64,
+    /// The second mean: what a share is a share of.
+    whole: f64,
+    /// How far each pair is from it, as a share.
+    apart: Vec<f64>,
+}
+
+impl PairedRatio {
+    /// Of the means of both sides as they are shown, and of the figures of each pair that they are means of.
+    pub(in crate::derive) fn of(means: [f64; 2], pairs: &[[f64; 2]]) -> Self {
+        let means = divisible(means);
+        let apart = pairs.iter().map(|[one, other]| one / means[0] - other / means[1]).collect();
+        Self { ratio: means[0] / means[1], whole: means[1], apart }
+    }
+
+    /// How many pairs there are.
+    pub(in crate::derive) fn count(&self) -> usize {
+        self.apart.len()
+    }
+
+    /// First over second.
+    pub(in crate::derive) fn ratio(&self) -> f64 {
+        self.ratio
+    }
+
+    /// Squares of how far the pairs are from their mean, added up.
+    pub(in crate::derive) fn squares(&self) -> f64 {
+        squares(&self.apart)
+    }
+
+    /// The ratio minus 1; none of fewer than two pairs.
+    pub(in crate::derive) fn difference(&self) -> Option<Difference> {
+        let freedom = self.count().checked_sub(2)? + 1;
+        Some(self.resting_on((self.squares() / freedom as f64).sqrt(), freedom, CONFIDENCE))
+    }
+
+    /// The same in the unit of the means.
+    pub(in crate::derive) fn in_units(&self) -> Option<Difference> {
+        let Difference { estimate, from, to } = self.difference()?;
+        Some(Difference { estimate: estimate * self.whole, from: from * self.whole, to: to * self.whole })
+    }
+
+    /// The same as a share, where the pairs vary by this standard deviation, which rests on `freedom` degrees of freedom, at this confidence.
+    pub(in crate::derive) fn resting_on(&self, deviation: f64, freedom: usize, confidence: f64) -> Difference {
+        let error = deviation / (self.count().max(1) as f64).sqrt();
+        Difference::of_ratio(self.ratio, quantile(confidence, freedom) * error)
+    }
+}
+
 impl Difference {
-    /// The difference of two figures from the differences of their pairs; none of fewer than two.
-    pub(super) fn of(estimate: f64, of_pairs: &[f64]) -> Option<Self> {
-        let count = of_pairs.len();
-        let quantile = QUANTILES[count.checked_sub(2)?.min(QUANTILES.len() - 1)];
-        let mean = of_pairs.iter().sum::<f64>() / count as f64;
-        let squares = of_pairs.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
-        let half = quantile * (squares / (count - 1) as f64 / count as f64).sqrt();
-        Some(Self { estimate, from: estimate - half, to: estimate + half })
+    /// A ratio minus 1, where its logarithm is sure to within ± `half`.
+    fn of_ratio(ratio: f64, half: f64) -> Self {
+        let wide = spread(half);
+        Self { estimate: ratio - 1.0, from: ratio / wide - 1.0, to: ratio * wide - 1.0 }
     }
 
-    /// The mean of these values with its interval; none of fewer than two.
-    pub(in crate::derive) fn of_mean(values: &[f64]) -> Option<Self> {
-        Self::of(values.iter().sum::<f64>() / values.len().max(1) as f64, values)
+    /// How much more these rates are in the mean than the others, as a share, each with its neighbour; none of fewer than two.
+    #[must_use]
+    pub fn paired(pairs: &[[f64; 2]]) -> Option<Self> {
+        let side = |nth: usize| mean(&pairs.iter().map(|pair| pair[nth]).collect::<Vec<_>>());
+        PairedRatio::of([side(0), side(1)], pairs).difference()
     }
 
-    /// The same of differences with this standard deviation, which rests on `freedom` degrees of freedom, at this confidence.
-    pub(in crate::derive) fn pooled(
-        estimate: f64,
-        deviation: f64,
-        count: usize,
-        freedom: usize,
-        confidence: f64,
-    ) -> Self {
-        let half = quantile(confidence, freedom) * deviation / (count.max(1) as f64).sqrt();
-        Self { estimate, from: estimate - half, to: estimate + half }
+    /// The same of rates without neighbours (Welch): each side varies by itself. None where a side has fewer than two.
+    #[must_use]
+    pub fn unpaired(one: &[f64], other: &[f64]) -> Option<Self> {
+        let sides = [one, other];
+        let means = divisible(sides.map(mean));
+        let [a, b] = [0, 1].map(|nth| Some((error(sides[nth], means[nth])?.powi(2), (sides[nth].len() - 1) as f64)));
+        let ((a, a_freedom), (b, b_freedom)) = a.zip(b)?;
+        let freedom = (a + b).powi(2) / (a.powi(2) / a_freedom + b.powi(2) / b_freedom);
+        // Both sides without any spread leave nothing to be unsure of, and no number of degrees.
+        let freedom = if freedom.is_finite() { freedom.max(1.0) } else { 1.0 };
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "as many as there are figures at most"
+        )]
+        let whole = freedom as usize;
+        // Between whole degrees a straight line, which is above the curve.
+        let [near, far] = [whole, whole + 1].map(|freedom| quantile(CONFIDENCE, freedom));
+        let quantile = near + (far - near) * freedom.fract();
+        Some(Self::of_ratio(means[0] / means[1], quantile * (a + b).sqrt()))
     }
 
-    /// The direction of the difference; one within ± `least` is none.
-    pub(super) fn significance(self, least: f64) -> Significance {
+    /// The mean of these rates with its interval, which never holds a rate below 0; none of fewer than two.
+    #[must_use]
+    pub fn of_mean(values: &[f64]) -> Option<Self> {
+        let mean = mean(values);
+        let half = quantile(CONFIDENCE, values.len().checked_sub(2)? + 1) * error(values, mean)?;
+        Some(Self { estimate: mean, from: mean / spread(half), to: mean * spread(half) })
+    }
+
+    /// The difference of two coefficients of variation, from the squares of each pair whose means are their squares; none of fewer
+    /// than two. The lower end is on the log scale, for no spread falls by more than all of it; a spread that rises has no such end.
+    pub(super) fn of_spreads([one, other]: [f64; 2], squares_of: &[[f64; 2]]) -> Option<Self> {
+        let freedom = squares_of.len().checked_sub(2)? + 1;
+        // A difference of squares is that of the roots times the sum of the roots.
+        let roots = (one + other).max(f64::MIN_POSITIVE);
+        let apart: Vec<f64> = squares_of.iter().map(|[one, other]| (one - other) / roots).collect();
+        let deviation = (squares(&apart) / freedom as f64).sqrt();
+        let half = quantile(CONFIDENCE, freedom) * deviation / (apart.len() as f64).sqrt();
+        // The geometric mean: such an end is above 0 only where that of the plain difference is, too.
+        let from = one / spread(half / (one * other).sqrt().max(f64::MIN_POSITIVE)) - other;
+        Some(Self { estimate: one - other, from, to: one - other + half })
+    }
+
+    /// The direction of the difference. One that surely is within ± `least` is none, and one that is itself within it has no direction
+    /// that is worth a word, however sure: on a steady machine chance makes such ones too.
+    #[must_use]
+    pub fn significance(self, least: f64) -> Significance {
         match self {
             Self { from, to, .. } if from >= -least && to <= least => Significance::Same,
-            Self { from, .. } if from > 0.0 => Significance::More,
-            Self { to, .. } if to < 0.0 => Significance::Less,
+            Self { from, estimate, .. } if from > 0.0 && estimate > least => Significance::More,
+            Self { to, estimate, .. } if to < 0.0 && estimate < -least => Significance::Less,
             _ => Significance::Open,
+        }
+    }
+
+    /// The same of a share of another rate: one within ± 3 % is none, whichever of the two it is a share of.
+    #[must_use]
+    pub fn direction(self) -> Significance {
+        match self.significance(LEAST) {
+            Significance::Same if 1.0 / (1.0 + self.from) - 1.0 > LEAST => Significance::Open,
+            direction => direction,
         }
     }
 }
 
+/// What both ends of an interval on the log scale are from its middle, a factor.
+fn spread(half: f64) -> f64 {
+    half.exp().min(1.0 / NOTHING)
+}
+
+/// Two means that can be divided by each other.
+fn divisible([one, other]: [f64; 2]) -> [f64; 2] {
+    let least = (one.max(other) * NOTHING).max(f64::MIN_POSITIVE);
+    [one.max(least), other.max(least)]
+}
+
+/// The standard error of the mean of these values as a share of it; none of fewer than two.
+fn error(values: &[f64], mean: f64) -> Option<f64> {
+    let freedom = values.len().checked_sub(2)? + 1;
+    Some((squares(values) / freedom as f64 / values.len() as f64).sqrt() / mean.max(f64::MIN_POSITIVE))
+}
+
+/// Squares of how far values are from their mean, added up.
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
+}
+
 /// What the absolute value of Student's t with `freedom` degrees of freedom, at least one, stays below with this probability.
-pub(in crate::derive) fn quantile(probability: f64, freedom: usize) -> f64 {
+fn quantile(probability: f64, freedom: usize) -> f64 {
+    // Of more it would take longer and hardly be less.
+    let freedom = freedom.min(MOST_FREEDOM);
     let (mut low, mut high) = (0.0, 1.0);
     while within(high, freedom) < probability && high < 1e9 {
         high *= 2.0;
@@ -113,10 +241,17 @@ fn within(t: f64, freedom: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::cause::chance::Chance;
+
+    /// Of Student's t, two-sided at 99 %, for 1 to 30 degrees of freedom, as printed tables have them.
+    const PRINTED: [f64; 30] = [
+        63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169, 3.106, 3.055, 3.012, 2.977, 2.947,
+        2.921, 2.898, 2.878, 2.861, 2.845, 2.831, 2.819, 2.807, 2.797, 2.787, 2.779, 2.771, 2.763, 2.756, 2.750,
+    ];
 
     #[test]
-    fn the_quantiles_of_any_confidence_are_those_of_the_table() {
-        for (nth, known) in QUANTILES.iter().enumerate() {
+    fn quantiles_are_those_of_printed_tables() {
+        for (nth, known) in PRINTED.iter().enumerate() {
             let found = quantile(CONFIDENCE, nth + 1);
             assert!((found / known - 1.0).abs() < 2e-4, "{} degrees of freedom: {found}, not {known}", nth + 1);
         }
@@ -125,5 +260,52 @@ mod tests {
         {
             assert!((quantile(probability, freedom) - known).abs() < 1e-3, "{probability} at {freedom}");
         }
+    }
+
+    #[test]
+    fn no_rate_falls_by_more_than_all_of_it_however_little_is_known() {
+        let mut chance = Chance::seeded(8);
+        for _ in 0..20_000 {
+            let count = 2 + chance.below(5);
+            // From steady to one phase of many that carries anything.
+            let wild = 3.0 * chance.share();
+            let rate =
+                |chance: &mut Chance| if chance.share() < 0.2 { 0.0 } else { 1e9 * (wild * chance.normal()).exp() };
+            let pairs: Vec<[f64; 2]> = (0..count).map(|_| [rate(&mut chance), rate(&mut chance)]).collect();
+            let side = |nth: usize| pairs.iter().map(|pair| pair[nth]).collect::<Vec<_>>();
+            let all = [Difference::paired(&pairs), Difference::unpaired(&side(0), &side(1))];
+            for of in all.into_iter().map(|of| of.expect("two at least")) {
+                assert!(of.from >= -1.0 && of.from <= of.estimate && of.estimate <= of.to, "{of:?} of {pairs:?}");
+                assert!(!of.to.is_nan(), "{of:?} of {pairs:?}");
+            }
+            let of = Difference::of_mean(&side(0)).expect("two at least");
+            assert!(of.from >= 0.0 && of.from <= of.estimate && of.estimate <= of.to, "{of:?} of {pairs:?}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_ratios_hold_the_truth_as_often_as_they_say() {
+        let mut chance = Chance::seeded(9);
+        for (counts, noises) in
+            [([3, 3], [0.03, 0.03]), ([3, 3], [0.02, 0.3]), ([5, 5], [0.1, 0.1]), ([10, 3], [0.2, 0.05])]
+        {
+            let mut outside = 0;
+            for _ in 0..4000 {
+                let [one, other] = [0, 1].map(|side| {
+                    (0..counts[side]).map(|_| 1e9 * (1.0 + noises[side] * chance.normal())).collect::<Vec<_>>()
+                });
+                let of = Difference::unpaired(&one, &other).expect("enough");
+                outside += u32::from(of.from > 0.0 || of.to < 0.0);
+            }
+            println!("{counts:?} rounds that vary by {noises:?}: {} % outside", f64::from(outside) / 40.0);
+            assert!(outside <= 60, "{counts:?} {noises:?}: {outside} of 4000, and 40 are promised");
+        }
+    }
+
+    #[test]
+    fn a_drift_that_both_sides_share_widens_no_interval() {
+        let pairs: Vec<[f64; 2]> = (1..=6).map(|round| [f64::from(round) * 2e9, f64::from(round) * 1e9]).collect();
+        let of = Difference::paired(&pairs).expect("six");
+        assert!((of.estimate - 1.0).abs() < 1e-9 && of.to - of.from < 1e-9, "{of:?}");
     }
 }

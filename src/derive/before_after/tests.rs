@@ -4,7 +4,7 @@ use super::*;
 use crate::derive::cause::chance::Chance;
 use crate::derive::flow::BIN_NS;
 use crate::derive::moves::MovesByClass;
-use crate::sample::{CoreSet, Event, StretchSide, ThreadId};
+use crate::sample::{CoreSet, Event, StretchSide, ThreadId, Word};
 use std::collections::VecDeque;
 
 const RUNS: u32 = 400;
@@ -178,7 +178,8 @@ fn no_difference_is_an_interval_within_three_percent() {
         "even where it leaves out 0"
     );
     assert_eq!([told(-4.1, 0.9), told(-1.0, 3.1)], [Significance::Open; 2], "what may be more than that is not none");
-    assert_eq!([told(0.1, 3.1), told(-3.1, -0.1)], [Significance::More, Significance::Less]);
+    assert_eq!([told(0.1, 7.1), told(-7.1, -0.1)], [Significance::More, Significance::Less]);
+    assert_eq!([told(0.1, 3.1), told(-3.1, -0.1)], [Significance::Open; 2], "too little to be called faster or worse");
 }
 
 #[test]
@@ -341,4 +342,35 @@ fn masks_put_back_end_the_window_and_keep_the_card() {
         kept.after.jitter
     );
     assert_eq!(runner.until(60), Some(kept), "it stays");
+}
+
+/// Whatever is measured: a card's words say what its own intervals say.
+#[test]
+fn every_sentence_of_a_card_is_what_its_intervals_say() {
+    let mut chance = Chance::seeded(45);
+    let mut seen = std::collections::BTreeMap::<&str, u32>::new();
+    for seed in 0..600 {
+        let noise = 0.2 * chance.share().powi(4);
+        let gain = if chance.share() < 0.4 { 1.0 } else { 0.7 + 0.6 * chance.share() };
+        let card = turns(seed, 4 + u64::from(seed % 3 == 0) * 6, MachineNoise::Still(noise), gain);
+        let usual = card.before.jitter.mean;
+        let (mean, cv) = (card.mean, card.cv.expect("rates have a spread"));
+        let (from, to) = (mean.from / usual, mean.to / usual);
+        assert!(from >= -1.0 && cv.from >= -card.before.jitter.cv.expect("likewise") - 1e-12, "{card:?}");
+        let text = card.sentence();
+        let is_near = |from: f64, to: f64| from >= -0.03 && to <= 0.03;
+        let holds = match card.verdict {
+            Verdict::NoDifference => is_near(from, to) && is_near(cv.from, cv.to),
+            Verdict::Faster | Verdict::SteadierAndFaster => from > 0.0 && mean.estimate > 0.03 * usual,
+            Verdict::Steadier => cv.to < 0.0 && mean.estimate >= -0.03 * usual,
+            Verdict::Worse => to < 0.0 && mean.estimate < -0.03 * usual || cv.from > 0.0,
+            Verdict::Inconclusive => !(is_near(from, to) && is_near(cv.from, cv.to)),
+        };
+        assert!(holds, "{text}: {card:?}");
+        assert!(!text.contains("the mean stayed") || is_near(from, to), "{text}: {card:?}");
+        assert!(!text.contains("the spread stayed") || is_near(cv.from, cv.to), "{text}: {card:?}");
+        assert!(!text.contains("the mean rose") || from > 0.0, "{text}: {card:?}");
+        *seen.entry(card.verdict.word()).or_default() += 1;
+    }
+    assert!(["no difference", "faster", "worse", "inconclusive"].iter().all(|word| seen[word] > 20), "{seen:?}");
 }

@@ -5,8 +5,9 @@
 //! Rates are compared round by round: what the machine did in a round, it did to all of them. After the third
 //! round, and each one after it, those go that are clearly worse than the best.
 
-use crate::derive::before_after::{CONFIDENCE, Difference, LEAST};
+use crate::derive::before_after::{CONFIDENCE, Difference, LEAST, PairedRatio, Significance};
 use crate::derive::cause::chance::Chance;
+use crate::derive::cause::series;
 use std::collections::BTreeMap;
 
 /// Nothing is said of fewer rounds.
@@ -46,10 +47,13 @@ impl PhaseMeans {
         self.0.len()
     }
 
-    /// How much higher the rate of a placement is than that of another, bits/s, in each round that has both.
-    fn differences(&self, placement: usize, from: usize) -> Vec<f64> {
-        let other = &self.0[from];
-        self.0[placement].iter().filter_map(|(round, mean)| Some(mean - other.get(round)?)).collect()
+    /// The rate of a placement over that of another, of the rounds that have both.
+    fn ratio(&self, placement: usize, to: usize) -> PairedRatio {
+        let other = &self.0[to];
+        let pairs: Vec<[f64; 2]> =
+            self.0[placement].iter().filter_map(|(round, mean)| Some([*mean, *other.get(round)?])).collect();
+        let side = |nth: usize| series::mean(&pairs.iter().map(|pair| pair[nth]).collect::<Vec<_>>());
+        PairedRatio::of([side(0), side(1)], &pairs)
     }
 }
 
@@ -89,20 +93,14 @@ fn ranking_at(confidence: f64, means: &PhaseMeans, left: &[bool]) -> Vec<RankedP
     let known: Vec<usize> = (0..means.count()).filter(has_phase).collect();
     let Some(best) = best(means, left, &known) else { return Vec::new() };
     let pooled = Pooled::of(means, &known, confidence);
-    let of_best = mean(&means.of(best).collect::<Vec<_>>()).max(f64::MIN_POSITIVE);
     let stands = |&placement: &usize| {
         if placement == best {
             return RankedPlacement { placement, standing: PlacementStanding::Best, against_best: None };
         }
-        let share = |bits_per_s: f64| bits_per_s / of_best;
-        let against_best = pooled.difference(&means.differences(placement, best)).map(|of| Difference {
-            estimate: share(of.estimate),
-            from: share(of.from),
-            to: share(of.to),
-        });
+        let against_best = pooled.difference(&means.ratio(placement, best));
         let standing = match against_best.filter(|_| means.of(placement).count() >= LEAST_ROUNDS as usize) {
             Some(Difference { to, .. }) if to < -LEAST => PlacementStanding::Worse,
-            Some(Difference { from, to, .. }) if from >= -LEAST && to <= LEAST => PlacementStanding::Same,
+            Some(of) if of.direction() == Significance::Same => PlacementStanding::Same,
             _ => PlacementStanding::Open,
         };
         RankedPlacement { placement, standing, against_best }
@@ -121,12 +119,23 @@ fn best(means: &PhaseMeans, left: &[bool], known: &[usize]) -> Option<usize> {
     let mut rivals = known.iter().copied().filter(|&placement| left.get(placement) == Some(&true));
     let first = rivals.next()?;
     // Of a reference that all are compared with the choice of the reference does not matter as long as rounds are whole.
-    let height = |placement: usize| mean(&means.differences(placement, first));
+    let height = |placement: usize| means.ratio(placement, first).ratio();
     std::iter::once(first).chain(rivals).max_by(|&a, &b| height(a).total_cmp(&height(b)))
 }
 
-/// How much the difference of two placements varies from round to round, from all pairs of placements: a few rounds of one pair tell
-/// too little of that.
+/// Any two of these placements are within 3 % of each other, surely: what is within 3 % of the best need not be.
+#[must_use]
+pub fn are_alike(means: &PhaseMeans, placements: &[usize]) -> bool {
+    let known: Vec<usize> = (0..means.count()).filter(|&placement| means.of(placement).next().is_some()).collect();
+    let pooled = Pooled::of(means, &known, CONFIDENCE);
+    let is_same = |one: usize, other: usize| {
+        pooled.difference(&means.ratio(one, other)).is_some_and(|of| of.direction() == Significance::Same)
+    };
+    placements.iter().enumerate().all(|(nth, &one)| placements[nth + 1..].iter().all(|&other| is_same(one, other)))
+}
+
+/// How much the ratio of two placements varies from round to round, as a share, from all pairs of placements: a few rounds of one pair
+/// tell too little of that.
 struct Pooled {
     deviation: f64,
     freedom: usize,
@@ -139,9 +148,9 @@ impl Pooled {
         let (mut squares, mut weight) = (0.0, 0);
         for (nth, &one) in known.iter().enumerate() {
             for &other in &known[nth + 1..] {
-                let differences = means.differences(one, other);
-                squares += sum_of_squares(&differences);
-                weight += differences.len().saturating_sub(1);
+                let ratio = means.ratio(one, other);
+                squares += ratio.squares();
+                weight += ratio.count().saturating_sub(1);
             }
         }
         let cells: usize = known.iter().map(|&placement| means.of(placement).count()).sum();
@@ -154,27 +163,16 @@ impl Pooled {
         }
     }
 
-    /// The mean of these differences and its interval; none of fewer than two rounds.
-    fn difference(&self, differences: &[f64]) -> Option<Difference> {
-        let count = differences.len();
+    /// The ratio minus 1 and its interval; none of fewer than two rounds.
+    fn difference(&self, ratio: &PairedRatio) -> Option<Difference> {
+        let count = ratio.count();
         if count < 2 || self.freedom == 0 {
             return None;
         }
-        let own = (sum_of_squares(differences) / (count - 1) as f64).sqrt();
+        let own = (ratio.squares() / (count - 1) as f64).sqrt();
         let freedom = if own > UNLIKE * self.deviation { count - 1 } else { self.freedom };
-        let estimate = mean(differences);
-        Some(Difference::pooled(estimate, own.max(self.deviation), count, freedom, self.confidence))
+        Some(ratio.resting_on(own.max(self.deviation), freedom, self.confidence))
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
-/// Of how far values are from their mean.
-fn sum_of_squares(values: &[f64]) -> f64 {
-    let mean = mean(values);
-    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 /// What a search does next.

@@ -2,8 +2,9 @@
 
 use super::CommandRun;
 use super::phases::{known, traffic, within};
-use super::search::{LEAST_ROUNDS, PhaseMeans, PlacementStanding, RankedPlacement, ranking};
+use super::search::{LEAST_ROUNDS, PhaseMeans, PlacementStanding, RankedPlacement, are_alike, ranking};
 use crate::derive::before_after::Difference;
+use crate::derive::cause::series;
 use crate::derive::flow::{Bin, FlowBasis};
 use crate::sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacement};
 
@@ -22,6 +23,8 @@ pub struct SearchResult {
     pub rounds: u32,
     /// The placements that have a rate, the best first.
     pub ranking: Vec<SearchedPlacement>,
+    /// Any two of them are surely within 3 % of each other.
+    pub alike: bool,
     /// What was not tried and why, a sentence each.
     pub left_out: Vec<String>,
     /// The search ended before the command did, because there was nothing left to find out.
@@ -91,10 +94,13 @@ impl SearchResult {
         self.ranking.len() > 1 && self.rounds >= LEAST_ROUNDS
     }
 
-    /// Some placement is surely worse than the best one.
+    /// Some placement is surely worse than the best one, or surely none is by more than 3 %; none where neither is sure.
     #[must_use]
-    pub fn differs(&self) -> bool {
-        self.is_enough() && self.ranking.iter().any(|one| one.standing == PlacementStanding::Worse)
+    pub fn differs(&self) -> Option<bool> {
+        let has = |standing| self.ranking.iter().any(|one| one.standing == standing);
+        let known =
+            if has(PlacementStanding::Worse) { Some(true) } else { (!has(PlacementStanding::Open)).then_some(false) };
+        known.filter(|_| self.is_enough())
     }
 
     /// The rate of the best placement above that of unpinned, millionths; none where unpinned is the best, or was not measured.
@@ -110,7 +116,7 @@ impl SearchResult {
     /// what `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
     #[must_use]
     pub fn found(&self) -> Option<PlacementClass> {
-        let best = self.best().filter(|_| self.differs())?;
+        let best = self.best().filter(|_| self.differs() == Some(true))?;
         let is_worse =
             |one: Option<&SearchedPlacement>| one.is_some_and(|one| one.standing == PlacementStanding::Worse);
         if best.tried.class != PlacementClass::Unpinned && is_worse(self.unpinned()) {
@@ -200,9 +206,9 @@ impl SearchEvents {
         for phase in &self.phases {
             let from_ns = phase.from_ns.max(first_ns).saturating_add(settle_ns);
             let part = within(bins, from_ns, phase.to_ns.min(last_ns));
-            let rates = || part.iter().filter_map(|bin| bin.bits_per_s);
             if known(part) >= LEAST_BINS {
-                means.add(phase.placement, phase.round, rates().sum::<f64>() / rates().count() as f64);
+                let rates: Vec<f64> = part.iter().filter_map(|bin| bin.bits_per_s).collect();
+                means.add(phase.placement, phase.round, series::mean(&rates));
             }
         }
         means
@@ -215,14 +221,16 @@ impl SearchEvents {
         }
         let left = self.dropped.iter().zip(&self.failed).map(|(dropped, failed)| dropped.is_none() && !failed);
         let left: Vec<bool> = left.collect();
-        let ranking: Vec<SearchedPlacement> =
-            ranking(means, &left).into_iter().filter_map(|one| self.searched(means, one)).collect();
+        let ranked = ranking(means, &left);
+        let alike = are_alike(means, &ranked.iter().map(|one| one.placement).collect::<Vec<_>>());
+        let ranking: Vec<SearchedPlacement> = ranked.into_iter().filter_map(|one| self.searched(means, one)).collect();
         let rounds = ranking.iter().map(|one| one.phases).max().unwrap_or(0);
         let least_s = self.placements.len() as f64 * f64::from(LEAST_ROUNDS + 1) * phase_ns as f64 / 1e9;
         Some(SearchResult {
             seed: self.seed,
             rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
             ranking,
+            alike,
             left_out: self.left_out.clone(),
             is_over: self.is_over,
             test: self.test.clone(),
@@ -233,7 +241,7 @@ impl SearchEvents {
     fn searched(&self, means: &PhaseMeans, ranked: RankedPlacement) -> Option<SearchedPlacement> {
         let RankedPlacement { placement, standing, against_best } = ranked;
         let of_phases: Vec<f64> = means.of(placement).collect();
-        let mean = of_phases.iter().sum::<f64>() / of_phases.len() as f64;
+        let mean = series::mean(&of_phases);
         Some(SearchedPlacement {
             tried: self.placements.get(placement)?.clone(),
             phases: of_phases.len(),

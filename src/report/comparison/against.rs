@@ -1,11 +1,10 @@
 //! Two comparisons beside each other: another kernel, another machine, another day.
 
-use super::cells::{UNKNOWN, unit, with_half};
-use crate::derive::comparison::{Estimate, LoadTable, PathRow, tables};
+use super::cells::{UNKNOWN, change, unit, with_interval};
+use crate::derive::comparison::{LoadTable, PathRow, PathVerdict, tables};
 use crate::report::document::{Block, ReportTable};
-use crate::report::figures::signed_digits;
 use crate::report::timestamp;
-use crate::sample::Comparison;
+use crate::sample::{Comparison, Word};
 
 /// What both have measured, unpinned.
 pub(super) fn blocks(now: &Comparison, earlier: &Comparison) -> Vec<Block> {
@@ -21,7 +20,7 @@ pub(super) fn blocks(now: &Comparison, earlier: &Comparison) -> Vec<Block> {
             let caption = format!("{}, {}", table.load.label(), unit(table.load).1);
             blocks.push(Block::Table(ReportTable::new(
                 &caption,
-                &["PATH", "VERDICT", ">NOW ±", ">EARLIER ±", ">CHANGE"],
+                &["PATH", "VERDICT", ">NOW (99 %)", ">EARLIER (99 %)", ">CHANGE (99 %)"],
                 rows,
             )));
         }
@@ -33,25 +32,16 @@ pub(super) fn blocks(now: &Comparison, earlier: &Comparison) -> Vec<Block> {
 }
 
 fn cells(row: &PathRow, old: &LoadTable) -> Option<Vec<String>> {
-    let rate = |row: &PathRow| row.unpinned.as_ref().map(|side| side.rate);
-    let then = old.rows.iter().find(|other| other.name == row.name).and_then(rate)?;
-    let now = rate(row)?;
-    let scale = unit(old.load).0;
-    let change = (then.mean > 0.0).then(|| format!("{} %", signed_digits((now.mean / then.mean - 1.0) * 100.0)));
+    let then = &old.rows.iter().find(|other| other.name == row.name)?.unpinned.as_ref()?.rate;
+    let now = &row.unpinned.as_ref()?.rate;
+    let (scale, against) = (unit(old.load).0, now.against(then));
+    let verdict = against.map_or("one round, no interval", |of| PathVerdict::from(of).word());
+    let change = (then.mean > 0.0).then(|| change(now.mean / then.mean - 1.0, against));
     Some(vec![
         row.name.clone(),
-        verdict(&now, &then).to_owned(),
-        with_half(&now, scale),
-        with_half(&then, scale),
+        verdict.to_owned(),
+        with_interval(now, scale),
+        with_interval(then, scale),
         change.unwrap_or_else(|| UNKNOWN.to_owned()),
     ])
-}
-
-fn verdict(now: &Estimate, then: &Estimate) -> &'static str {
-    match now.differs_from(then) {
-        None => "one round, no interval",
-        Some(false) => "no difference",
-        Some(true) if now.is_above(then) => "faster",
-        Some(true) => "slower",
-    }
 }

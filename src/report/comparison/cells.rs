@@ -1,9 +1,10 @@
 //! The tables, plots and sentences of a comparison.
 
-use crate::derive::comparison::{Estimate, LoadTable, PathRow, SideFigures};
+use crate::derive::before_after::Difference;
+use crate::derive::comparison::{Estimate, LoadTable, PathRow, PathVerdict, SideFigures};
 use crate::derive::plural;
 use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
-use crate::report::figures::{digits, percent, seconds, signed_digits, small_digits};
+use crate::report::figures::{digits, percent, points_range, rate_range, seconds, signed_points, small_digits};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 use crate::report::timestamp;
 use crate::sample::{ClaimedLink, Comparison, Load, Measurement};
@@ -63,7 +64,7 @@ const OTHERS: (f64, f64) = (0.25, 0.02);
 fn others(comparison: &Comparison) -> Option<String> {
     let cores = comparison.machine.cores as u64;
     let known: Vec<f64> = measurements(comparison).filter_map(|one| one.others_cores).collect();
-    let used = Estimate::of(&known)?.mean;
+    let used = Estimate::of(known)?.mean;
     (used > OTHERS.0.max(cores as f64 * OTHERS.1)).then(|| {
         let of = if cores > 0 { format!(" of {cores}") } else { String::new() };
         format!("Other programs used {}{of} cores before the loads: an idle machine carries more", digits(used))
@@ -97,7 +98,7 @@ fn cpu_unit(load: Load) -> (f64, &'static str, &'static str) {
 pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
     let load = table.load;
     let rate = format!(">{}", unit(load).1);
-    let mut columns = vec!["PATH", ">PLACE", &rate, ">±"];
+    let mut columns = vec!["PATH", ">PLACE", &rate, ">99 % INTERVAL"];
     match load {
         Load::Tcp | Load::Tcp4 => columns.push(">CV"),
         Load::Udp => columns.push(">LOST"),
@@ -105,7 +106,7 @@ pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
     }
     columns.extend([">MIGR/S", cpu_unit(load).1, cpu_unit(load).2]);
     if comparison.plan.pins {
-        columns.extend([">PINNED", ">GAIN ±"]);
+        columns.extend([">PINNED", ">GAIN (99 %)"]);
     }
     let rows = table.rows.iter().map(|row| cells(comparison.plan.pins, load, row)).collect();
     ReportTable::new(load.label(), &columns, rows)
@@ -117,7 +118,7 @@ fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
     let side = row.unpinned.as_ref();
     let mut cells = vec![Some(row.name.clone()), place];
     cells.push(side.map(|side| small_digits(side.rate.mean / scale)));
-    cells.push(side.and_then(|side| Some(small_digits(side.rate.half()? / scale))));
+    cells.push(side.and_then(|side| interval(&side.rate, scale)));
     match load {
         Load::Tcp | Load::Tcp4 => cells.push(side.and_then(|side| Some(percent(side.cv?)))),
         Load::Udp => cells.push(side.and_then(|side| Some(percent(side.lost_share?)))),
@@ -128,7 +129,7 @@ fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
     cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.softirq_cores)? * cpu))));
     if pins {
         cells.push(row.pinned.as_ref().map(|side| small_digits(side.rate.mean / scale)));
-        cells.push(row.gain.as_ref().map(gain_text));
+        cells.push(row.gain.as_ref().map(|gain| change(gain.mean, gain.interval)));
     }
     cells.into_iter().map(|cell| cell.unwrap_or_else(|| UNKNOWN.to_owned())).collect()
 }
@@ -154,10 +155,16 @@ pub(super) fn without_samples(row: &PathRow) -> Option<String> {
         .then(|| "MIGR/S or CPU: too few samples, use a longer --time or a less busy machine".to_owned())
 }
 
-/// `+12.0 ± 3.1 %`.
-fn gain_text(gain: &Estimate) -> String {
-    let half = gain.half().map_or(String::new(), |half| format!(" ± {}", digits(half * 100.0)));
-    format!("{}{half} %", signed_digits(gain.mean * 100.0))
+/// `+12.0 % (+3.1 to +21.7)`: what changed, of what was there before.
+pub(super) fn change(share: f64, interval: Option<Difference>) -> String {
+    let range = interval.map_or(String::new(), |of| format!(" ({})", points_range(of.from, of.to)));
+    format!("{} %{range}", signed_points(share))
+}
+
+/// `28.6 to 33.6`; none of one round.
+fn interval(rate: &Estimate, scale: f64) -> Option<String> {
+    let Difference { estimate, from, to } = rate.interval?;
+    Some(rate_range([estimate, from, to].map(|rate| rate / scale), small_digits))
 }
 
 /// What the drivers of a path's links claim beside what was measured; none where no path has links.
@@ -185,9 +192,9 @@ pub(super) fn claims(comparison: &Comparison, tables: &[LoadTable]) -> Option<Re
 pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     let (scale, unit) = unit(table.load);
     let bar = |label: String, side: Option<&SideFigures>, color: PlotColor| {
-        let rate = side.map(|side| side.rate);
-        let words = rate.map_or_else(|| "not known".to_owned(), |rate| with_half(&rate, scale));
-        let interval = rate.and_then(|rate| rate.interval).map(|(from, to)| (from.max(0.0) / scale, to / scale));
+        let rate = side.map(|side| &side.rate);
+        let words = rate.map_or_else(|| "not known".to_owned(), |rate| with_interval(rate, scale));
+        let interval = rate.and_then(|rate| rate.interval).map(|of| (of.from / scale, of.to / scale));
         BarRow { label, value: rate.map(|rate| rate.mean / scale), interval, words, color }
     };
     let pins = comparison.plan.pins;
@@ -206,15 +213,15 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     if pins {
         colors.push(legend("orange", "pinned"));
     }
-    colors.push(legend("text", "95 % interval of the mean (line; without an end: longer than shown)"));
+    colors.push(legend("text", "99 % interval of the mean (line; without an end: longer than shown)"));
     let plot = BarPlot { x_label: unit.to_owned(), rows };
     ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
 }
 
-/// `31.0 ± 2.5`.
-pub(super) fn with_half(rate: &Estimate, scale: f64) -> String {
-    let mean = small_digits(rate.mean / scale);
-    rate.half().map_or_else(|| mean.clone(), |half| format!("{mean} ± {}", small_digits(half / scale)))
+/// `31.0 (28.6 to 33.6)`.
+pub(super) fn with_interval(rate: &Estimate, scale: f64) -> String {
+    let range = interval(rate, scale).map_or(String::new(), |range| format!(" ({range})"));
+    small_digits(rate.mean / scale) + &range
 }
 
 /// `10 G`, `2.5 G`, `10 M`.
@@ -222,21 +229,25 @@ fn nominal(mbps: u32) -> String {
     if mbps < 1000 { format!("{mbps} M") } else { format!("{} G", f64::from(mbps) / 1e3) }
 }
 
-/// From this share of the mean on, half of an interval says little.
-const WIDE: f64 = 0.25;
-const WIDE_HINT: &str = ". Some intervals are wide: --repeat 5 on an idle machine tells more";
-
-/// Which paths do not differ: a sentence, and where there are several groups, each.
+/// Which paths do not differ, and of which that is not known: a sentence each, and where there are several groups, each group.
 pub(super) fn same(table: &LoadTable) -> Vec<Block> {
-    let rates = || table.rows.iter().filter_map(|row| row.unpinned.as_ref()).map(|side| side.rate);
-    let is_wide = rates().any(|rate| rate.half().is_some_and(|half| half > rate.mean * WIDE));
-    let hint = if is_wide { WIDE_HINT } else { "" };
-    let item = |group: &Vec<&str>| ListItem { text: group.join(", "), aside: String::new() };
-    match &table.alike()[..] {
+    let groups = &table.groups;
+    let more = "; more rounds (--repeat) on an idle machine tell more";
+    let mut blocks = told("No difference", &groups.same, " (any two are within 3 % of each other)");
+    blocks.extend(told("Inconclusive", &groups.open, more));
+    blocks
+}
+
+fn told(what: &str, groups: &[Vec<String>], rest: &str) -> Vec<Block> {
+    let item = |group: &Vec<String>| ListItem { text: group.join(", "), aside: String::new() };
+    match groups {
         [] => Vec::new(),
-        [only] => vec![Block::Text(format!("No difference between {}{hint}", and(only)))],
+        [only] => {
+            let names: Vec<&str> = only.iter().map(String::as_str).collect();
+            vec![Block::Text(format!("{what} between {}{rest}", and(&names)))]
+        }
         groups => vec![
-            Block::Text(format!("No difference within each of these groups{hint}")),
+            Block::Text(format!("{what} within each of these groups{rest}")),
             Block::List(groups.iter().map(item).collect()),
         ],
     }
@@ -250,35 +261,30 @@ fn and(names: &[&str]) -> String {
     }
 }
 
-/// Where pinning changed the rate, as far as that can be told.
+/// Where pinning changed the rate, where not, and where that is not known.
 pub(super) fn gains(table: &LoadTable) -> Option<String> {
-    let changed = |better: bool| {
-        let is = |row: &&PathRow| {
-            row.gain.and_then(|gain| gain.interval).is_some_and(|(from, to)| if better { from > 0.0 } else { to < 0.0 })
-        };
-        table.rows.iter().filter(is).map(|row| row.name.as_str()).collect::<Vec<_>>()
+    let part = |(verdict, what): (PathVerdict, &str)| {
+        let is = |row: &&PathRow| row.gain.is_some_and(|gain| gain.verdict() == Some(verdict));
+        let names: Vec<&str> = table.rows.iter().filter(is).map(|row| row.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("{what} {}", and(&names)))
     };
-    let (better, worse) = (changed(true), changed(false));
-    let has_gains = table.rows.iter().any(|row| row.gain.is_some_and(|gain| gain.interval.is_some()));
-    let mut parts = Vec::new();
-    if !better.is_empty() {
-        parts.push(format!("pinning raised the rate of {}", and(&better)));
-    }
-    if !worse.is_empty() {
-        parts.push(format!("pinning lowered the rate of {}", and(&worse)));
-    }
-    if parts.is_empty() {
-        return has_gains.then(|| "No path shows a difference between pinned and unpinned".to_owned());
-    }
-    let text = parts.join("; ");
-    Some(format!("P{}", &text[1..]))
+    let parts: Vec<String> = [
+        (PathVerdict::Faster, "raised the rate of"),
+        (PathVerdict::Slower, "lowered the rate of"),
+        (PathVerdict::NoDifference, "makes no difference (within 3 %) for"),
+        (PathVerdict::Inconclusive, "is inconclusive for"),
+    ]
+    .into_iter()
+    .filter_map(part)
+    .collect();
+    (!parts.is_empty()).then(|| format!("Pinning {}", parts.join("; it ")))
 }
 
 /// What the heads mean.
 pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)> {
     let mut words = vec![
-        ("PLACE", "1 is the fastest; 1–2: first or second, as unrounded intervals overlap"),
-        ("±", "half the width of the 95 % confidence interval of the mean over the rounds"),
+        ("PLACE", "1 is the fastest; 1–2: first or second, as the rounds do not show which"),
+        ("99 %", "interval that holds the true mean (or change) 99 times of 100, by the rounds"),
         ("CV", "coefficient of variation of the rate within a round, 100 ms bins"),
         ("MIGR/S", "migrations between cores a second, of all threads of the load"),
         ("CPU", "time of all cores, without vnettop, for each Gbit, transaction or packet"),
@@ -286,7 +292,7 @@ pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)
     ];
     if comparison.plan.pins {
         words.push(("PINNED", "rate with threads pinned as the key p would; columns to the left: unpinned"));
-        words.push(("GAIN", "mean over the rounds of what pinning changed, of that round's unpinned rate"));
+        words.push(("GAIN", "what pinning changed, of the unpinned rate, round by round"));
     }
     words.push(("OF NOMINAL", "rate divided by the lowest nominal speed, which virtual drivers make up"));
     words.push((UNKNOWN, "not known"));

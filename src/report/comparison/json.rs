@@ -2,7 +2,7 @@
 //! is `assets/compare/schema.json`.
 
 use super::NoComparison;
-use crate::derive::comparison::{Estimate, SideFigures, tables};
+use crate::derive::comparison::{Estimate, PinningGain, SideFigures, tables};
 use crate::sample::{COMPARISON_VERSION, Comparison, Measurement, Word};
 use serde_json::{Value, json};
 
@@ -18,10 +18,15 @@ pub(super) fn json(comparison: &Comparison) -> String {
                 "place": row.place.map(|(best, worst)| [best, worst]),
                 "unpinned": row.unpinned.as_ref().map(side),
                 "pinned": row.pinned.as_ref().map(side),
-                "gain": row.gain.as_ref().map(estimate),
+                "gain": row.gain.as_ref().map(gain),
             })
         };
-        json!({"load": table.load.word(), "rows": table.rows.iter().map(row).collect::<Vec<_>>()})
+        json!({
+            "load": table.load.word(),
+            "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+            "no_difference": table.groups.same,
+            "inconclusive": table.groups.open,
+        })
     };
     object.insert("tables".to_owned(), tables(comparison).iter().map(rows).collect());
     format!("{}\n", Value::Object(object))
@@ -41,9 +46,18 @@ fn side(side: &SideFigures) -> Value {
 fn estimate(estimate: &Estimate) -> Value {
     json!({
         "mean": estimate.mean,
-        "rounds": estimate.rounds,
-        "deviation": estimate.deviation,
-        "interval": estimate.interval.map(|(from, to)| [from, to]),
+        "rounds": estimate.rounds.len(),
+        "deviation": estimate.deviation(),
+        "interval": estimate.interval.map(|of| [of.from, of.to]),
+    })
+}
+
+fn gain(gain: &PinningGain) -> Value {
+    json!({
+        "mean": gain.mean,
+        "rounds": gain.rounds,
+        "interval": gain.interval.map(|of| [of.from, of.to]),
+        "verdict": gain.verdict().map(Word::word),
     })
 }
 

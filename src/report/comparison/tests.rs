@@ -92,7 +92,7 @@ fn what_would_mislead_is_said() {
     for path in &mut once.paths {
         path.measurements.truncate(2);
     }
-    assert!(text(&once).contains("± and PLACE need two rounds or more (--repeat)\n"), "{}", text(&once));
+    assert!(text(&once).contains("intervals and PLACE need two rounds or more (--repeat)\n"), "{}", text(&once));
     let json = comparison(&busy, None, ComparisonFormat::Json);
     assert!(read(json.as_bytes()).is_ok_and(|read| !text(&read).contains("Other programs")), "not a number is unknown");
 }

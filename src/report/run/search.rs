@@ -3,7 +3,7 @@
 use crate::derive::before_after::{CONFIDENCE, Difference};
 use crate::derive::plural;
 use crate::derive::run::{PlacementStanding, RunCard, SearchResult, SearchedPlacement};
-use crate::report::figures::{digits, scale, signed_points};
+use crate::report::figures::{digits, points_range, rate_range, scale, signed_points};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{pins_json, unknown};
 use crate::sample::{PlacementClass, Word};
@@ -16,14 +16,14 @@ pub(super) fn table(search: &SearchResult) -> Option<ComparisonTable> {
     let header = ["placement", &format!("{unit} (99 % interval)"), "% against the best", "phases"].map(str::to_owned);
     let row = |one: &SearchedPlacement| {
         let rate = |bits_per_s: f64| digits(bits_per_s / bits);
-        let interval = |of: Difference| format!(" ({} to {})", rate(of.from.max(0.0)), rate(of.to));
+        let interval = |of: Difference| {
+            format!(" ({})", rate_range([of.estimate, of.from, of.to].map(|rate| rate / bits), digits))
+        };
         let mean = rate(one.mean) + &one.interval.map_or_else(String::new, interval);
         let against = match (one.standing, one.against_best) {
             (PlacementStanding::Best, _) => "best".to_owned(),
             (_, None) => unknown(),
-            (_, Some(of)) => {
-                format!("{} ({} to {})", signed_points(of.estimate), signed_points(of.from), signed_points(of.to))
-            }
+            (_, Some(of)) => format!("{} ({})", signed_points(of.estimate), points_range(of.from, of.to)),
         };
         [one.tried.class.word().to_owned(), mean, against, one.phases.to_string()]
     };
@@ -52,32 +52,40 @@ pub(super) fn conclusions(card: &RunCard, search: &SearchResult) -> Vec<Fact> {
     facts
 }
 
-/// What can be said of all placements, one sentence.
+/// What can be said of all placements, one sentence. That nothing differs is said only where intervals say so.
 fn verdict(search: &SearchResult) -> String {
-    let classes = |standings: &[PlacementStanding]| {
-        let such = search.ranking.iter().filter(|one| standings.contains(&one.standing));
-        such.map(|one| one.tried.class.word()).collect::<Vec<_>>()
-    };
-    let (worse, open) = (classes(&[PlacementStanding::Worse]), classes(&[PlacementStanding::Open]));
-    if worse.is_empty() && open.is_empty() {
-        return "the placements do not differ: each is within 3 % of the best".to_owned();
+    let such = |standing: PlacementStanding| search.ranking.iter().filter(move |one| one.standing == standing);
+    let classes = |standing| such(standing).map(|one| one.tried.class.word()).collect::<Vec<_>>().join(", ");
+    let (same, open) = (classes(PlacementStanding::Same), classes(PlacementStanding::Open));
+    match search.differs() {
+        Some(true) => {}
+        Some(false) if search.alike => {
+            return "the placements do not differ: any two are within 3 % of each other".to_owned();
+        }
+        Some(false) => return "no placement is worse than the best by more than 3 %".to_owned(),
+        None => return format!("inconclusive: {}", undecided(such(PlacementStanding::Open))),
     }
-    if worse.is_empty() {
-        let largest = |of: Difference| of.from.abs().max(of.to.abs());
-        let most = search.ranking.iter().filter_map(|one| one.against_best).map(largest).fold(0.0, f64::max);
-        let most =
-            if most < 1.0 { format!("up to {} %", digits(most * 100.0)) } else { "a large difference".to_owned() };
-        return format!("the placements do not differ: none is surely worse; {most} is not ruled out");
+    let worse = classes(PlacementStanding::Worse);
+    let best = classes(PlacementStanding::Best);
+    let same = if same.is_empty() { same } else { format!("; within 3 % of it: {same}") };
+    let open = if open.is_empty() { open } else { format!("; inconclusive: {open}") };
+    format!("best: {best}{same}; surely worse: {worse}{open}")
+}
+
+/// What is known of placements that may be as good as the best one or not, as far as they have an interval.
+fn undecided<'a>(open: impl Iterator<Item = &'a SearchedPlacement>) -> String {
+    let known: Vec<Difference> = open.filter_map(|one| one.against_best).collect();
+    if known.is_empty() {
+        return "too few rounds have two placements".to_owned();
     }
-    let best = classes(&[PlacementStanding::Best, PlacementStanding::Same]);
-    let alike = if best.len() > 1 { " (no difference)" } else { "" };
-    let open = if open.is_empty() { String::new() } else { format!("; not surely worse: {}", open.join(", ")) };
-    format!("best: {}{alike}; surely worse: {}{open}", best.join(", "), worse.join(", "))
+    let from = known.iter().map(|of| of.from).fold(f64::INFINITY, f64::min);
+    let to = known.iter().map(|of| of.to).fold(f64::NEG_INFINITY, f64::max);
+    format!("against the best it may be anything from {} %; a longer test narrows it", points_range(from, to))
 }
 
 /// The best placement by hand, where placements differ.
 fn best(search: &SearchResult) -> Vec<Fact> {
-    let Some(best) = search.best().filter(|_| search.differs()) else { return Vec::new() };
+    let Some(best) = search.best().filter(|_| search.differs() == Some(true)) else { return Vec::new() };
     let lines = best.tried.threads.iter().zip(best.taskset_lines());
     let pins = lines.map(|(at, line)| format!("{line}   {} → core {}", at.label, at.core));
     let is_needed = search.unpinned().is_some_and(|one| one.standing == PlacementStanding::Worse);
@@ -123,7 +131,7 @@ pub(super) fn json(card: &RunCard, search: &SearchResult) -> Value {
         "seed": search.seed,
         "ranking": search.ranking.iter().map(ranked).collect::<Vec<_>>(),
         "left_out": search.left_out,
-        "differs": search.is_enough().then(|| search.differs()),
+        "differs": search.differs(),
         "found": search.found().map(Word::word),
         "text": search.is_enough().then(|| verdict(search)),
         "method": method(card, search),

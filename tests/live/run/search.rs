@@ -97,16 +97,26 @@ fn a_planted_cost_comes_last_and_the_best_is_proposed_from_then_on() {
 }
 
 #[test]
-fn placements_that_do_not_differ_are_said_not_to() {
-    let name = "placements_that_do_not_differ_are_said_not_to";
+fn placements_that_do_not_differ_are_said_not_to_only_where_that_is_sure() {
+    let name = "placements_that_do_not_differ_are_said_not_to_only_where_that_is_sure";
     if !can_run(name, &["python3", "ip"]) || !can_pin(name) {
         return;
     }
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
-    let search = until(|| searched(dir.path(), "", "14"), |search| search["differs"] == false);
-    assert_eq!((&search["differs"], &search["found"]), (&false.into(), &Value::Null), "{search}");
-    assert!(search["text"].as_str().is_some_and(|text| text.starts_with("the placements do not differ")), "{search}");
+    let search = until(|| searched(dir.path(), "", "14"), |search| search["differs"] != true);
+    assert_eq!((search["differs"] == true, &search["found"]), (false, &Value::Null), "{search}");
+    let text = search["text"].as_str().expect("rounds enough");
+    let against = search["ranking"].as_array().expect("a list").iter().map(|one| &one["against_best"]);
+    let ends: Vec<[f64; 2]> = against
+        .filter(|of| !of.is_null())
+        .map(|of| ["from", "to"].map(|end| of[end].as_f64().expect("an end of an interval")))
+        .collect();
+    let are_near = ends.iter().all(|[from, to]| *from >= -0.03 && *to <= 0.03);
+    // How much a machine that does other work shows is its own affair; what is said of it is not.
+    let is_so = if are_near { !text.starts_with("best") } else { text.starts_with("inconclusive: ") };
+    assert!(is_so && !ends.is_empty(), "{text} beside {ends:?}");
+    assert!(ends.iter().all(|[from, _]| *from >= -1.0), "no rate falls by more than all of it: {search}");
 }
 
 #[test]
