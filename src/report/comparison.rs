@@ -123,8 +123,11 @@ fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
             None => told.push((why, vec![of])),
         }
     }
-    let mut rows = tables.iter().flat_map(|table| &table.rows).filter_map(|row| row.unpinned.as_ref());
-    if rows.any(|side| side.rate.interval.is_none()) {
+    let is_short = |row: &PathRow| {
+        row.unpinned.as_ref().is_some_and(|side| side.rate.interval.is_none())
+            || row.gain.is_some_and(|gain| gain.interval.is_none())
+    };
+    if tables.iter().flat_map(|table| &table.rows).any(is_short) {
         told.push(("intervals and PLACE need two rounds or more (--repeat)".to_owned(), Vec::new()));
     }
     told.into_iter().map(|(why, of)| ListItem { text: why, aside: of.join(", ") }).collect()

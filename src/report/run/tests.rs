@@ -327,3 +327,27 @@ fn placements_that_do_not_differ_are_said_not_to() {
     assert!(open.contains(range), "{open}");
     assert!(!same.contains("taskset") && !open.contains("proposes same cluster for"), "and nothing is recommended");
 }
+
+/// Whatever was found: the sentence of a search says no more than its placements' standings do.
+#[test]
+fn a_search_says_that_nothing_differs_only_where_every_placement_is_known_not_to() {
+    use PlacementStanding::{Best, Open, Same, Worse};
+    let classes = [PlacementClass::SameCluster, PlacementClass::Unpinned, PlacementClass::SameCore];
+    for (one, other, alike) in [Same, Open, Worse]
+        .into_iter()
+        .flat_map(|one| [Same, Open, Worse].map(|other| (one, other)))
+        .flat_map(|(one, other)| [true, false].map(|alike| (one, other, alike)))
+    {
+        let mut run = searched(&[(classes[0], 35.0, Best), (classes[1], 34.9, one), (classes[2], 34.8, other)]);
+        run.search.as_mut().expect("a search").alike = alike;
+        let text = text_card(&run);
+        let value: serde_json::Value = serde_json::from_str(&card(&run, Format::Json)).expect("one object");
+        let has = |standing| one == standing || other == standing;
+        let is_known = !has(Open) && !has(Worse);
+        assert_eq!(text.contains("do not differ"), is_known && alike, "{one:?} {other:?} {alike}: {text}");
+        assert_eq!(text.contains("verdict   inconclusive"), has(Open) && !has(Worse), "{one:?} {other:?}: {text}");
+        assert_eq!(text.contains("surely worse: "), has(Worse), "{one:?} {other:?}: {text}");
+        let differs = if has(Worse) { Some(true) } else { is_known.then_some(false) };
+        assert_eq!(value["search"]["differs"].as_bool(), differs, "{one:?} {other:?}: {value}");
+    }
+}
