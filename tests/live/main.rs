@@ -11,6 +11,7 @@ mod bpf_object;
 mod churn;
 mod compare;
 mod containers;
+mod datagrams;
 mod demo;
 mod descriptors;
 mod doctor;

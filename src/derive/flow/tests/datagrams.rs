@@ -73,7 +73,7 @@ fn a_udp_test_does_not_begin_with_a_dip_where_nothing_ran_before_it() {
     assert!(jitter.longest_dip_s == 0.0 && jitter.window_s <= 20.0 * TICK as f64 / 1e9, "{jitter:?}");
 }
 
-/// A socket that has sent and read so much by this second.
+/// A socket that sends and reads so much a tick, of half a second.
 fn counted(sample: &Sample, tick: u64, (cookie, ends): (u64, (&str, &str)), [sent, received]: [u64; 2]) -> FlowSample {
     let counts = DatagramCounts {
         at_ns: sample.at_ns,
@@ -101,9 +101,9 @@ fn a_server_of_several_clients_has_each_ones_own_rate_and_counts_once() {
     let flows = track.metrics().connections;
     let rates: Vec<_> =
         flows.iter().map(|flow| (flow.from.pid, flow.to.pid, flow.packets_per_s.map(f64::round))).collect();
-    assert_eq!(rates, [(Some(1), Some(3), Some(100.0)), (Some(2), Some(3), Some(300.0))], "each sends its own");
+    assert_eq!(rates, [(Some(1), Some(3), Some(200.0)), (Some(2), Some(3), Some(600.0))], "each sends its own");
     assert!(track.metrics().tests.iter().all(|test| test.lost().is_none()), "whose are lost nobody knows");
-    assert_eq!(track.bits_per_s().map(f64::round), Some(3_200_000.0), "the server's are the same ones");
+    assert_eq!(track.bits_per_s().map(f64::round), Some(6_400_000.0), "the server's are the same ones");
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn a_flow_goes_from_who_sends_more_whoever_has_called() {
     });
     let flow = track.metrics().connections[0];
     assert_eq!((flow.from.pid, flow.to.pid), (Some(2), Some(1)), "a download");
-    assert_eq!(flow.packets_per_s.map(f64::round), Some(500.0), "what arrived");
+    assert_eq!(flow.packets_per_s.map(f64::round), Some(1_000.0), "what arrived");
     let lost = track.metrics().tests[0].lost().expect("both ends are known");
     assert!((lost - 10.0 / 510.0).abs() < 1e-9, "{lost}");
 }

@@ -1,0 +1,149 @@
+//! Rates of UDP tests beside whatever else their namespaces count: each is what iperf3 itself says, in every direction.
+
+use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, can_run, iperf3_server, pid, veth_pair};
+use serde_json::Value;
+
+/// Programs that stay until this is dropped, and the address that is called.
+struct Beside {
+    address: &'static str,
+    _kept: Vec<Kept>,
+}
+
+/// Runs a client for ten seconds; its own report, and the tests of its address in every object from when the kernel counts on.
+fn observed(near: &Netns, far: &Netns, address: &str, arguments: &[&str]) -> (Value, Vec<Value>) {
+    let server = iperf3_server(near, &["-1"]);
+    let mut command = far.command(VNETTOP);
+    command.args(["-d", "0.5"]);
+    let mut watching = Watching::start(command);
+    // From the first datagram on: the programs are attached once somebody is watched, and the server is.
+    let mut is_attached = || {
+        let object = watching.next();
+        object["drops"].is_array() && object["threads"].as_array().is_some_and(|threads| !threads.is_empty())
+    };
+    while !is_attached() {}
+    let mut client = far.command("iperf3");
+    client.args(["-c", address, "-u", "-J", "-t", "6"]).args(arguments).stdout(std::process::Stdio::piped());
+    let client = client.spawn().expect("iperf3 starts");
+    let number = client.id();
+    let report = std::thread::spawn(move || client.wait_with_output().expect("iperf3 ends"));
+    let mut tests = Vec::new();
+    while !report.is_finished() {
+        let object = watching.next();
+        let own = object["tests"].as_array().expect("a list").iter();
+        let mut own = own.filter(|test| test["client"]["pid"] == number && test["ended_t_ns"].is_null());
+        tests.extend(own.next().cloned());
+    }
+    drop((watching, server));
+    let report = report.join().expect("no panic").stdout;
+    (serde_json::from_slice(&report).expect("iperf3 prints JSON"), tests)
+}
+
+/// The middle one of the rates of a test, Mbit/s.
+fn median(tests: &[Value], of: impl Fn(&Value) -> Option<f64>) -> f64 {
+    let mut rates: Vec<f64> = tests.iter().filter_map(of).collect();
+    rates.sort_by(f64::total_cmp);
+    assert!(rates.len() > 5, "most of the test has a rate: {rates:?}");
+    rates[rates.len() / 2] / 1e6
+}
+
+/// A tunnel between both; it ends in the receiver's namespace.
+fn vxlan(near: &Netns, far: &Netns) -> Beside {
+    for (netns, link, own, other) in [(near, "v0", 1, 2), (far, "v1", 2, 1)] {
+        netns.run(&format!(
+            "ip link add vx0 type vxlan id 1 dstport 8472 local 198.18.0.{own} remote 198.18.0.{other} dev {link} && \
+             ip link set vx0 mtu 1450 up && ip addr add 10.42.0.{own}/24 dev vx0"
+        ));
+    }
+    Beside { address: "10.42.0.1", _kept: Vec::new() }
+}
+
+/// Another program of both namespaces sends 2,000 datagrams/s to another port.
+fn another(near: &Netns, far: &Netns) -> Beside {
+    let reads = "import socket\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.bind(('0.0.0.0',9))\n\
+                 while True: s.recv(2000)";
+    let sends = "import socket,time\ns=socket.socket(socket.AF_INET,socket.SOCK_DGRAM)\n\
+                 while True: s.sendto(b'x'*200,('198.18.0.1',9)); time.sleep(0.0005)";
+    let reader = near.keep("python3", &["-c", reads]);
+    await_that("it listens", 10, || near.output("ss -Hlun").contains(":9 "));
+    Beside { address: "198.18.0.1", _kept: vec![reader, far.keep("python3", &["-c", sends])] }
+}
+
+/// What vnettop says of a test at 10 Mbit/s beside something.
+fn assert_own(name: &str, beside: fn(&Netns, &Netns) -> Beside, arguments: &[&str]) {
+    if !can_run(name, &["iperf3", "ip", "nsenter", "python3", "ss"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let beside = beside(&near, &far);
+    let arguments: Vec<&str> = ["-b", "10M"].iter().chain(arguments).copied().collect();
+    let (report, tests) = observed(&near, &far, beside.address, &arguments);
+    let theirs = report["end"]["sum"]["bits_per_second"].as_f64().expect("a rate") / 1e6;
+    let ours = median(&tests, |test| test["bits_per_s"].as_f64());
+    assert!((ours / theirs - 1.0).abs() < 0.02, "vnettop says {ours:.2} Mbit/s, iperf3 {theirs:.2}");
+    let shares = tests.iter().flat_map(|test| test["datagrams"].as_array().expect("a list"));
+    let lost = shares.filter_map(|one| one["lost_share"].as_f64()).fold(0.0, f64::max);
+    assert!(lost < 0.05, "next to nothing is lost, and {lost} is said");
+}
+
+#[test]
+fn a_tunnel_that_ends_beside_the_receiver_doubles_no_rate() {
+    assert_own("a_tunnel_that_ends_beside_the_receiver_doubles_no_rate", vxlan, &[]);
+}
+
+#[test]
+fn a_tunnel_that_ends_beside_the_sender_of_a_reverse_test_doubles_no_rate() {
+    assert_own("a_tunnel_that_ends_beside_the_sender_of_a_reverse_test_doubles_no_rate", vxlan, &["-R"]);
+}
+
+#[test]
+fn datagrams_of_another_program_are_not_the_tests() {
+    assert_own("datagrams_of_another_program_are_not_the_tests", another, &[]);
+}
+
+#[test]
+fn streams_of_one_udp_test_have_each_their_own_rate() {
+    let name = "streams_of_one_udp_test_have_each_their_own_rate";
+    if !can_run(name, &["iperf3", "ip", "nsenter"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let (_, tests) = observed(&near, &far, "198.18.0.1", &["-b", "5M", "-P", "3"]);
+    let whole = median(&tests, |test| test["bits_per_s"].as_f64());
+    assert!((whole / 15.0 - 1.0).abs() < 0.02, "three of 5 Mbit/s are {whole:.2}");
+    let one = median(&tests, |test| {
+        test["flows"].as_array()?.iter().find(|flow| flow["proto"] == "udp")?["bits_per_s"].as_f64()
+    });
+    assert!((one / 5.0 - 1.0).abs() < 0.02, "each stream has its own: {one:.2}");
+}
+
+#[test]
+fn without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why() {
+    let name = "without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why";
+    if !can_run(name, &["iperf3", "ip", "nsenter", "python3", "ss", "setpriv"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let _beside = another(&near, &far);
+    let server = iperf3_server(&near, &["-1"]);
+    let mut command = near.command("setpriv");
+    // As root without the right to load programs.
+    command.args(["--bounding-set", "-bpf,-perfmon,-sys_admin", "--inh-caps", "-bpf,-perfmon,-sys_admin", VNETTOP]);
+    command.args(["-d", "0.5", "--netns", "self"]);
+    let mut watching = Watching::start(command);
+    let _client = far.keep("iperf3", &["-c", "198.18.0.1", "-u", "-b", "10M", "-t", "30"]);
+    let number = pid(&server);
+    let mut gap = None;
+    for _ in 0..40 {
+        let object = watching.next();
+        let tests = object["tests"].as_array().expect("a list").clone();
+        for test in tests.iter().filter(|test| test["server"]["pid"] == number || test["client"]["pid"] == number) {
+            assert!(test["bits_per_s"].is_null(), "no rate is said of counters that have others' datagrams: {test}");
+            let gaps = test["datagrams"].as_array().expect("a list").iter();
+            gap = gaps.filter_map(|one| one["gap"].as_str().map(str::to_owned)).next().or(gap);
+        }
+        if gap.as_deref().is_some_and(|gap| gap.contains("other UDP socket")) {
+            return;
+        }
+    }
+    panic!("it says what else is in the namespace: {gap:?}");
+}
