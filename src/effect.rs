@@ -14,7 +14,7 @@ mod undo_left_behind;
 
 pub use found_placements::{FOUND_FILE, found_placements, remember_placement};
 pub use journal::{Journal, JournalError, LockError, journal_dir};
-pub use kernel::{Kernel, Pinner};
+pub use kernel::{Kernel, NumberSpaces, Pinner};
 pub use own_pins::PinController;
 pub use undo_left_behind::{left_behind, undo};
 

@@ -4,6 +4,7 @@
 pub(super) mod others;
 pub(super) mod past;
 
+use super::NumberSpaces;
 use crate::sample::{CoreSet, ThreadId};
 use crate::trust::{self, Doubt};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub(super) enum Entry {
         owner: PinOwner,
         /// The boot it runs in.
         boot: String,
+        /// Where the numbers of this journal hold.
+        #[serde(flatten)]
+        spaces: NumberSpaces,
         /// It pins and unpins in turn: every thread named here is its own until it ends.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         compares: bool,

@@ -3,6 +3,8 @@
 
 use crate::sample::{CoreSet, ThreadId};
 use crate::sched;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
 
 /// What pinning needs from a machine; tests put a recording fake in its place.
@@ -33,6 +35,36 @@ pub trait Pinner {
     /// # Errors
     /// Where /proc is not mounted.
     fn boot_id(&mut self) -> io::Result<String>;
+
+    /// Where the numbers of threads and their start times hold.
+    fn number_spaces(&mut self) -> NumberSpaces;
+}
+
+/// The namespaces without which neither a thread's number nor its start time says who it is: `/proc/self/ns/pid` and `time`, by
+/// their inodes. None where the kernel does not tell (time namespaces: Linux 5.6), or a journal is older than this.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NumberSpaces {
+    /// Of process numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid_ns: Option<u64>,
+    /// Of the clocks that start times are told by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_ns: Option<u64>,
+}
+
+impl NumberSpaces {
+    /// In which namespace numbers written in `other` mean somebody else here, as /proc names it; none where they mean the same,
+    /// as far as is known.
+    #[must_use]
+    pub fn differs_from(self, other: Self) -> Option<String> {
+        let kinds = [("pid", self.pid_ns, other.pid_ns), ("time", self.time_ns, other.time_ns)];
+        let differs = |(kind, here, there): (&str, Option<u64>, Option<u64>)| {
+            let there = there.filter(|&there| here.is_some_and(|here| here != there))?;
+            Some(format!("{kind}:[{there}]"))
+        };
+        kinds.into_iter().find_map(differs)
+    }
 }
 
 /// The kernel that vnettop runs on.
@@ -61,6 +93,11 @@ impl Pinner for Kernel {
 
     fn boot_id(&mut self) -> io::Result<String> {
         fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned())
+    }
+
+    fn number_spaces(&mut self) -> NumberSpaces {
+        let inode = |path: &str| fs::metadata(path).ok().map(|found| found.ino());
+        NumberSpaces { pid_ns: inode("/proc/self/ns/pid"), time_ns: inode("/proc/self/ns/time") }
     }
 }
 

@@ -273,7 +273,7 @@ fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, JournalError>
     let pid = std::process::id();
     let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(JournalError::OwnerUnknown)?;
     let boot = pinner.boot_id().map_err(JournalError::OwnerUnknown)?;
-    Ok(Entry::Begun { owner: PinOwner { pid, start }, boot, compares })
+    Ok(Entry::Begun { owner: PinOwner { pid, start }, boot, spaces: pinner.number_spaces(), compares })
 }
 
 fn wall_ms() -> u64 {

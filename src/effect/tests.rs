@@ -4,7 +4,7 @@ mod journals;
 mod others;
 mod pinning;
 
-use super::{Kernel, Outcome, PinController, PinRequest, Pinner};
+use super::{Kernel, NumberSpaces, Outcome, PinController, PinRequest, Pinner};
 use crate::sample::{CoreSet, ThreadId};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -39,6 +39,7 @@ enum Twist {
 struct World {
     threads: BTreeMap<u32, Thread>,
     boot: String,
+    spaces: NumberSpaces,
     /// `tid → mask`, in the order they were set.
     set: Vec<String>,
     /// Where to look for the intention at the moment a mask is set.
@@ -136,6 +137,10 @@ impl Pinner for Fake {
 
     fn boot_id(&mut self) -> io::Result<String> {
         Ok(self.0.borrow().boot.clone())
+    }
+
+    fn number_spaces(&mut self) -> NumberSpaces {
+        self.0.borrow().spaces
     }
 }
 

@@ -40,10 +40,12 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
 #[must_use]
 pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> usize {
     let (found, boot) = (past::list(dir).unwrap_or_default(), pinner.boot_id().ok());
+    let here = pinner.number_spaces();
     let mut threads = HashSet::new();
     for (path, owner) in found {
         let Ok(past) = past::read(path, owner) else { continue };
-        if has_ended(pinner, past.owner) && (past.boot.is_none() || past.boot == boot) {
+        let is_of_now = past.boot.is_none() || past.boot == boot;
+        if is_of_now && here.differs_from(past.spaces).is_none() && has_ended(pinner, past.owner) {
             let held = past.held.iter().map(|(_, pin)| pin.thread);
             threads.extend(held.filter(|&thread| matches!(identity(pinner, thread), Identity::Same)));
         }
@@ -83,6 +85,13 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         // None of its threads can have lived through the reboot.
         return remove(&past.path, outcome);
     }
+    if let Some(space) = pinner.number_spaces().differs_from(past.spaces) {
+        // Its numbers are other threads' here: neither who wrote it nor who is pinned can be looked up.
+        if !past.held.is_empty() {
+            outcome.warn(elsewhere(&past, &space));
+        }
+        return;
+    }
     if !has_ended(pinner, past.owner) {
         let runs = Claimant { pid: past.owner.pid, compares: past.compares };
         outcome.say(format!("vnettop {} still runs: {}", runs.pid, runs.way_out()));
@@ -99,6 +108,18 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         )),
     }
     journals.dead.push(past);
+}
+
+/// What is said of pins whose threads cannot be told here.
+fn elsewhere(past: &Past, space: &str) -> String {
+    let (path, kind) =
+        (past.path.display(), if space.starts_with("pid") { "a process number" } else { "a start time" });
+    let count = past.held.len();
+    let pins = if count == 1 { "1 pin".to_owned() } else { format!("{count} pins") };
+    format!(
+        "{pins} in {path} left alone: written in another namespace, {space}, where {kind} means another thread; \
+         run vnettop undo there, or remove the file once its threads have ended"
+    )
 }
 
 /// Judges every thread once; returns those with nothing left to try.

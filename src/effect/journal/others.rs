@@ -37,7 +37,7 @@ impl ForeignPins {
     /// Reads the journals in `dir`, but for the own one; an error where what another vnettop has pinned is not known.
     pub(in crate::effect) fn read(pinner: &mut dyn Pinner, dir: &Path) -> Result<Self, JournalError> {
         let found = past::list(dir).map_err(|error| JournalError::Unread(dir.to_owned(), error))?;
-        let mut claims = Self::default();
+        let (mut claims, here) = (Self::default(), pinner.number_spaces());
         for (path, owner) in found.into_iter().filter(|(_, owner)| owner.pid != std::process::id()) {
             if has_ended(pinner, owner) {
                 continue;
@@ -48,6 +48,10 @@ impl ForeignPins {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(JournalError::OtherUnread(owner.pid, path, error)),
             };
+            // The same numbers are other threads' there.
+            if here.differs_from(past.spaces).is_some() {
+                continue;
+            }
             // Another vnettop of another boot had the same pid at the same time after the start.
             if past.boot.is_some() && past.boot != pinner.boot_id().ok() {
                 continue;

@@ -2,6 +2,7 @@
 //! out, and no line can make vnettop do more than put a mask back on the very thread it names.
 
 use super::{Entry, PinOwner};
+use crate::effect::NumberSpaces;
 use crate::effect::put_back::ActivePin;
 use crate::sample::ThreadId;
 use crate::trust;
@@ -21,6 +22,8 @@ pub(in crate::effect) struct Past {
     pub(in crate::effect) owner: PinOwner,
     /// The boot it was written in; none where its first line is damaged.
     pub(in crate::effect) boot: Option<String>,
+    /// Where its numbers hold; nothing of it is known where its first line is damaged.
+    pub(in crate::effect) spaces: NumberSpaces,
     /// It pins and unpins in turn.
     pub(in crate::effect) compares: bool,
     /// Every thread that it pinned at any time, and what it was called.
@@ -136,8 +139,8 @@ fn replay(path: PathBuf, named: PinOwner, mut lines: impl BufRead) -> io::Result
         }
         let (line, whole) = line.strip_suffix(b"\n").map_or((&line[..], false), |line| (line, true));
         let sound = match serde_json::from_slice::<Entry>(line) {
-            Ok(Entry::Begun { owner, boot, compares }) if number == 1 => {
-                (past.owner, past.boot, past.compares) = (owner, Some(boot), compares);
+            Ok(Entry::Begun { owner, boot, spaces, compares }) if number == 1 => {
+                (past.owner, past.boot, past.spaces, past.compares) = (owner, Some(boot), spaces, compares);
                 true
             }
             Ok(entry) => past.apply(entry),

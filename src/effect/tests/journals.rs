@@ -86,6 +86,41 @@ fn after_a_reboot_there_is_nothing_to_put_back() {
 }
 
 #[test]
+fn an_undo_in_another_time_or_pid_namespace_leaves_the_journal_for_the_right_one() {
+    let there = NumberSpaces { pid_ns: Some(11), time_ns: Some(22) };
+    for (here, named) in [
+        (NumberSpaces { time_ns: Some(23), ..there }, "time:[22], where a start time means another thread"),
+        (NumberSpaces { pid_ns: Some(12), ..there }, "pid:[11], where a process number means another thread"),
+    ] {
+        let (fake, dir) = (Fake::new(), temporary());
+        fake.0.borrow_mut().spaces = there;
+        killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
+        fake.0.borrow_mut().spaces = here;
+        // The same thread has another start time there.
+        fake.change(101, |thread| thread.start += 100);
+        fake.end(102);
+        assert_eq!(left_behind(&mut fake.clone(), dir.path()), 0, "who is pinned cannot be told");
+        let told = undone(&fake, &dir);
+        assert!(told.starts_with("! 2 pins in ") && told.contains(named), "{told}");
+        assert!(!told.contains("exited") && told.contains("run vnettop undo there"), "{told}");
+        assert_eq!(journals_in(dir.path()).len(), 1, "the journal stays: {told}");
+        fake.0.borrow_mut().spaces = there;
+        fake.change(101, |thread| thread.start -= 100);
+        let told = undone(&fake, &dir);
+        assert!(told.contains("iperf3 server 101 is back on cores 0-7"), "where it was written it is undone: {told}");
+    }
+}
+
+#[test]
+fn a_journal_that_names_no_namespaces_is_obeyed_as_before() {
+    let (fake, dir) = (Fake::new(), temporary());
+    killed_after(&fake, &dir, &[request(101, "4")]);
+    assert!(!text_of_the_journal(dir.path()).contains("pid_ns"), "none are written where the kernel tells none");
+    fake.0.borrow_mut().spaces = NumberSpaces { pid_ns: Some(11), time_ns: Some(22) };
+    assert_eq!(undone(&fake, &dir), "iperf3 server 101 is back on cores 0-7\n");
+}
+
+#[test]
 fn the_oldest_mask_wins_over_several_journals() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4")]);
