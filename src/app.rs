@@ -43,7 +43,7 @@ const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 pub use agent::Agent;
 pub use export::export;
 pub use headless::{json, print};
-pub use hosts::{Hosts, WatchedHost, json_of_hosts, print_hosts};
+pub use hosts::{EndingFeeds, Hosts, WatchedHost, json_of_hosts, print_hosts};
 pub use player::{Player, SHIPPED_STARTS_AT};
 pub use remote::{Controls, RemoteAgent};
 pub use screen::{Console, Terminal, Woken, screen};
@@ -160,9 +160,8 @@ impl App {
         self.state.settings().mode == Mode::Replay
     }
 
-    /// Takes what waits in the feed; false when it is so much that keys would wait for it.
-    fn take_waiting(&mut self) -> Result<bool, AppError> {
-        let begin = Instant::now();
+    /// Takes what waits in the feed until then; false when it is more, and keys would wait for it.
+    fn take_waiting(&mut self, until: Instant) -> Result<bool, AppError> {
         while !self.holds() && !self.counted_out() {
             match self.feed.next()? {
                 Next::Item(item) => {
@@ -172,7 +171,7 @@ impl App {
                 Next::Waiting => break,
                 Next::End => self.end()?,
             }
-            if begin.elapsed() > LONGEST_TAKEN {
+            if Instant::now() > until {
                 return Ok(false);
             }
         }
@@ -349,8 +348,8 @@ impl App {
         ui::text(&buffer)
     }
 
-    /// Puts masks back if that was asked for, else says which stay; closes the recording.
-    fn close(mut self) -> (Outcome, Option<AppError>) {
+    /// Puts masks back if that was asked for, else says which stay; closes the recording. What is left is to be waited for.
+    fn close(mut self) -> (Outcome, Option<AppError>, Feed) {
         let restores = self.options.restore_on_exit;
         let outcome = match &mut self.controls {
             Controls::Here(controller) if restores => controller.restore(),
@@ -362,7 +361,7 @@ impl App {
             self.stream.record(&Item::Event(event.clone()));
         }
         let finished = self.stream.finish();
-        (outcome, finished.err().map(AppError::Record))
+        (outcome, finished.err().map(AppError::Record), self.feed)
     }
 }
 

@@ -222,7 +222,7 @@ fn live_screen(
     let result = app::screen(app, &mut terminal);
     drop(terminal);
     drop(guard);
-    result.map(|(ended, outcome)| {
+    result.map(|(ended, outcome, _ending)| {
         if ended != Ended::Done {
             term::hurry();
         }

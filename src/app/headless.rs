@@ -154,7 +154,7 @@ pub fn print(
     let text = app.frame(size.0, size.1, theme);
     let damage = app.state.playback.as_ref().and_then(|playback| playback.damage.clone());
     // However it ended: masks are put back if that was asked for, and the recording is closed.
-    let (_, failed) = app.close();
+    let (_, failed, _ending) = app.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
     }

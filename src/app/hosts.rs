@@ -4,18 +4,19 @@
 mod headless;
 
 use super::stream::RecorderShare;
-use super::{App, AppError};
+use super::{App, AppError, LONGEST_TAKEN};
 use crate::action::{Action, Key, KeyContext};
 use crate::derive::Metrics;
 use crate::derive::end_to_end::{HostMetrics, end_to_end};
 use crate::effect::Outcome;
 use crate::record::Recorder;
+use crate::source::feed::Feed;
 use crate::state::{AllHosts, Overlay, State};
 use crate::update::{HostsWish, update_all};
 use crate::view::{self, HostRow, View};
 use smallvec::SmallVec;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use headless::{json_of_hosts, print_hosts};
 
@@ -41,11 +42,17 @@ pub struct Hosts {
     all: Option<AllHosts>,
     /// What is known of a host that has said nothing yet.
     nothing: Metrics,
+    /// Whose items are taken first.
+    turn: usize,
 }
+
+/// Sources that were told to end; dropping them waits for them, and for all no longer than for one.
+#[derive(Default)]
+pub struct EndingFeeds(#[allow(dead_code, reason = "held until they are waited for")] Vec<Feed>);
 
 impl From<App> for Hosts {
     fn from(app: App) -> Self {
-        Self { each: vec![WatchedHost { name: String::new(), app }], all: None, nothing: Metrics::default() }
+        Self { each: vec![WatchedHost { name: String::new(), app }], all: None, nothing: Metrics::default(), turn: 0 }
     }
 }
 
@@ -57,7 +64,7 @@ impl Hosts {
         for (at, host) in hosts.iter_mut().enumerate() {
             host.app.state.place = Some((at + 1, of));
         }
-        Self { all: Some(AllHosts::of(hosts.len())), each: hosts, nothing: Metrics::default() }
+        Self { all: Some(AllHosts::of(hosts.len())), each: hosts, nothing: Metrics::default(), turn: 0 }
     }
 
     /// What was chosen for all hosts alike: keys, units, theme.
@@ -138,12 +145,18 @@ impl Hosts {
 
     /// Takes what waits in every feed; false when it is so much that keys would wait for it.
     pub(super) fn take_waiting(&mut self) -> Result<bool, AppError> {
-        let mut took_all = true;
-        for host in &mut self.each {
-            took_all &= host.app.take_waiting()?;
+        let (until, of) = (Instant::now() + LONGEST_TAKEN, self.each.len());
+        for nth in 0..of {
+            // One bound for all, and a turn for each: hosts that send without end neither keep keys waiting nor hide the others.
+            let host = &mut self.each[(self.turn + nth) % of];
+            let took_all = host.app.take_waiting(until)?;
             host.app.hear_player(Duration::ZERO)?;
+            if !took_all {
+                self.turn = (self.turn + nth + 1) % of;
+                return Ok(false);
+            }
         }
-        Ok(took_all)
+        Ok(true)
     }
 
     /// It is to end, or has shown as much as was asked for.
@@ -210,22 +223,26 @@ impl Hosts {
     }
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording.
-    pub(super) fn close(self) -> Result<Outcome, AppError> {
-        let (mut closed, mut failed) = (Outcome::default(), None);
+    /// What is still ending is given back: nothing waits for it that could be done before.
+    pub(super) fn close(self) -> (Result<Outcome, AppError>, EndingFeeds) {
+        let (mut closed, mut failed, mut ending) = (Outcome::default(), None, EndingFeeds::default());
+        self.each.iter().for_each(|host| host.app.feed.stop());
         // A recording that could not be closed keeps no mask of another host from being restored.
         for host in self.each {
-            let (outcome, error) = host.app.close();
+            let (outcome, error, feed) = host.app.close();
+            ending.0.push(feed);
             closed.lines.extend(outcome.lines);
             closed.events.extend(outcome.events);
             failed = failed.or(error);
         }
         // The terminal is not given back yet: what stays pinned is said with the error.
         let said = closed.lines.iter().map(|line| &*line.text).collect::<Vec<_>>().join("; ");
-        match failed {
+        let closed = match failed {
             None => Ok(closed),
             Some(error) if said.is_empty() => Err(error),
             Some(error) => Err(AppError::Unclosed { error: Box::new(error), said }),
-        }
+        };
+        (closed, ending)
     }
 
     /// Begins a recording of all hosts, or ends the one that runs.

@@ -2,7 +2,7 @@
 
 mod terminal;
 
-use super::{AppError, Ended, Hosts, look, trim};
+use super::{AppError, Ended, EndingFeeds, Hosts, look, trim};
 use crate::effect::Outcome;
 use crate::input::Input;
 use crate::view::View;
@@ -66,11 +66,12 @@ pub trait Console {
     fn wait(&mut self, others: &[BorrowedFd<'_>], at_most: Option<Duration>);
 }
 
-/// Runs until the user quits, the count is reached or a signal ends it. The outcome is what closing did.
+/// Runs until the user quits, the count is reached or a signal ends it. The outcome is what closing did; the
+/// terminal is to be given back before what is still ending is waited for.
 ///
 /// # Errors
 /// The source or the terminal failed.
-pub fn screen(app: impl Into<Hosts>, console: &mut impl Console) -> Result<(Ended, Outcome), AppError> {
+pub fn screen(app: impl Into<Hosts>, console: &mut impl Console) -> Result<(Ended, Outcome, EndingFeeds), AppError> {
     let mut hosts = app.into();
     let ended = match run(&mut hosts, console) {
         // A terminal that stands still is no longer waited for once a signal has asked for an end.
@@ -81,9 +82,9 @@ pub fn screen(app: impl Into<Hosts>, console: &mut impl Console) -> Result<(Ende
         ended => ended,
     };
     // However it ended: masks are put back if that was asked for, and the recording is closed.
-    let closed = hosts.close();
+    let (closed, ending) = hosts.close();
     let ended = ended?;
-    Ok((ended, closed?))
+    Ok((ended, closed?, ending))
 }
 
 fn run(hosts: &mut Hosts, console: &mut impl Console) -> Result<Ended, AppError> {

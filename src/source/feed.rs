@@ -7,12 +7,12 @@ use super::sampler::{self, SamplerSettings};
 use super::{SourceError, now_ns, proc_file};
 use crate::sample::Item;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use super::channel::{FeedCommand, HostNews, Pace};
 pub use super::replay::ReplayCursor;
@@ -38,6 +38,8 @@ pub struct Feed {
     is_remote: bool,
     /// Gone when the thread has ended.
     over: Receiver<()>,
+    /// When it was told to end.
+    stopped: Cell<Option<Instant>>,
 }
 
 /// What came out of a feed.
@@ -109,7 +111,19 @@ impl Feed {
             work(sender);
         };
         std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(failed)?;
-        Ok(Self { items, taken, ready, news, commands, commanded, let_go, is_live, is_remote: false, over })
+        Ok(Self {
+            items,
+            taken,
+            ready,
+            news,
+            commands,
+            commanded,
+            let_go,
+            is_live,
+            is_remote: false,
+            over,
+            stopped: Cell::default(),
+        })
     }
 
     /// The source is the kernel: its end is one only where a count was asked for.
@@ -196,12 +210,53 @@ impl Feed {
     }
 }
 
+impl Feed {
+    /// Has the source end, and waits for nothing: that is left to the drop. Whoever drops several has them all told before, so that
+    /// they end side by side and are waited for as long as one.
+    pub fn stop(&self) {
+        if self.stopped.get().is_none() {
+            self.stopped.set(Some(Instant::now()));
+            self.command(FeedCommand::Stop);
+        }
+    }
+}
+
 impl Drop for Feed {
     /// The program may end next: ssh, a process, is ended before that.
     fn drop(&mut self) {
-        self.command(FeedCommand::Stop);
+        self.stop();
         if self.is_remote {
-            let _in_time = self.over.recv_timeout(ENDING);
+            let since = self.stopped.get().map_or(Duration::ZERO, |stopped| stopped.elapsed());
+            let _in_time = self.over.recv_timeout(ENDING.saturating_sub(since));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_hosts_that_hang_end_in_the_time_of_one() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let host = |at: usize| {
+            let script = format!("trap '' TERM; : > {}/{at}; exec sleep 600", dir.path().display());
+            let ssh = ["sh", "-c", &script].map(str::to_owned).to_vec();
+            let (name, command) = (format!("h{at}"), "vnettop agent".to_owned());
+            Feed::remote(RemoteHost { name, ssh, command, interval: Duration::from_millis(500) }).expect("a thread")
+        };
+        let feeds: Vec<Feed> = (0..16).map(host).collect();
+        let started = || std::fs::read_dir(dir.path()).map_or(0, Iterator::count);
+        let end = Instant::now() + Duration::from_secs(30);
+        while started() < feeds.len() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(started(), feeds.len(), "every ssh hangs");
+        let begin = Instant::now();
+        feeds.iter().for_each(Feed::stop);
+        let told = begin.elapsed();
+        drop(feeds);
+        assert!(told < Duration::from_millis(500), "to tell them waits for nobody: {told:?}");
+        assert!(begin.elapsed() < 2 * ENDING, "and all have ended after {:?}", begin.elapsed());
     }
 }

@@ -27,7 +27,7 @@ pub fn json_of_hosts(mut hosts: Hosts, signals: &Signals, out: &mut (impl Write 
     let ended = write_objects(&mut hosts, signals, out);
     let missing = hosts.missing().filter(|_| matches!(ended, Ok(Ended::Done)));
     // However it ended, the recording is closed.
-    let closed = hosts.close();
+    let (closed, _ending) = hosts.close();
     let ended = ended?;
     closed?.lines.iter().for_each(|line| term::say(&line.text));
     missing.map_or(Ok(ended), Err)
@@ -88,7 +88,7 @@ pub fn print_hosts(
     let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
     ui::paint(&hosts.view(width, height), theme, &mut frame);
     let missing = hosts.missing();
-    let closed = hosts.close();
+    let (closed, _ending) = hosts.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
     }

@@ -115,6 +115,13 @@ impl FarEnds {
     }
 }
 
+impl Drop for FarEnds {
+    /// All end side by side.
+    fn drop(&mut self) {
+        self.0.iter().for_each(|host| host.end.feed.stop());
+    }
+}
+
 impl FarHost {
     fn take_waiting(&mut self) -> Vec<String> {
         let (mut said, begin) = (Vec::new(), Instant::now());

@@ -92,7 +92,7 @@ fn shown_as(woken: &[Woken], options: AppOptions, prepare: impl FnOnce(&mut Stat
     let app = App::new(state, Stream::default(), controller, feed, options);
     let mut script =
         Script { woken: woken.to_vec().into(), due: false, frames: Vec::new(), themes: Vec::new(), stopped: 0 };
-    let (ended, _) = screen(app, &mut script).expect("the recording and the console are whole");
+    let (ended, ..) = screen(app, &mut script).expect("the recording and the console are whole");
     (ended, script)
 }
 
