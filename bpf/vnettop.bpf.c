@@ -171,7 +171,7 @@ struct early_count {
 	struct early of; /* whose they are */
 	__u64 packets;
 	__u64 since_ns; /* CLOCK_MONOTONIC of the first of them */
-	__u64 in_others; /* how many of them are in `others` too */
+	__u64 in_others; /* how many of them are in `others` or `strangers` too */
 };
 
 /* The watched flows, by what their packets carry. */
@@ -209,6 +209,15 @@ struct {
 	__type(value, __u64);
 } others SEC(".maps");
 
+/* The same in namespaces without a bit, where the whole machine is asked for: whoever makes namespaces by the thousand
+ * takes no row of those that somebody is shown. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct drop);
+	__type(value, __u64);
+} strangers SEC(".maps");
+
 /* The same by flow: what a flow lost before anybody knew of it. Known by a number that is mixed from the whole, because
  * the table's own hash of 72 bytes is a third of what a drop costs. */
 struct {
@@ -219,17 +228,17 @@ struct {
 } early SEC(".maps");
 
 /* A bit for each namespace whose drops go to `others`, by the last digits of its inode: who reads sorts out the rows of
- * those that share it. */
+ * those that share it. One more bit behind them: those of all others go to `strangers`. */
 #define NAMESPACE_BITS 4096
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NAMESPACE_BITS / 64);
+	__uint(max_entries, NAMESPACE_BITS / 64 + 1);
 	__type(key, __u32);
 	__type(value, __u64);
 } namespaces SEC(".maps");
 
-/* Packets counted in `drops` (0) and `others` (1): who finds them unchanged reads no table; and those that found no room in
+/* Packets counted in `drops` (0), and in `others` and `strangers` (1): who finds them unchanged reads no table; and those that found no room in
  * a table (2). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -579,8 +588,12 @@ int dropped(__u64 *ctx)
 		return 0;
 	}
 	is_asked = is_set(&namespaces, key.drop.netns % NAMESPACE_BITS);
-	if (is_asked)
+	if (is_asked) {
 		add(&others, &key.drop, packets, OF_OTHERS);
+	} else if (is_set(&namespaces, NAMESPACE_BITS)) {
+		add(&strangers, &key.drop, packets, OF_OTHERS);
+		is_asked = 1;
+	}
 	if (key.tuple.proto != TCP && key.tuple.proto != UDP)
 		return 0;
 	mixed = mix(&key);

@@ -1,9 +1,12 @@
 //! Dropped packets, as the tables of the object have them: of the watched flows (`drops`), of everything else in the
-//! namespaces asked for (`others`), and of flows that nobody knew yet (`early`).
+//! namespaces asked for (`others`, `strangers`), and of flows that nobody knew yet (`early`).
+
+mod others;
 
 use super::reasons::Reasons;
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData};
+use others::{Bits, OtherDrops};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -21,10 +24,6 @@ const OF_OTHERS: u32 = 1;
 const NO_ROOM: u32 = 2;
 /// A drop that is older than this when its flow is found was another flow's with the same addresses, ns.
 const EARLY_NS: u64 = 5_000_000_000;
-/// Rows of others at most: what a table of so many shows is what is dropped most recently.
-const MOST_OTHERS: usize = 1024;
-/// Bits of the table `namespaces`.
-const NAMESPACE_BITS: u32 = 4096;
 
 /// One direction of a watched flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,48 +76,22 @@ impl Rows {
     }
 }
 
-/// A table of bits by which the program sorts out at once what nobody asked for.
-struct Bits {
-    table: Array<MapData, u64>,
-    /// The words that were written.
-    told: BTreeMap<u32, u64>,
-}
-
-impl Bits {
-    fn take(ebpf: &mut Ebpf, name: &str) -> Option<Self> {
-        Some(Self { table: Array::try_from(ebpf.take_map(name)?).ok()?, told: BTreeMap::new() })
-    }
-
-    /// Sets these, and takes all others away.
-    fn set(&mut self, bits: impl Iterator<Item = u32>) {
-        let mut words: BTreeMap<u32, u64> = self.told.keys().map(|word| (*word, 0)).collect();
-        for bit in bits {
-            *words.entry(bit / 64).or_default() |= 1 << (bit % 64);
-        }
-        for (word, bits) in words.iter().filter(|(word, bits)| self.told.get(word) != Some(bits)) {
-            let _ = self.table.set(*word, bits, 0);
-        }
-        self.told = words;
-    }
-}
-
 /// The tables.
 pub struct DropTables {
     flows: HashMap<MapData, Tuple, u32>,
     ports: Bits,
     drops: HashMap<MapData, RawDropKey, u64>,
-    others: HashMap<MapData, RawDropKey, u64>,
+    others: OtherDrops,
     early: HashMap<MapData, u64, EarlyCount>,
-    namespaces: Bits,
     counted: Array<MapData, u64>,
     reasons: Reasons,
     /// The flows asked for, each with its number; a number is never given again.
     asked: BTreeMap<FlowKey, u32>,
     last_number: u32,
-    asked_namespaces: BTreeSet<u32>,
-    /// What flows lost before they were asked for, and how much of it was counted as that of others.
+    /// What flows lost before they were asked for.
     before: BTreeMap<RawDropKey, u64>,
-    taken: BTreeMap<RawDropKey, u64>,
+    /// How much of an entry of `early` was in rows of others when their namespace was seen first, and is taken from them already.
+    early_bases: BTreeMap<u64, u64>,
     /// Packets of the watched flows as they were read last.
     pub of_flows: Rows,
     /// Those of no watched flow in the namespaces asked for, likewise.
@@ -131,16 +104,14 @@ impl DropTables {
             flows: HashMap::try_from(ebpf.take_map("flows")?).ok()?,
             ports: Bits::take(ebpf, "ports")?,
             drops: HashMap::try_from(ebpf.take_map("drops")?).ok()?,
-            others: HashMap::try_from(ebpf.take_map("others")?).ok()?,
+            others: OtherDrops::take(ebpf)?,
             early: HashMap::try_from(ebpf.take_map("early")?).ok()?,
-            namespaces: Bits::take(ebpf, "namespaces")?,
             counted: Array::try_from(ebpf.take_map("counted")?).ok()?,
             reasons,
             asked: BTreeMap::new(),
             last_number: 0,
-            asked_namespaces: BTreeSet::new(),
             before: BTreeMap::new(),
-            taken: BTreeMap::new(),
+            early_bases: BTreeMap::new(),
             of_flows: Rows::default(),
             of_others: Rows::default(),
         })
@@ -200,29 +171,40 @@ impl DropTables {
     fn take_early(&mut self, numbers: &BTreeMap<Tuple, u32>, now_ns: u64) {
         let counts: Vec<(u64, EarlyCount)> = self.early.iter().flatten().collect();
         for (key, count) in counts {
-            let word = |at: usize| u32::from_ne_bytes(count[at / 2].to_ne_bytes().as_chunks().0[at % 2]);
-            let tuple: Tuple = std::array::from_fn(word);
+            let tuple: Tuple = std::array::from_fn(|at| word(&count, at));
             let Some(&number) = numbers.get(&tuple).or_else(|| numbers.get(&to_port_alone(tuple))) else { continue };
             let Ok([.., packets, since_ns, in_others]) = self.early.get(&key, 0) else { continue };
             let _ = self.early.remove(&key);
             if since_ns.saturating_add(EARLY_NS) >= now_ns {
-                let mut drop: RawDropKey = std::array::from_fn(|at| word(10 + at));
-                *self.taken.entry(drop).or_default() += in_others;
+                let mut drop = place(&count);
+                let base = self.early_bases.remove(&key).unwrap_or(0);
+                self.others.give(drop, in_others.saturating_sub(base));
                 drop[0] = number;
                 *self.before.entry(drop).or_default() += packets;
             }
         }
     }
 
-    /// Counts what is dropped in these namespaces beside the watched flows, by inode; 0 is all of them.
-    pub fn ask_namespaces(&mut self, wanted: BTreeSet<u32>) {
-        if self.asked_namespaces == wanted {
-            return;
+    /// Counts what is dropped in these namespaces beside the watched flows, by inode; 0 are those that are not known. Everywhere:
+    /// in all others too.
+    pub fn ask_namespaces(&mut self, wanted: BTreeSet<u32>, everywhere: bool) {
+        if self.others.ask(wanted, everywhere) {
+            self.of_others.counted = None;
         }
-        let is_all = wanted.contains(&0);
-        let all = (0..NAMESPACE_BITS).filter(|_| is_all);
-        self.namespaces.set(wanted.iter().map(|inode| inode % NAMESPACE_BITS).chain(all));
-        self.asked_namespaces = wanted;
+    }
+
+    /// These namespaces were not there before. What stands in rows of their inodes is that of others, to which the kernel gave
+    /// them before.
+    pub fn begin_anew(&mut self, inodes: &BTreeSet<u32>) {
+        self.others.begin_anew(inodes);
+        let mut bases = BTreeMap::new();
+        for (key, count) in self.early.iter().flatten() {
+            let [.., in_others] = count;
+            let is_theirs = inodes.contains(&place(&count)[1]);
+            let base = if is_theirs { Some(in_others) } else { self.early_bases.get(&key).copied() };
+            bases.extend(base.map(|base| (key, base)));
+        }
+        self.early_bases = bases;
         self.of_others.counted = None;
     }
 
@@ -251,14 +233,7 @@ impl DropTables {
     pub fn read_others(&mut self) {
         let counted = self.count(OF_OTHERS);
         if self.of_others.counted != Some(counted) {
-            let rows = self.others.iter().flatten().take(MOST_OTHERS);
-            let is_asked =
-                |key: &RawDropKey| self.asked_namespaces.contains(&key[1]) || self.asked_namespaces.contains(&0);
-            let left = |(key, packets): (RawDropKey, u64)| {
-                (key, packets.saturating_sub(self.taken.get(&key).copied().unwrap_or(0)))
-            };
-            let rows = rows.filter(|(key, _)| is_asked(key)).map(left).filter(|(_, packets)| *packets > 0);
-            let rows: Vec<(RawDropKey, u64)> = rows.collect();
+            let rows = self.others.read(counted);
             for (key, _) in &rows {
                 self.reasons.learn(key[3]);
             }
@@ -267,10 +242,10 @@ impl DropTables {
         }
     }
 
-    /// Packets for which there was no room in a table.
+    /// Packets that are in no row: a table had no room for them, or has let go of theirs.
     #[must_use]
     pub fn no_room(&self) -> u64 {
-        self.count(NO_ROOM)
+        self.count(NO_ROOM).saturating_add(self.others.evicted())
     }
 
     fn count(&self, which: u32) -> u64 {
@@ -286,6 +261,16 @@ impl DropTables {
         let address = u64::from_ne_bytes(address);
         DropRow { flow, netns, ifindex, reason: self.reasons.name(reason), address, untracked: untracked != 0, packets }
     }
+}
+
+/// Words of four bytes.
+fn word(count: &EarlyCount, at: usize) -> u32 {
+    u32::from_ne_bytes(count[at / 2].to_ne_bytes().as_chunks().0[at % 2])
+}
+
+/// Where and why, of an early count.
+fn place(count: &EarlyCount) -> RawDropKey {
+    std::array::from_fn(|at| word(count, 10 + at))
 }
 
 /// `BPF_NOEXIST`: the first one stays.

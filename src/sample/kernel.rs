@@ -46,7 +46,7 @@ pub struct Drops {
     /// The whole machine was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub everywhere: bool,
-    /// Packets for which a table had no room: dropped, and in no row.
+    /// Packets in no row: dropped when the table had no room for theirs, or its row made room for those of others.
     #[serde(default)]
     pub no_room: u64,
 }

@@ -1,18 +1,18 @@
 //! What the kernel itself counts (`bpf`): begun once somebody is watched, read on each tick, asked for what the flows and the
 //! faces want. Where it cannot be had it says once what that would add (`refusal`).
 
+mod datagrams;
 pub(in crate::source) mod refusal;
 mod sites;
 
 use super::{Roots, now_ns};
-use crate::bpf::datagrams::SocketDatagrams;
 use crate::bpf::drops::{DropRow, FlowKey};
 use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use crate::sample::{
-    DatagramCounts, DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey,
+    DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey,
     OnRequest, Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
 };
 use sites::Sites;
@@ -56,6 +56,8 @@ pub struct KernelReader {
     wanted: OnRequest,
     /// The sockets' flows.
     flows: BTreeMap<FlowKey, SeenFlow>,
+    /// The namespaces that are known, by inode; none before they were told once.
+    spaces: Option<BTreeSet<u32>>,
     /// What those lost that have ended, sorted.
     ended: Vec<DropCount>,
     sites: Sites,
@@ -86,6 +88,7 @@ impl KernelReader {
             stage: if refusal.is_none() { Stage::Idle } else { Stage::Refused },
             wanted,
             flows: BTreeMap::new(),
+            spaces: None,
             ended: Vec::new(),
             sites: Sites::default(),
             made_of: (0, 0, 0, false),
@@ -131,12 +134,18 @@ impl KernelReader {
         }
         let is_wanted = is_watching || self.wanted != OnRequest::default();
         let counts_more = self.wanted.softirqs || self.wanted.hops;
+        let no_row = refusal::no_row(self.no_row());
         let refusals = [self.refusal.as_ref().filter(|_| is_wanted), self.no_more.as_ref().filter(|_| counts_more)];
-        let texts = refusals.into_iter().flatten();
+        let texts = refusals.into_iter().flatten().chain(&no_row);
         if !self.problems.iter().map(|problem| &problem.text).eq(texts.clone()) {
             let problem = |text: &String| Problem { source: ProblemSource::Kernel, text: text.clone() };
             self.problems = texts.map(problem).collect();
         }
+    }
+
+    /// Dropped packets that stand in no row, as told last.
+    fn no_row(&self) -> u64 {
+        self.counts.as_ref().and_then(|counts| counts.drops.as_ref()).map_or(0, |drops| drops.no_room)
     }
 
     /// The rings of migrations, where the kernel tells them.
@@ -153,29 +162,19 @@ impl KernelReader {
         &self.problems
     }
 
-    /// Each UDP socket can be asked what its program has sent and read.
-    #[must_use]
-    pub fn counts_datagrams(&self) -> bool {
-        matches!(&self.stage, Stage::Running(_, maps) if maps.datagrams.is_some())
-    }
-
-    /// Adds to the UDP sockets what their programs have sent and read.
-    pub fn count_datagrams(&self, flows: &mut [FlowSample]) {
-        let Stage::Running(_, maps) = &self.stage else { return };
-        let Some(table) = &maps.datagrams else { return };
-        for flow in flows {
-            let Some(udp) = &mut flow.udp else { continue };
-            let told = |of: SocketDatagrams| DatagramCounts {
-                at_ns: now_ns(),
-                since_ns: of.since_ns,
-                sent_bytes: of.sent_bytes,
-                sent: of.sent,
-                received_bytes: of.received_bytes,
-                received: of.received,
-                merged: of.merged,
-            };
-            udp.counts = table.of(flow.cookie).map(told);
+    /// To be called on each tick before [`KernelReader::read`]: these namespaces are known. One that was not before is another than
+    /// whatever had its inode until then.
+    pub fn follow(&mut self, spaces: impl Iterator<Item = u64>) {
+        let now: BTreeSet<u32> = spaces.filter_map(|netns| u32::try_from(netns).ok()).collect();
+        let new = self.spaces.as_ref().map(|before| now.difference(before).copied().collect::<BTreeSet<u32>>());
+        self.spaces = Some(now);
+        let Some(new) = new.filter(|new| !new.is_empty()) else { return };
+        if let Stage::Running(_, maps) = &mut self.stage
+            && let Some(tables) = &mut maps.drops
+        {
+            tables.begin_anew(&new);
         }
+        release(&mut self.ended, &new);
     }
 
     /// What was counted until now; these flows and their paths are what is asked for next. The same `Arc` while nothing has
@@ -229,7 +228,11 @@ impl KernelReader {
             end(row, &gone, &mut self.ended);
         }
         tables.ask_flows(self.flows.keys(), now_ns);
-        tables.ask_namespaces(if self.wanted.drops { [0].into() } else { namespaces(flows, paths) });
+        let mut shown = namespaces(flows, paths);
+        if self.wanted.drops {
+            shown.extend(self.spaces.iter().flatten().chain(&[0]));
+        }
+        tables.ask_namespaces(shown, self.wanted.drops);
         tables.read_flows();
         let mut others = self.made_of.1;
         if self.wanted.drops || now_ns.saturating_sub(self.others_at_ns) >= OTHERS_EVERY_NS {
@@ -340,11 +343,23 @@ fn end(row: &DropCount, gone: &BTreeMap<FlowKey, SeenFlow>, ended: &mut Vec<Drop
     if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {
         return;
     }
-    let row = DropCount { flow: None, ..row.clone() };
+    add_to(DropCount { flow: None, ..row.clone() }, ended);
+}
+
+fn add_to(row: DropCount, ended: &mut Vec<DropCount>) {
     match ended.binary_search_by(|one| one.key().cmp(&row.key())) {
         Ok(at) => ended[at].packets = ended[at].packets.saturating_add(row.packets),
         Err(at) if ended.len() < MOST_FLOWS => ended.insert(at, row),
         Err(_) => {}
+    }
+}
+
+/// What was lost in namespaces whose inodes these have now is no link's any more.
+fn release(ended: &mut Vec<DropCount>, inodes: &BTreeSet<u32>) {
+    let is_of =
+        |row: &DropCount| row.netns.and_then(|netns| u32::try_from(netns).ok()).is_some_and(|n| inodes.contains(&n));
+    for row in ended.extract_if(.., |row| is_of(row)).collect::<Vec<_>>() {
+        add_to(DropCount { netns: None, ifindex: None, ..row }, ended);
     }
 }
 

@@ -156,6 +156,7 @@ impl Live {
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         let watched = WatchedFlows { spaces: &self.spaces, list: &spaces, waits, flows: &flows, paths: &paths };
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
+        self.kernel.follow(self.spaces.all());
         let kernel = self.kernel.read(&flows, &paths);
         let mut losses = self.losses.read(watched, now_ns);
         if !self.kernel.counts_datagrams() {

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 
-from .ground import Broken, Row, Rounds, Terminal, VNETTOP, trial, vnettop
+from .ground import Broken, Row, Rounds, Terminal, VNETTOP, Watching, trial, vnettop
 
 
 @trial("undo in another time namespace", 1)
@@ -107,3 +107,99 @@ def wait(until, otherwise, seconds=10):
         if time.monotonic() > end:
             raise Broken(otherwise)
         time.sleep(0.02)
+
+
+class Apart:
+    """A network namespace that is there until it is ended."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link set lo up; echo; exec sleep 600"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+        self.inode = os.stat(f"/proc/{self.process.pid}/ns/net").st_ino
+
+    def drop(self, count):
+        """So many datagrams to a port that nobody listens to."""
+        send = f"import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nfor _ in range({count}):\n try: s.sendto(b'', ('127.0.0.1', 9))\n except OSError: pass"
+        subprocess.run(["nsenter", f"--target={self.process.pid}", "--net", sys.executable, "-c", send], check=True)
+
+    def end(self):
+        self.process.kill(), self.process.wait(), self.process.stdout.close()
+
+
+def dropped(taken, inode):
+    return sum(row["packets"] for row in taken["drops"] or [] if row["netns"] == inode and row["reason"] == "NO_SOCKET")
+
+
+def counting(watching):
+    """Waits until drops are counted."""
+    for _ in range(200):
+        if watching.next()["drops"] is not None:
+            return
+    raise Broken("drops are not counted here")
+
+
+@trial("an inode of a namespace that is given again", 2)
+def inherited(seconds, chance):
+    rounds, again = Rounds(seconds), 0
+    with Watching("-d", "0.2", "--drops", "--netns", "all") as watching:
+        counting(watching)
+        for _ in rounds:
+            first, count = Apart(), chance.randint(100, 3000)
+            watching.after(time.monotonic())
+            first.drop(count)
+            seen = dropped(watching.after(time.monotonic()), first.inode)
+            if seen != count:
+                raise Broken(f"{seen} of {count} drops were seen")
+            first.end()
+            watching.after(time.monotonic())
+            second = [Apart() for _ in range(3)]
+            same = [one for one in second if one.inode == first.inode]
+            taken = watching.after(time.monotonic())
+            for one in second:
+                if dropped(taken, one.inode):
+                    raise Broken(f"a new namespace has {dropped(taken, one.inode)} drops of a dead one")
+            if same:
+                again += 1
+                same[0].drop(7)
+                if (seen := dropped(watching.after(time.monotonic()), same[0].inode)) != 7:
+                    raise Broken(f"{seen} of its own 7 drops were seen")
+            for one in second:
+                one.end()
+    return Row("an inode of a namespace that is given again", again, "no drop of the dead one, each of its own", "0; all", again > 0)
+
+
+SHORT = """
+import ctypes, fcntl, os, socket, struct
+libc = ctypes.CDLL(None)
+# The kernel takes them down by the hundred, and until then each has an inode of its own.
+for nth in range({count}):
+    if os.fork() == 0:
+        if libc.unshare(0x10000000 | 0x40000000) == 0:
+            sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            fcntl.ioctl(sender, 0x8914, struct.pack("16sH14x", b"lo", 0x1 | 0x8))
+            try:
+                for _ in range(2): sender.sendto(b"", ("127.0.0.1", 9))
+            except OSError: pass
+        os._exit(0)
+    if nth % 250 == 249:
+        for _ in range(250): os.wait()
+"""
+
+
+@trial("2,500 short namespaces of another user beside drops", 2)
+def crowded_out(seconds, chance):
+    rounds, told = Rounds(seconds), 0
+    with Watching("-d", "0.5", "--drops", "--netns", "all") as watching:
+        counting(watching)
+        for _ in rounds:
+            own = Apart()
+            watching.after(time.monotonic())
+            own.drop(9728)
+            watching.after(time.monotonic())
+            subprocess.run([sys.executable, "-c", SHORT.format(count=2500)], stdin=subprocess.DEVNULL, check=True)
+            taken = watching.after(time.monotonic())
+            if (seen := dropped(taken, own.inode)) != 9728:
+                raise Broken(f"{seen} of 9,728 drops are left, problems {taken['problems']}")
+            told += any("in no row of drops" in problem["text"] for problem in taken["problems"])
+            own.end()
+    return Row("2,500 short namespaces of another user beside drops", rounds.count, f"its row stands; what is in no row is told in {told}", "all; all", told == rounds.count)

@@ -81,3 +81,25 @@ pub(super) fn elsewhere(roots: &Roots) -> Option<Option<String>> {
     );
     Some(target("self").map(|_| sentence))
 }
+
+/// What is said of dropped packets that stand in no row; none where every one does. Only the first digit is told, so that it is another
+/// sentence seldom.
+pub(super) fn no_row(packets: u64) -> Option<String> {
+    let unit = 10_u64.pow(packets.checked_ilog10()?);
+    let least = packets / unit * unit;
+    Some(format!("at least {least} dropped packets are in no row of drops: the table was full"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_drops_that_vanish_are_told() {
+        assert_eq!(no_row(0), None, "every packet is in a row");
+        let told = |packets| no_row(packets).expect("some are in none");
+        assert!(told(9728).starts_with("at least 9000 dropped packets are in no row of drops"), "{}", told(9728));
+        assert_eq!(told(9728), told(9001), "and not anew for each packet");
+        assert!(told(1).starts_with("at least 1 dropped packets"), "{}", told(1));
+    }
+}
