@@ -1,8 +1,8 @@
 //! The HTTP side of `vnettop export`: one thread that listens, checks who asks, and hands each scrape on. It knows nothing of
 //! what is measured; what it answers with comes from whoever holds the [`Exporter`].
 //!
-//! Nobody who connects can make it keep much: connections have an end to their number, the one that has asked for nothing for
-//! the longest gives way to the next, all answers of one sample share their bytes, and who does not read them is given up.
+//! Nobody who connects can make it keep much: connections have an end to their number, the one whose
+//! answers are not read, that asks without end, or has asked for nothing for the longest gives way to the next, all answers of one sample share their bytes, and who does not read them is given up.
 
 mod access;
 mod connections;

@@ -11,8 +11,9 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::AbortHandle;
@@ -20,6 +21,14 @@ use tokio_rustls::TlsAcceptor;
 
 /// Connections at once. A Prometheus keeps one; a pair of them, a browser and a check make a few more.
 const MOST: usize = 128;
+/// Of them from one address: whoever floods keeps the others' places free.
+const MOST_OF_SOURCE: usize = 96;
+/// Who asks for more within [`BURST`] is no scraper, and gives way to one.
+const MOST_ASKED: u32 = 20;
+const BURST: Duration = Duration::from_secs(10);
+/// How long a new one waits while all others wait for their answers, and how often it looks.
+const TURN: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_millis(10);
 /// Without a whole request for so long, a connection is closed: longer than from scrape to scrape of most.
 const IDLE: Duration = Duration::from_secs(75);
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -37,6 +46,7 @@ const PAGE: &str = concat!(
 struct OpenConnection {
     task: AbortHandle,
     uses: Arc<Uses>,
+    source: Option<IpAddr>,
 }
 
 /// What a connection does, for whoever decides which one gives way.
@@ -46,30 +56,84 @@ struct Uses {
     is_asking: AtomicBool,
     /// When that was so last, ms after it began.
     asked_ms: AtomicU64,
+    /// Its client takes nothing of what is written.
+    is_stalled: Arc<AtomicBool>,
+    /// How often it has asked since then, ms after it began.
+    burst: AtomicU32,
+    burst_ms: AtomicU64,
+}
+
+/// Who gives way first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum GivesWay {
+    /// Its answers are not read: what it asks for it does not want.
+    Unread,
+    /// It asks as nobody does who reads the answers.
+    Greedy,
+    /// It asks for nothing.
+    Quiet,
 }
 
 impl Uses {
-    fn new() -> Arc<Self> {
-        Arc::new(Self { began: Instant::now(), is_asking: AtomicBool::new(false), asked_ms: AtomicU64::new(0) })
+    fn new(is_stalled: Arc<AtomicBool>) -> Arc<Self> {
+        Arc::new(Self {
+            began: Instant::now(),
+            is_asking: AtomicBool::new(false),
+            asked_ms: AtomicU64::new(0),
+            is_stalled,
+            burst: AtomicU32::new(0),
+            burst_ms: AtomicU64::new(0),
+        })
     }
 
     fn asks(&self, whether: bool) {
-        self.asked_ms.store(u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        let now_ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.asked_ms.store(now_ms, Ordering::Relaxed);
         self.is_asking.store(whether, Ordering::Relaxed);
+        if whether {
+            if now_ms.saturating_sub(self.burst_ms.load(Ordering::Relaxed))
+                > u64::try_from(BURST.as_millis()).unwrap_or(u64::MAX)
+            {
+                self.burst_ms.store(now_ms, Ordering::Relaxed);
+                self.burst.store(0, Ordering::Relaxed);
+            }
+            self.burst.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
-    /// Since when it has asked for nothing; none while it does.
-    fn quiet_since(&self) -> Option<Instant> {
+    /// Whether and how soon it gives way, and since when it has asked for nothing; none while it waits for an answer as a scraper does.
+    fn gives_way(&self) -> Option<(GivesWay, Instant)> {
         let since = self.began + Duration::from_millis(self.asked_ms.load(Ordering::Relaxed));
-        (!self.is_asking.load(Ordering::Relaxed)).then_some(since)
+        let kind = if self.is_stalled.load(Ordering::Relaxed) {
+            GivesWay::Unread
+        } else if self.burst.load(Ordering::Relaxed) > MOST_ASKED {
+            GivesWay::Greedy
+        } else if self.is_asking.load(Ordering::Relaxed) {
+            return None;
+        } else {
+            GivesWay::Quiet
+        };
+        Some((kind, since))
     }
 }
 
-/// Closes the one that has asked for nothing for the longest; false where all wait for their answers.
-fn make_room(open: &mut Vec<OpenConnection>) -> bool {
-    let quiet = open.iter().enumerate().filter_map(|(at, one)| Some((at, one.uses.quiet_since()?)));
-    let longest = quiet.min_by_key(|(_, since)| *since).map(|(at, _)| at);
-    longest.map(|at| open.swap_remove(at)).inspect(|one| one.task.abort()).is_some()
+/// Closes one of these: whose answers are not read, who asks without end, who has asked for nothing for the longest. False where
+/// all wait for their answers.
+fn make_room(open: &mut Vec<OpenConnection>, of: impl Fn(&OpenConnection) -> bool) -> bool {
+    let ready = open.iter().enumerate().filter(|(_, one)| of(one));
+    let first = ready.filter_map(|(at, one)| Some((one.uses.gives_way()?, at))).min().map(|(_, at)| at);
+    first.map(|at| open.swap_remove(at)).inspect(|one| one.task.abort()).is_some()
+}
+
+/// Whether one more from there is served: where there is no room, one of the others has given way, from the same place if that
+/// has its share already.
+fn has_room(open: &mut Vec<OpenConnection>, source: Option<IpAddr>) -> bool {
+    open.retain(|one| !one.task.is_finished());
+    let is_its = |one: &OpenConnection| source.is_some() && one.source == source;
+    if open.iter().filter(|one| is_its(one)).count() >= MOST_OF_SOURCE {
+        return make_room(open, is_its);
+    }
+    open.len() < MOST || make_room(open, |_| true)
 }
 
 /// Accepts for ever.
@@ -82,23 +146,28 @@ pub(super) async fn serve(
     let Ok(accepting) = listener.accepting() else { return };
     let mut open: Vec<OpenConnection> = Vec::new();
     loop {
-        let Ok(stream) = accepting.accept().await else {
-            make_room(&mut open);
+        let Ok((stream, source)) = accepting.accept().await else {
+            make_room(&mut open, |_| true);
             tokio::time::sleep(BREATHE).await;
             continue;
         };
-        open.retain(|one| !one.task.is_finished());
-        if open.len() >= MOST && !make_room(&mut open) {
-            // Those that wait for their answers come first.
+        // Those that wait for their answers come first; they have them soon.
+        let until = Instant::now() + TURN;
+        let mut is_served = has_room(&mut open, source);
+        while !is_served && Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+            is_served = has_room(&mut open, source);
+        }
+        if !is_served {
             continue;
         }
-        let uses = Uses::new();
+        let uses = Uses::new(stream.is_stalled());
         let service = Service { access: Arc::clone(&access), handover: handover.clone(), uses: Arc::clone(&uses) };
         let task = match tls.clone() {
             None => tokio::spawn(service.connection(stream)),
             Some(tls) => tokio::spawn(service.encrypted(tls, stream)),
         };
-        open.push(OpenConnection { task: task.abort_handle(), uses });
+        open.push(OpenConnection { task: task.abort_handle(), uses, source });
     }
 }
 

@@ -5,10 +5,12 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::future::Future;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -66,10 +68,15 @@ impl Listener {
 }
 
 impl Accepting {
-    pub async fn accept(&self) -> io::Result<ClientStream> {
+    /// The next connection, and from where it comes; none where that says nothing.
+    pub async fn accept(&self) -> io::Result<(ClientStream, Option<IpAddr>)> {
         match self {
-            Self::Tcp(listener) => listener.accept().await.map(|(stream, _)| ClientSocket::Tcp(stream).into()),
-            Self::Unix(listener) => listener.accept().await.map(|(stream, _)| ClientSocket::Unix(stream).into()),
+            Self::Tcp(listener) => {
+                listener.accept().await.map(|(stream, from)| (ClientSocket::Tcp(stream).into(), Some(from.ip())))
+            }
+            Self::Unix(listener) => {
+                listener.accept().await.map(|(stream, _)| (ClientSocket::Unix(stream).into(), None))
+            }
         }
     }
 }
@@ -95,6 +102,8 @@ pub(super) struct ClientStream {
     socket: ClientSocket,
     /// Since nothing could be written.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// The same, for whoever decides which connection gives way.
+    is_stalled: Arc<AtomicBool>,
 }
 
 enum ClientSocket {
@@ -104,13 +113,19 @@ enum ClientSocket {
 
 impl From<ClientSocket> for ClientStream {
     fn from(socket: ClientSocket) -> Self {
-        Self { socket, stalled: None }
+        Self { socket, stalled: None, is_stalled: Arc::default() }
     }
 }
 
 impl ClientStream {
+    /// Whether its client takes nothing of what is written now.
+    pub fn is_stalled(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_stalled)
+    }
+
     /// The same, but an error where it has waited for too long.
     fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        self.is_stalled.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {
             self.stalled = None;
             return written;

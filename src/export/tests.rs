@@ -98,6 +98,41 @@ fn a_thousand_that_say_nothing_keep_nobody_out() {
 }
 
 #[test]
+fn those_that_read_no_answers_keep_no_scrape_out() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let exporter = started(&anywhere(), None);
+    let (address, stops) = (address(&exporter), Arc::new(AtomicBool::new(false)));
+    let answers = {
+        let stops = Arc::clone(&stops);
+        let text = Bytes::from("x 1\n".repeat(20_000));
+        std::thread::spawn(move || {
+            while !stops.load(Ordering::Relaxed) {
+                for scrape in exporter.waiting().expect("it runs") {
+                    scrape.answer(ScrapeAnswer { content_type: "text/plain", text: text.clone() });
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        })
+    };
+    let hundred = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n".repeat(100);
+    let mut held = Vec::new();
+    for nth in 0..280 {
+        let mut stream = TcpStream::connect(&address).expect("accepted");
+        let _closed = stream.write_all(hundred.as_bytes());
+        held.push(stream);
+        if nth % 20 == 19 {
+            let mut scrape = TcpStream::connect(&address).expect("accepted");
+            scrape.set_read_timeout(Some(Duration::from_secs(10))).expect("set");
+            ask(&mut scrape, SCRAPE);
+            let answer = read(&mut scrape);
+            assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("x 1\n"), "after {nth} of them");
+        }
+    }
+    stops.store(true, Ordering::Relaxed);
+    answers.join().expect("it ends");
+}
+
+#[test]
 fn a_unix_socket_is_made_anew_and_one_in_use_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let place = Place::Socket(folder.path().join("vnettop.sock"));
@@ -121,11 +156,23 @@ fn a_wrong_file_is_one_sentence_with_its_name() {
         ("basic_auth: {}\n", "basic_auth_users"),
         ("tls_server_config:\n  cert_file: none.pem\n  key_file: none.key\n", "none.pem"),
         (": : :\n", "web.yml"),
+        ("", "it is empty"),
     ];
     for (text, expected) in cases {
         std::fs::write(&path, text).expect("written");
         let error = Exporter::start(&anywhere(), Some(&path)).map(drop).expect_err("refused").to_string();
         assert!(error.contains(expected) && !error.contains('\n'), "{text:?}: {error}");
+    }
+    for (file, expected) in [("/dev/zero", "not a regular file"), ("fifo", "not a regular file"), ("long", "1 MiB")] {
+        let path = folder.path().join(file);
+        if file == "fifo" {
+            let mode = rustix::fs::Mode::from_raw_mode(0o600);
+            rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).expect("a fifo");
+        } else if file == "long" {
+            std::fs::write(&path, "#".repeat(2 << 20)).expect("written");
+        }
+        let error = Exporter::start(&anywhere(), Some(&path)).map(drop).expect_err("refused").to_string();
+        assert!(error.contains(expected), "{error}");
     }
     let missing = folder.path().join("nothing.yml");
     let error = Exporter::start(&anywhere(), Some(&missing)).map(drop).expect_err("not there").to_string();

@@ -7,9 +7,15 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, SupportedProtocolVersion, version};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+
+/// The longest file: of some thousand users.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Costs of a hash; one more takes twice as long. Of 16 a check takes some seconds.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=16;
@@ -78,7 +84,10 @@ enum LeastVersion {
 impl Secured {
     pub fn read(path: &Path) -> Result<Self, WebConfigError> {
         let failed = |path: &Path, reason: String| WebConfigError { path: path.to_owned(), reason };
-        let text = std::fs::read_to_string(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
+        let text = text_of(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
+        if text.trim().is_empty() {
+            return Err(failed(path, "it is empty: give it tls_server_config or basic_auth_users".to_owned()));
+        }
         let file: File = serde_saphyr::from_str(&text).map_err(|error| {
             let first_line = error.to_string().lines().next().unwrap_or_default().to_owned();
             failed(path, first_line)
@@ -98,6 +107,19 @@ impl Secured {
             file.tls_server_config.map(|tls| tls.acceptor(folder)).transpose().map_err(|(at, why)| failed(&at, why))?;
         Ok(Self { tls, access: AccessRules::of(file.basic_auth_users, highest) })
     }
+}
+
+/// The text of a plain file, which is not waited for and has an end.
+fn text_of(path: &Path) -> io::Result<String> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut text = String::new();
+    if file.take(MOST_BYTES + 1).read_to_string(&mut text)? as u64 > MOST_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is longer than 1 MiB"));
+    }
+    Ok(text)
 }
 
 impl Tls {
