@@ -10,6 +10,7 @@ mod memory;
 pub mod moves;
 mod object;
 mod reasons;
+mod room;
 pub mod softirqs;
 
 use datagrams::DatagramTable;
@@ -67,6 +68,13 @@ pub enum Refusal {
     NoBtf,
     /// The same, and tracefs, by way of which moves are traced without, cannot be had either.
     NoTracefs(Arc<io::Error>),
+    /// Its types take so much memory for a moment, and the control group leaves less: it would be killed.
+    NoMemory {
+        /// 10^6 bytes.
+        needed_mb: u64,
+        /// Likewise.
+        left_mb: u64,
+    },
     /// It does, and they cannot be read.
     Unread(Arc<io::Error>),
     /// Anything else, in the kernel's words.

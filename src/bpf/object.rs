@@ -53,10 +53,13 @@ pub(super) fn load(proc: &Path, sys: &Path) -> Result<(Links, Maps), Refusal> {
 
 /// What the kernel says of its types.
 fn types(sys: &Path) -> Result<Vec<u8>, Refusal> {
-    fs::read(sys.join("kernel/btf/vmlinux")).map_err(|error| match error.kind() {
+    let path = sys.join("kernel/btf/vmlinux");
+    let refused = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Refusal::NoBtf,
         _ => Refusal::Unread(Arc::new(error)),
-    })
+    };
+    super::room::for_types(sys, fs::metadata(&path).map_err(refused)?.len())?;
+    fs::read(path).map_err(refused)
 }
 
 fn parsed(bytes: &[u8]) -> Result<Btf, Refusal> {

@@ -120,6 +120,9 @@ fn programs_of_bpf(roots: &Roots) -> [BpfAnswer; 2] {
         Err(Refusal::Rights) => BpfAnswer::NoRight,
         Err(Refusal::NoBtf) => BpfAnswer::NoBtf,
         Err(Refusal::NoTracefs(error) | Refusal::Unread(error)) => BpfAnswer::Refused(words(error)),
+        Err(Refusal::NoMemory { needed_mb, left_mb }) => {
+            BpfAnswer::Refused(words(refusal::no_memory(needed_mb, left_mb)))
+        }
         Err(Refusal::Other(why)) => BpfAnswer::Refused(words(why)),
     })
 }

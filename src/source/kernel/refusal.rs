@@ -23,7 +23,9 @@ pub(super) fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> Str
     match refusal {
         Refusal::Rights => format!("{without}: {way} to see {adds}"),
         Refusal::NoTracefs(_) => format!("{without}: {way} to see each migration"),
-        Refusal::NoBtf | Refusal::Unread(_) | Refusal::Other(_) => format!("{without}: {way}; missing: {adds}"),
+        Refusal::NoBtf | Refusal::NoMemory { .. } | Refusal::Unread(_) | Refusal::Other(_) => {
+            format!("{without}: {way}; missing: {adds}")
+        }
     }
 }
 
@@ -50,8 +52,14 @@ fn way(roots: &Roots, refusal: &Refusal) -> String {
             let mends = way_out(error, "run vnettop as root");
             format!("the kernel's types cannot be read ({error}); {mends}")
         }
+        Refusal::NoMemory { needed_mb, left_mb } => no_memory(*needed_mb, *left_mb),
         Refusal::Other(why) => format!("the kernel refused the BPF programs ({why})"),
     }
+}
+
+/// What a control group has too little of.
+pub(in crate::source) fn no_memory(needed_mb: u64, left_mb: u64) -> String {
+    format!("loading BPF takes {needed_mb} MB for a moment, and the memory limit of this cgroup leaves {left_mb} MB")
 }
 
 /// Before Linux 5.8 there is no `CAP_BPF` to ask for.
