@@ -68,12 +68,11 @@ pub(super) struct HostOptions {
 
 /// A host as ssh may be given it.
 fn host(name: &str) -> Result<String, String> {
-    if name.is_empty()
-        || name.len() > 255
-        || name.starts_with('-')
-        || name.chars().any(|c| c.is_control() || c.is_whitespace())
-    {
-        return Err("a host is [USER@]NAME, as ssh knows it, or local".to_owned());
+    // A configuration of ssh may put the name into a command of a shell (%h in ProxyCommand), and it may come from a label of
+    // Prometheus: nothing that a shell reads otherwise is passed on.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_:@%[]".contains(c);
+    if name.is_empty() || name.len() > 255 || name.starts_with('-') || !name.chars().all(is_plain) {
+        return Err("a host is [USER@]NAME of letters, digits and . - _ : @ % [ ], or local".to_owned());
     }
     Ok(name.to_owned())
 }
@@ -161,6 +160,15 @@ mod tests {
     fn a_host_is_no_option() {
         for name in ["-oProxyCommand=id", "", "a b", "a\u{1b}[m"] {
             assert!(host(name).is_err(), "{name:?}");
+        }
+        // A label of Prometheus, or a name on the command line.
+        for name in
+            ["kp1$(id)", "kp1;id", "`id`", "kp1|id", "kp1&", "kp1'x", "kp1\"x", "a/b", "kp\u{e9}", "k*", "k~", "$HOME"]
+        {
+            assert!(AskedHosts::one(name).is_err(), "{name:?} may be a shell's");
+        }
+        for name in ["kp-1.example_x", "root@fe80::1%eth0", "[::1]:22"] {
+            assert_eq!(host(name).as_deref(), Ok(name));
         }
         assert_eq!(host("root@10.0.0.2").as_deref(), Ok("root@10.0.0.2"));
     }
