@@ -28,6 +28,8 @@ const MOST_ROWS: u16 = 500;
 const USUAL: (u16, u16) = (80, 24);
 
 const FRAME_BYTES: usize = 128 << 10;
+/// Characters of a sentence: what a server answers may be as long as it likes.
+const LONGEST: usize = 2000;
 
 /// A signal has asked for an end: nobody is waited for any more.
 static HURRIES: AtomicBool = AtomicBool::new(false);
@@ -46,7 +48,7 @@ fn takes(fd: impl AsFd) -> bool {
 
 /// One sentence on standard error, whatever it is about: nothing in it steers a terminal, and a closed one is no panic.
 pub fn say(sentence: impl std::fmt::Display) {
-    let text = text::clean(sentence.to_string().as_bytes());
+    let text = text::shortened(text::clean(sentence.to_string().as_bytes()), LONGEST);
     if takes(io::stderr()) {
         let _ = writeln!(io::stderr(), "vnettop: {text}");
     }

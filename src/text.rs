@@ -14,6 +14,16 @@ pub fn clean(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if steers(c) { '?' } else { c }).collect()
 }
 
+/// So many characters of a text at most; that there are more is shown.
+#[must_use]
+pub fn shortened(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// Breaks a text at spaces into lines that measure at most so much; a word that measures more stays whole.
 #[must_use]
 pub fn wrap(text: &str, width: usize, measure: impl Fn(&str) -> usize) -> Vec<String> {
@@ -33,6 +43,13 @@ pub fn wrap(text: &str, width: usize, measure: impl Fn(&str) -> usize) -> Vec<St
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_error_is_not_printed_whole() {
+        assert_eq!(shortened("x".repeat(100_000), 2000).chars().count(), 2001, "what is left, and the sign of more");
+        assert_eq!(shortened("网络".to_owned(), 1), "网…", "characters, not bytes");
+        assert_eq!(shortened("网络".to_owned(), 2), "网络");
+    }
 
     #[test]
     fn escape_codes_and_steering_characters_lose_their_power() {

@@ -8,8 +8,10 @@ use crate::record::{RecordError, StoredIn};
 use crate::report::card::card;
 use crate::report::recording::{ReportFormat, ReportOptions, ReportedRecording, length, report};
 use crate::report::{Format, timestamp};
+use crate::text;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -74,7 +76,7 @@ impl App {
         match self.player.as_ref().map(Player::stored) {
             Some(StoredIn::File(path)) => {
                 let file = path.file_name().unwrap_or(path.as_os_str());
-                (format!("{}, as far as it was played", file.to_string_lossy()), None)
+                (format!("{}, as far as it was played", text::clean(file.as_bytes())), None)
             }
             Some(StoredIn::Program) => ("the shipped recording, as far as it was played".to_owned(), None),
             None if self.is_replay() => ("a recording, as far as it was played".to_owned(), None),

@@ -9,6 +9,8 @@ use crate::report::anonymise::Anonymiser;
 use crate::report::comparison::{ComparisonFormat, NoComparison, comparison};
 use crate::report::recording::{ReportedRecording, report as written};
 use crate::sample::{Comparison, Event, Item};
+use crate::text;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 pub use crate::report::recording::{ReportFormat, ReportOptions};
@@ -65,7 +67,7 @@ fn compared(mut comparisons: Vec<Comparison>, format: ReportFormat, options: Rep
 
 /// What a recording says, of each of its hosts.
 fn read(path: &Path, number: usize, options: ReportOptions) -> Result<Vec<ReportedRecording>, AppError> {
-    let file = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let file = text::clean(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
     let name = if options.anonymised { format!("recording {number}") } else { file };
     let hosts = Recording::open(path)?.hosts().to_vec();
     let mut all = Vec::new();
@@ -110,6 +112,8 @@ fn read_host(mut recording: Recording, name: String, options: ReportOptions) -> 
         }
     }
     notes.extend(recording.truncated().map(str::to_owned));
+    // They name the file.
+    let mut notes: Vec<String> = notes.iter().map(|note| text::clean(note.as_bytes())).collect();
     if options.anonymised && !notes.is_empty() {
         // The sentence names the file, and may hold a word of it.
         notes = vec!["the recording is damaged: this is what is before that".to_owned()];
@@ -168,6 +172,18 @@ mod tests {
         let path = folder.join(format!("{name}.json"));
         std::fs::write(&path, comparison(&one, None, ComparisonFormat::Json)).expect("writable");
         path
+    }
+
+    #[test]
+    fn an_escape_code_in_the_name_of_a_recording_reaches_no_report() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("a\u{1b}[31m\u{202e}.jsonl");
+        std::fs::write(&path, "{\"vnettop_recording\":1,\"vnettop\":\"0.2.0\"}\nno line\nno line\n").expect("writable");
+        for format in [ReportFormat::Html, ReportFormat::Markdown] {
+            let text = report(&[path.clone()], format, ReportOptions::default()).expect("a recording");
+            assert!(text.contains("a?[31m?.jsonl") || text.contains("a?\\[31m?.jsonl"), "{text}");
+            assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+        }
     }
 
     #[test]

@@ -41,7 +41,14 @@ pub(super) struct Pin {
     is_seen: bool,
     /// Samples in a row that saw another mask.
     others: u32,
+    /// Samples in a row without the thread.
+    missing: u32,
 }
+
+/// A thread that so many samples in a row do not have has ended.
+const ENDED: u32 = 8;
+/// More pins at once are no host's: what an agent says of ever new threads is not kept.
+const MOST: usize = 4096;
 
 /// Every pin that was not put back.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +64,10 @@ impl Pins {
             Event::Pinned { thread, old, got, at_ns, .. } => {
                 let before = self.0.remove(thread).filter(|pin| pin.gave == *old);
                 let old = before.map_or_else(|| old.clone(), |pin| pin.old);
-                self.0.insert(*thread, Pin { gave: got.clone(), old, at_ns: *at_ns, is_seen: false, others: 0 });
+                if self.0.len() < MOST {
+                    let (gave, at_ns) = (got.clone(), *at_ns);
+                    self.0.insert(*thread, Pin { gave, old, at_ns, is_seen: false, others: 0, missing: 0 });
+                }
             }
             Event::Restored { thread, .. } => {
                 self.0.remove(thread);
@@ -77,8 +87,10 @@ impl Pins {
         if self.0.is_empty() {
             return undone;
         }
+        self.0.values_mut().for_each(|pin| pin.missing += 1);
         for thread in threads {
             let Some(pin) = self.0.get_mut(&thread.id) else { continue };
+            pin.missing = 0;
             // A mask that cannot be read, or was read before the pin, says nothing.
             let mask = thread.allowed.as_ref().filter(|_| thread.at_ns >= pin.at_ns);
             let Some(now) = mask else { continue };
@@ -96,6 +108,28 @@ impl Pins {
                 });
             }
         }
+        self.0.retain(|_, pin| pin.missing < ENDED);
         undone
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_of_ever_new_threads_are_forgotten() {
+        let mut pins = Pins::default();
+        let pin = |pins: &mut Pins, tid: u32| {
+            let (thread, one) = (ThreadId { pid: 5, tid, start: 1 }, CoreSet::single(1));
+            pins.event(&Event::Pinned { thread, old: CoreSet::single(0), asked: one.clone(), got: one, at_ns: 1 });
+        };
+        for sample in 0..20 {
+            (0..30_000).for_each(|nth| pin(&mut pins, sample * 30_000 + nth));
+            assert!(pins.0.len() <= MOST, "{} after {sample} samples", pins.0.len());
+            pins.undone(std::iter::empty(), &Topology::default());
+        }
+        (0..ENDED).for_each(|_| drop(pins.undone(std::iter::empty(), &Topology::default())));
+        assert!(pins.0.is_empty(), "none of those threads is there");
     }
 }

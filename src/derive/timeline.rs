@@ -69,6 +69,8 @@ pub(super) struct TimelineTrack {
 
 /// Pins so close to each other are one, ns.
 const AT_ONCE_NS: u64 = 500_000_000;
+/// Things done that are kept.
+const MOST_INCIDENTS: usize = 1024;
 
 impl TimelineTrack {
     pub fn event(&mut self, event: &Event) {
@@ -85,6 +87,9 @@ impl TimelineTrack {
             Some(incident) if incident.kind == kind && is_at_once => incident.count += 1,
             _ => self.incidents.push_back(Incident { at_ns, kind, count: 1 }),
         }
+        // Of a minute in which something is done all the time, the last.
+        let more = self.incidents.len().saturating_sub(MOST_INCIDENTS);
+        self.incidents.drain(..more);
         self.last_ns = at_ns;
     }
 

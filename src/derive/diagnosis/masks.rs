@@ -10,6 +10,9 @@ use std::sync::Arc;
 /// How long a change is told, ns.
 const TOLD_NS: u64 = 30_000_000_000;
 
+/// Masks of threads that no sample has had yet, at most.
+const MOST_UNSEEN: usize = 4096;
+
 /// How soon after a mask was seen the news comes that vnettop set it.
 const NEWS_NS: u64 = 2_000_000_000;
 
@@ -65,6 +68,9 @@ impl Masks {
     /// vnettop set this mask. A sample may be older than the news of it, or may have seen the mask before the news came:
     /// then what looked like somebody else's change was this one.
     fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool, at_ns: u64) {
+        if self.set_at_ns.len() >= self.threads.len() + MOST_UNSEEN {
+            self.forget_unseen();
+        }
         self.set_at_ns.insert(thread, at_ns);
         let newest_ns = self.observed_at_ns;
         let is_this = |change: &MaskChange| {
@@ -115,10 +121,14 @@ impl Masks {
         self.take_undone(metrics);
         if self.threads.len() > metrics.threads.len() {
             self.threads.retain(|_, mask| mask.seen_at_ns == at_ns);
-            self.pending.retain(|id, _| self.threads.contains_key(id));
-            self.set_at_ns.retain(|id, _| self.threads.contains_key(id));
+            self.forget_unseen();
         }
         self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < TOLD_NS);
+    }
+
+    fn forget_unseen(&mut self) {
+        self.pending.retain(|id, _| self.threads.contains_key(id));
+        self.set_at_ns.retain(|id, _| self.threads.contains_key(id));
     }
 
     /// The cores that are online and were so before: only of them two masks tell the same.

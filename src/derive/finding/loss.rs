@@ -143,7 +143,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Ovs if loss.function.is_some() => {
             "a flow or a meter drops them (ovs-dpctl dump-flows, ovs-ofctl meter-stats BRIDGE); or they exceed the output port's MTU (ip link)"
         }
-        LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-stats-show show why",
+        LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-perf-show show why",
         LossPlace::Backlog => "for bursts raise net.core.netdev_max_backlog; for constant load use RPS on more cores",
         LossPlace::Ip => ip(loss),
         LossPlace::Checksum => {
@@ -206,7 +206,7 @@ fn upcall(loss: &Loss, metrics: &Metrics) -> String {
     let full_name = loss.name.as_deref().unwrap_or_default();
     let in_userspace = full_name.starts_with(OvsDatapathKind::Netdev.as_ref());
     let mends = if in_userspace {
-        "ovs-appctl dpif-netdev/pmd-stats-show shows the busy core; other_config:pmd-cpu-mask adds more"
+        "ovs-appctl dpif-netdev/pmd-perf-show shows the busy core; other_config:pmd-cpu-mask adds more"
     } else {
         "it hangs, gets no CPU or handles too many flows (ovs-appctl upcall/show); tune \
          other_config:n-handler-threads, flow-limit and max-idle"
