@@ -105,7 +105,8 @@ impl Agent<'_> {
     /// Waits for whatever is next; whether the input has something or is at its end, and whether nobody reads any more.
     fn wait(&self, input: &impl AsFd, out: &impl AsFd, is_blocked: bool) -> [bool; 2] {
         let mut waits = vec![
-            PollFd::new(input, PollFlags::IN),
+            // While what was said is not read, nothing more is asked for: answers would pile up. An end is told all the same.
+            PollFd::new(input, if is_blocked { PollFlags::empty() } else { PollFlags::IN }),
             PollFd::from_borrowed_fd(self.signals.fd(), PollFlags::IN),
             // A reader that goes away is an event of its own.
             PollFd::new(out, if is_blocked { PollFlags::OUT } else { PollFlags::empty() }),

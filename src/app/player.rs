@@ -21,6 +21,8 @@ const CHECKPOINTS: usize = 128;
 /// Where somebody has chosen a test, the screen must have looked on with that choice for so long before what is shown: which links are on
 /// the way of a test lasts no longer.
 const LOOKED_ON_NS: u64 = 20_000_000_000;
+/// The first sample of a recording is looked for so long.
+const FIRST_SAMPLE: Duration = Duration::from_millis(500);
 /// The screen hears of what was read so often.
 const NEWS_EVERY: Duration = Duration::from_millis(200);
 
@@ -74,9 +76,12 @@ impl Player {
     /// It cannot be read, or the kernel gives no descriptor or thread.
     pub fn open(stored: StoredIn) -> Result<Option<Self>, AppError> {
         let mut recording = Recording::open_stored(&stored).map_err(AppError::Record)?;
+        let begin = Instant::now();
         let first_ns = loop {
             match recording.next_item() {
                 Ok(Some(Item::Sample(sample))) => break sample.at_ns,
+                // Nothing is drawn and no key heard before: one that has none for so long is played like a pipe.
+                Ok(Some(Item::Event(_))) if begin.elapsed() > FIRST_SAMPLE => return Ok(None),
                 Ok(Some(Item::Event(_))) => {}
                 // Whoever replays it says why.
                 Ok(None) | Err(_) => return Ok(None),

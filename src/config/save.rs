@@ -38,6 +38,9 @@ pub enum SaveError {
 /// # Errors
 /// Nothing was saved.
 pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, SaveError> {
+    if let Some(link) = strange_link(&to.path) {
+        return Err(SaveError::Unwritten(link, another_users()));
+    }
     let path = target(&to.path);
     let text = file::read(&path, true)?.unwrap_or_default();
     let wrong = |wrong: Wrong| wrong.told(&text, &path.display().to_string());
@@ -66,6 +69,21 @@ fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// A link on the way there that another user made: root would write wherever that leads to.
+fn strange_link(path: &Path) -> Option<PathBuf> {
+    let is_strange = |place: &&Path| {
+        fs::symlink_metadata(place).is_ok_and(|found| {
+            found.file_type().is_symlink() && ![0, rustix::process::geteuid().as_raw()].contains(&found.uid())
+        })
+    };
+    path.ancestors().find(is_strange).map(Path::to_owned)
+}
+
+fn another_users() -> io::Error {
+    let text = "it belongs to another user: give a file of your own by --config";
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
 /// Puts a value in the place of the old one, with its comments, or below the others of its section.
 fn put(document: &mut DocumentMut, path: &str, mut value: Value) -> Result<(), SaveError> {
     let (section, name) = path.split_once('.').map_or((None, path), |(section, name)| (Some(section), name));
@@ -92,10 +110,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| old.uid() != rustix::process::geteuid().as_raw()) {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "it belongs to another user: give a file of your own by --config",
-        ));
+        return Err(another_users());
     }
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let beside = folder.join(format!(".{name}.{}", std::process::id()));

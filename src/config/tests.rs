@@ -300,6 +300,26 @@ fn saving_changes_what_has_changed_and_keeps_the_rest_as_it_stands() {
 }
 
 #[test]
+fn a_folder_that_another_user_has_linked_elsewhere_is_not_written_to() {
+    use std::os::unix::fs::lchown;
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let (elsewhere, link) = (root.path().join("elsewhere"), root.path().join("config"));
+    fs::create_dir(&elsewhere).expect("new");
+    symlink(&elsewhere, &link).expect("a link");
+    let now = Preferences { ascii: true, ..Preferences::default() };
+    let save_there =
+        || save(&mut SaveSource { path: link.join("vnettop/config.toml"), before: Preferences::default() }, &now);
+    assert_eq!(save_there().expect("one's own link is followed"), 1);
+    fs::remove_dir_all(elsewhere.join("vnettop")).expect("it was made");
+    // Only root can make such a link.
+    if lchown(&link, Some(65534), Some(65534)).is_ok() {
+        let why = save_there().expect_err("another user's").to_string();
+        assert!(why.contains("belongs to another user") && why.contains("/config: "), "{why}");
+        assert_eq!(fs::read_dir(&elsewhere).expect("there").count(), 0, "nothing is made there");
+    }
+}
+
+#[test]
 fn a_theme_file_names_colours_and_is_told_when_they_are_weak() {
     let theme = |text: &str| theme::of_text("mine", text).map_err(|wrong| wrong.told(text, "mine.toml").to_string());
     let one = theme("base = \"dark\"\ngood = \"#00ff00\"\nkey = 220").expect("it is right");

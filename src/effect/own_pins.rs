@@ -8,6 +8,7 @@ use super::pin::{self, PinError};
 use super::put_back::{self, ActivePin};
 use super::{Outcome, PinRequest, Pinner, cores_of, monotonic_ns};
 use crate::sample::{CoreSet, Event, ThreadId};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -59,6 +60,12 @@ impl PinController {
             return Outcome::readonly();
         }
         let mut outcome = Outcome::default();
+        let mut named = HashSet::new();
+        let (requests, again): (Vec<_>, Vec<_>) = requests.iter().cloned().partition(|one| named.insert(one.thread));
+        if let Some(one) = again.first() {
+            outcome.warn(format!("{} was named twice: only the first is done", pin::who(&one.label, one.thread)));
+        }
+        let requests = &requests[..];
         let Some(ready) = self.prepare(requests, &mut outcome) else { return outcome };
         let already = requests.len() - ready.left - ready.pins.len();
         let pinned = ready.pins.iter().filter(|(request, before)| self.pin_one(request, before, &mut outcome)).count();

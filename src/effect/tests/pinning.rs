@@ -254,3 +254,12 @@ fn the_journal_lives_where_state_belongs() {
         "relative is unset"
     );
 }
+
+#[test]
+fn a_thread_named_twice_is_pinned_once() {
+    let (fake, dir) = (Fake::new(), temporary());
+    let told = said(&controller(&fake, &dir).pin(&[request(101, "4"), request(101, "5"), request(102, "6")]));
+    assert!(told.contains("! iperf3 server 101 was named twice: only the first is done"), "{told}");
+    assert!(told.contains("2 of 2 pinned"), "{told}");
+    assert_eq!(fake.set(), ["101 → 4", "102 → 6"], "each is set once");
+}
