@@ -203,3 +203,27 @@ def crowded_out(seconds, chance):
             told += any("in no row of drops" in problem["text"] for problem in taken["problems"])
             own.end()
     return Row("2,500 short namespaces of another user beside drops", rounds.count, f"its row stands; what is in no row is told in {told}", "all; all", told == rounds.count)
+
+
+@trial("a memory cgroup of 32 MB", 1)
+def small_cgroup(seconds, chance):
+    """Version 1 or 2, wherever the memory controller is mounted."""
+    rounds, own = Rounds(seconds), f"vnettop-trial-{os.getpid()}"
+    v1, v2 = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"
+    mount, limit = (v1, "memory.limit_in_bytes") if os.path.exists(f"{v1}/memory.limit_in_bytes") else (v2, "memory.max")
+    group = os.path.join(mount, own)
+    try:
+        os.mkdir(group)
+        with open(os.path.join(group, limit), "w") as file:
+            file.write(str(32 << 20))
+    except OSError as error:
+        return Row("a memory cgroup of 32 MB", 0, f"there is none to be had here: {error}", "", True)
+    try:
+        for _ in rounds:
+            script = f'echo $$ > {group}/cgroup.procs; exec "$0" --json -n 6 -d 0.3 --netns self --watch {os.getpid()}'
+            done = subprocess.run(["sh", "-c", script, VNETTOP], stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
+            if done.returncode or b"memory limit of this cgroup" not in done.stdout:
+                raise Broken(f"it ended with {done.returncode}: {done.stderr[-300:]!r}")
+    finally:
+        os.rmdir(group)
+    return Row("a memory cgroup of 32 MB", rounds.count, "goes on without BPF, and says so", "all", True)
