@@ -91,7 +91,7 @@ impl OtherDrops {
         let sums = self.sums();
         let (asked, everywhere) = &self.asked;
         let is_asked = |key: &RawDropKey| *everywhere || asked.contains(&key[1]);
-        self.counts.read(sums, counted).filter(|(key, _)| is_asked(key)).take(MOST).collect()
+        self.counts.read(&sums, counted).filter(|(key, _)| is_asked(key)).take(MOST).collect()
     }
 
     pub fn evicted(&self) -> u64 {
@@ -120,7 +120,7 @@ impl OtherCounts {
     /// What is left of the rows. A row that made room and came again begins at 0, whatever was taken from it before.
     fn read(
         &mut self,
-        sums: BTreeMap<RawDropKey, u64>,
+        sums: &BTreeMap<RawDropKey, u64>,
         counted: u64,
     ) -> impl Iterator<Item = (RawDropKey, u64)> + use<> {
         // Packets are counted after they are in a row: what was counted before the rows were read is in one, or made room.
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn left(counts: &mut OtherCounts, sums: BTreeMap<RawDropKey, u64>, counted: u64) -> Vec<(RawDropKey, u64)> {
-        counts.read(sums, counted).collect()
+        counts.read(&sums, counted).collect()
     }
 
     #[test]
