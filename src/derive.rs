@@ -34,6 +34,7 @@ mod test_stages;
 pub mod threads;
 pub mod timeline;
 pub mod totals;
+pub(in crate::derive) mod window;
 
 use crate::sample::{
     Benchmark, CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample,
@@ -69,6 +70,7 @@ pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
 pub use totals::Totals;
+pub(in crate::derive) use window::Mean;
 
 /// Everything derived from two or more samples: what every face shows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -331,26 +333,6 @@ impl FirstStage {
         };
         self.history.observe_metrics(&metrics);
         metrics
-    }
-}
-
-/// A mean of what is known.
-#[derive(Debug, Default, Clone, Copy)]
-pub(in crate::derive) struct Mean {
-    pub sum: f64,
-    pub weight: f64,
-}
-
-impl Mean {
-    pub fn add(&mut self, value: Option<f64>, weight: f64) {
-        if let Some(value) = value {
-            self.sum += value * weight;
-            self.weight += weight;
-        }
-    }
-
-    pub fn value(self) -> Option<f64> {
-        (self.weight > 0.0).then(|| self.sum / self.weight)
     }
 }
 

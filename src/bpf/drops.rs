@@ -22,7 +22,7 @@ type EarlyCount = [u64; 12];
 const OF_FLOWS: u32 = 0;
 const OF_OTHERS: u32 = 1;
 const NO_ROOM: u32 = 2;
-/// A drop that is older than this when its flow is found was another flow's with the same addresses, ns.
+/// A drop that was older than this when flows were asked for last, without its own, was another flow's with the same addresses, ns.
 const EARLY_NS: u64 = 5_000_000_000;
 
 /// One direction of a watched flow.
@@ -87,6 +87,8 @@ pub struct DropTables {
     reasons: Reasons,
     /// The flows asked for, each with its number; a number is never given again.
     asked: BTreeMap<FlowKey, u32>,
+    /// When flows were asked for last, ns: no flow could be found before that.
+    asked_at_ns: u64,
     last_number: u32,
     /// What flows lost before they were asked for.
     before: BTreeMap<RawDropKey, u64>,
@@ -109,6 +111,7 @@ impl DropTables {
             counted: Array::try_from(ebpf.take_map("counted")?).ok()?,
             reasons,
             asked: BTreeMap::new(),
+            asked_at_ns: 0,
             last_number: 0,
             before: BTreeMap::new(),
             early_bases: BTreeMap::new(),
@@ -119,6 +122,7 @@ impl DropTables {
 
     /// Counts the packets of these flows, which are sorted, from now on, and what they lost just before; forgets all others.
     pub fn ask_flows<'a>(&mut self, wanted: impl Iterator<Item = &'a FlowKey> + Clone, now_ns: u64) {
+        let before_ns = std::mem::replace(&mut self.asked_at_ns, now_ns);
         if self.asked.keys().eq(wanted.clone()) {
             return;
         }
@@ -147,7 +151,7 @@ impl DropTables {
         let ports = self.asked.keys().flat_map(|flow| [flow.to.port().to_be(), 0]);
         self.ports.set(ports.map(u32::from));
         if !numbers.is_empty() {
-            self.take_early(&numbers, now_ns);
+            self.take_early(&numbers, before_ns);
             self.of_others.counted = None;
         }
         // Rows of flows that are gone, or have lost before: what was read says nothing of them.
@@ -168,14 +172,14 @@ impl DropTables {
     }
 
     /// Moves what these tuples lost while nobody asked for them to the flows they are of.
-    fn take_early(&mut self, numbers: &BTreeMap<Tuple, u32>, now_ns: u64) {
+    fn take_early(&mut self, numbers: &BTreeMap<Tuple, u32>, before_ns: u64) {
         let counts: Vec<(u64, EarlyCount)> = self.early.iter().flatten().collect();
         for (key, count) in counts {
             let tuple: Tuple = std::array::from_fn(|at| word(&count, at));
             let Some(&number) = numbers.get(&tuple).or_else(|| numbers.get(&to_port_alone(tuple))) else { continue };
             let Ok([.., packets, since_ns, in_others]) = self.early.get(&key, 0) else { continue };
             let _ = self.early.remove(&key);
-            if since_ns.saturating_add(EARLY_NS) >= now_ns {
+            if since_ns.saturating_add(EARLY_NS) >= before_ns {
                 let mut drop = place(&count);
                 let base = self.early_bases.remove(&key).unwrap_or(0);
                 self.others.give(drop, in_others.saturating_sub(base));

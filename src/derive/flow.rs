@@ -13,6 +13,7 @@ mod udp;
 
 use super::links::LinkMetrics;
 use super::moves::MovesByClass;
+use super::window::{Ticked, TimeSpan};
 use crate::sample::{Proto, Sample};
 use connections::Connections;
 use fallback_link::FallbackLink;
@@ -44,6 +45,12 @@ pub struct Bin {
     pub moves: MovesByClass,
     /// Moves that no class is known of, from counters, put into the bins of their tick evenly.
     pub unclassed: f64,
+}
+
+impl Ticked for Bin {
+    fn span(&self) -> TimeSpan {
+        TimeSpan { from_ns: self.from_ns, to_ns: self.to_ns }
+    }
 }
 
 impl Bin {
@@ -160,10 +167,12 @@ impl FlowTrack {
         self.bins.range(first.min(end)..end)
     }
 
-    /// The bins of so much time up to the end of the newest one, oldest first.
-    pub fn last(&self, window_ns: u64) -> impl Iterator<Item = &Bin> {
-        let to_ns = self.bins.back().map_or(0, |bin| bin.to_ns);
-        self.between(to_ns.saturating_sub(window_ns), to_ns)
+    /// The mean rate of so much time up to the end of the newest bin, bits/s; none where nothing of it is known.
+    #[must_use]
+    pub fn mean_of_last(&self, window_ns: u64) -> Option<f64> {
+        let span = TimeSpan::until(self.bins.back()?.to_ns, window_ns);
+        let reaches_in = |bin: &&Bin| bin.to_ns > span.from_ns;
+        span.mean(self.bins.iter().rev().take_while(reaches_in), |bin| bin.bits_per_s)
     }
 
     /// Rate of the newest bin, bits/s; none where it is not known, or none ended within the last second.

@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A flow's packets are counted for so long after its socket was seen last: what it lost at its end is in the next sample.
+/// A flow's packets are counted for so long after its socket was seen last, and over one reading without it: what it lost at its
+/// end is in the next sample.
 const LINGER_NS: u64 = 3_000_000_000;
 /// Flows that are told apart, in both directions.
 const MOST_FLOWS: usize = 4096;
@@ -47,6 +48,8 @@ struct SeenFlow {
     at_ns: u64,
     /// The namespace it is in.
     netns: u64,
+    /// It was missing the last time: what it lost at its end has been read.
+    missing: bool,
 }
 
 /// The programs of a run.
@@ -324,10 +327,14 @@ impl KernelReader {
 fn remember(known: &mut BTreeMap<FlowKey, SeenFlow>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, SeenFlow> {
     for flow in flows {
         for DropFlow { proto, from, to } in flow.directions() {
-            known.insert(FlowKey { proto: proto.number(), from, to }, SeenFlow { at_ns: now_ns, netns: flow.netns });
+            let seen = SeenFlow { at_ns: now_ns, netns: flow.netns, missing: false };
+            known.insert(FlowKey { proto: proto.number(), from, to }, seen);
         }
     }
-    let is_gone = |seen: &SeenFlow| seen.at_ns.saturating_add(LINGER_NS) < now_ns;
+    // However long ago it was seen: the first reading without it is the one that has what it lost at last.
+    let is_gone = |seen: &mut SeenFlow| {
+        std::mem::replace(&mut seen.missing, seen.at_ns < now_ns) && seen.at_ns.saturating_add(LINGER_NS) < now_ns
+    };
     let mut gone: BTreeMap<FlowKey, SeenFlow> = known.extract_if(.., |_, seen| is_gone(seen)).collect();
     while known.len() > MOST_FLOWS {
         gone.extend(known.pop_last());
@@ -391,5 +398,27 @@ fn hop(HopCount { hop: [netns, ifindex, sent], mut cores }: HopCount) -> HopCore
         link: LinkKey { netns: u64::from(netns), ifindex: Ifindex(ifindex) },
         way: if sent == 1 { HopWay::Sent } else { HopWay::Received },
         cores,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_flow_loses_in_its_last_interval_is_read_however_long_that_is() {
+        let address = |text: &str| text.parse().expect("an address");
+        let flow = FlowSample::new(1, (2, 7), (address("10.0.0.1:40000"), address("10.0.0.2:5201")));
+        let mut known = BTreeMap::new();
+        let seconds = |seconds: u64| seconds * 1_000_000_000;
+        assert!(remember(&mut known, &[flow.clone()], seconds(10)).is_empty());
+        assert!(remember(&mut known, &[], seconds(40)).is_empty(), "half a minute later it is asked for once more");
+        assert_eq!(remember(&mut known, &[], seconds(41)).len(), 2, "then both of its directions are gone");
+        assert!(known.is_empty());
+        remember(&mut known, &[flow.clone()], seconds(50));
+        remember(&mut known, &[], seconds(51));
+        remember(&mut known, &[flow], seconds(52));
+        assert!(remember(&mut known, &[], seconds(56)).is_empty(), "it was there again");
+        assert!(remember(&mut known, &[], seconds(58)).len() == 2, "and is gone again");
     }
 }

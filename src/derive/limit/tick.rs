@@ -5,6 +5,7 @@ use crate::derive::cores::CoreMetrics;
 use crate::derive::flow::{BusyShares, Connection, DatagramTest};
 use crate::derive::losses::qdiscs;
 use crate::derive::threads::ThreadMetrics;
+use crate::derive::window::{Ticked, TimeSpan};
 use crate::derive::{Basis, Mean, Metrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 use compact_str::CompactString;
@@ -12,8 +13,7 @@ use std::collections::BTreeSet;
 
 #[derive(Debug, Clone)]
 pub(super) struct Tick {
-    pub at_ns: u64,
-    pub seconds: f64,
+    pub span: TimeSpan,
     pub cores: Vec<Core>,
     pub threads: Vec<ThreadTick>,
     /// Of this tick alone; none where no sender's TCP is seen.
@@ -21,8 +21,6 @@ pub(super) struct Tick {
     /// Datagrams: payload that was sent, bits/s, and the share of them that did not arrive.
     pub sent: Option<f64>,
     pub missing: Option<f64>,
-    /// Packets that the senders' protocols were given to send.
-    pub packets: Option<f64>,
     pub held: Vec<HeldTick>,
     /// How many cores' time the narrowest quota allows, its periods and those in which it was used up.
     pub quota: Option<(f64, f64, f64)>,
@@ -40,21 +38,33 @@ pub(super) struct ThreadTick {
 impl Tick {
     /// None without an elapsed time.
     pub fn of(previous: &Sample, next: &Sample, metrics: &Metrics) -> Option<Self> {
+        metrics.elapsed_s?;
+        let span = TimeSpan { from_ns: previous.at_ns, to_ns: metrics.at_ns };
         let tests = &metrics.flow.tests;
         let sent = tests.iter().map(|test| Some(test.sent?.bits_per_s)).sum::<Option<f64>>();
         Some(Self {
-            at_ns: metrics.at_ns,
-            seconds: metrics.elapsed_s?,
+            span,
             cores: metrics.cores.iter().filter_map(core).collect(),
             threads: metrics.threads.iter().filter_map(thread).collect(),
             tcp: tcp(metrics),
             sent: sent.filter(|_| !tests.is_empty()),
             missing: tests.iter().filter_map(DatagramTest::lost).reduce(f64::max),
-            packets: metrics.losses.sent,
-            held: held(previous, next, metrics.elapsed_s?),
+            held: held(previous, next, span),
             quota: quota(previous, next),
             claims: claims(metrics),
         })
+    }
+}
+
+impl Ticked for Tick {
+    fn span(&self) -> TimeSpan {
+        self.span
+    }
+}
+
+impl Ticked for HeldTick {
+    fn span(&self) -> TimeSpan {
+        self.span
     }
 }
 
@@ -69,7 +79,7 @@ pub(super) struct HeldTick {
     pub overlimits: f64,
     /// Packets waited in it at the end.
     pub waits: bool,
-    pub seconds: f64,
+    pub span: TimeSpan,
 }
 
 /// The connections that carry the test.
@@ -115,7 +125,7 @@ fn thread(thread: &ThreadMetrics) -> Option<ThreadTick> {
 }
 
 /// What the qdiscs do that the flows leave through; of one of several queues on a link each by itself.
-fn held(previous: &Sample, next: &Sample, seconds: f64) -> Vec<HeldTick> {
+fn held(previous: &Sample, next: &Sample, span: TimeSpan) -> Vec<HeldTick> {
     let hops = next.facts.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
     let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
     let of = |now: &QdiscCounters| {
@@ -128,7 +138,7 @@ fn held(previous: &Sample, next: &Sample, seconds: f64) -> Vec<HeldTick> {
             packets: now.packets.checked_sub(before.packets)? as f64,
             overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),
             waits: now.backlog_packets > 0,
-            seconds,
+            span,
         })
     };
     next.qdiscs.iter().filter(|now| links.contains(&now.link)).filter_map(of).collect()
@@ -141,7 +151,9 @@ fn quota(previous: &Sample, next: &Sample) -> Option<(f64, f64, f64)> {
         let now = thread.quota?;
         let before = previous.threads.iter().find(|before| before.id == thread.id)?.quota?;
         let risen = |of: fn(&Quota) -> u64| of(&now).checked_sub(of(&before)).map(|rise| rise as f64);
-        Some((cores(&now), risen(|quota| quota.periods)?, risen(|quota| quota.throttled)?))
+        let throttled = risen(|quota| quota.throttled)?;
+        // Each of those is one of its periods.
+        Some((cores(&now), risen(|quota| quota.periods)?.max(throttled), throttled))
     };
     let threads = next.threads.iter().filter(|thread| thread.quota.is_some());
     threads.filter_map(rise).min_by(|one, other| one.0.total_cmp(&other.0))

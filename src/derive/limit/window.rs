@@ -1,4 +1,5 @@
-//! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker.
+//! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker. A tick that is longer, or
+//! reaches over the edge of that second, counts with its part within.
 
 use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
 use super::tick::{HeldTick, Tick, carrying};
@@ -6,6 +7,7 @@ use crate::derive::flow::{BusyShares, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
+use crate::derive::window::{Ticked, TimeSpan};
 use crate::derive::{Mean, Metrics};
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,11 +22,36 @@ const SOFTIRQ: f64 = 0.4;
 /// A place of losses.
 type Spot = (LossPlace, Option<u64>, Option<LinkKey>);
 
+/// What a tick lost on the way.
+#[derive(Debug, Clone)]
+struct LostTick {
+    span: TimeSpan,
+    /// Packets that the senders' protocols were given to send.
+    sent: Option<f64>,
+    places: Vec<Loss>,
+}
+
+impl LostTick {
+    fn lost_at(&self, at: Spot) -> f64 {
+        self.places.iter().filter(|loss| spot(loss) == at).map(|loss| loss.packets).sum()
+    }
+}
+
+impl Ticked for LostTick {
+    fn span(&self) -> TimeSpan {
+        self.span
+    }
+}
+
+fn spot(loss: &Loss) -> Spot {
+    (loss.place, loss.netns, loss.link)
+}
+
 /// The ticks of the last second, and what was lost in the last five.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Window {
     ticks: VecDeque<Tick>,
-    lost: VecDeque<(u64, Loss)>,
+    lost: VecDeque<LostTick>,
     /// The first tick, ns.
     since_ns: Option<u64>,
 }
@@ -35,26 +62,29 @@ impl Window {
         let now_ns = metrics.at_ns;
         let Some(tick) = Tick::of(previous, next, metrics) else { return };
         self.since_ns.get_or_insert(previous.at_ns);
-        self.lost.extend(metrics.losses.places.iter().map(|loss| (now_ns, loss.clone())));
-        while self.lost.front().is_some_and(|(at_ns, _)| at_ns.saturating_add(LOST_KEPT_NS) <= now_ns) {
+        let losses = &metrics.losses;
+        self.lost.push_back(LostTick { span: tick.span, sent: losses.sent, places: losses.places.clone() });
+        while self.lost.front().is_some_and(|tick| tick.span.to_ns.saturating_add(LOST_KEPT_NS) <= now_ns) {
             self.lost.pop_front();
         }
         self.ticks.push_back(tick);
-        // The tick that reaches back beyond the second is not a part of it.
-        while self.ticks.len() > 1 && self.ticks[0].at_ns.saturating_add(WINDOW_NS) <= now_ns {
+        while self.ticks.len() > 1 && self.ticks[0].span.to_ns.saturating_add(WINDOW_NS) <= now_ns {
             self.ticks.pop_front();
         }
     }
 
+    /// The last second.
+    fn span(&self) -> TimeSpan {
+        TimeSpan::until(self.ticks.back().map_or(0, |tick| tick.span.to_ns), WINDOW_NS)
+    }
+
     fn mean(&self, of: impl Fn(&Tick) -> Option<f64>) -> Option<f64> {
-        let mut mean = Mean::default();
-        self.ticks.iter().for_each(|tick| mean.add(of(tick), tick.seconds));
-        mean.value()
+        self.span().mean(&self.ticks, of)
     }
 
     /// How much time there is to judge, ns.
     pub fn length_ns(&self) -> u64 {
-        let now_ns = self.ticks.back().map_or(0, |tick| tick.at_ns);
+        let now_ns = self.span().to_ns;
         now_ns.saturating_sub(self.since_ns.unwrap_or(now_ns)).min(WINDOW_NS)
     }
 
@@ -62,18 +92,17 @@ impl Window {
     pub fn scene(&self, next: &Sample, metrics: &Metrics, flow: &FlowTrack) -> Scene {
         let proto = carrying(metrics).map(|connection| connection.proto).min();
         let cores = self.cores();
-        let mut bits = Mean::default();
-        flow.last(WINDOW_NS).for_each(|bin| bits.add(bin.bits_per_s, 1.0));
+        let bits = flow.mean_of_last(WINDOW_NS);
         let policy = &metrics.facts.host.policy;
         let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
         Scene {
-            seconds: self.ticks.iter().map(|tick| tick.seconds).sum(),
+            seconds: self.span().counted(&self.ticks, |_| Some(0.0)).weight,
             handling: handling(metrics, &cores),
             cores,
             threads: self.threads(metrics),
             runners: next.facts.runners.to_vec(),
             proto,
-            rate_bits_per_s: sent.or(bits.value()),
+            rate_bits_per_s: sent.or(bits),
             asked_bits_per_s: asked(metrics),
             sender: sender(metrics).map(String::from),
             tcp: self.tcp(),
@@ -112,9 +141,10 @@ impl Window {
             let mut on: BTreeMap<CoreId, f64> = BTreeMap::new();
             for tick in &self.ticks {
                 let Some(here) = tick.threads.iter().find(|one| one.id == id) else { continue };
-                cpu.add(Some(here.cpu), tick.seconds);
-                wait.add(Some(here.wait), tick.seconds);
-                *on.entry(here.core).or_default() += here.cpu * tick.seconds;
+                let seconds = self.span().common_s(tick.span);
+                cpu.add(Some(here.cpu), seconds);
+                wait.add(Some(here.wait), seconds);
+                *on.entry(here.core).or_default() += here.cpu * seconds;
             }
             let works = thread.sample.duty == Duty::Worker;
             Some(Thread {
@@ -142,22 +172,27 @@ impl Window {
         })
     }
 
-    /// What was lost where, the worst first: datagrams within the second, segments within five.
+    /// What was lost where, the worst first: datagrams within the second, segments within five. A share is that of each tick
+    /// times what was sent in it: of what was sent and lost in the same time.
     fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<Loss> {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
-        let begin_ns = metrics.at_ns.saturating_sub(length_ns);
-        let since_ns = self.since_ns.unwrap_or(metrics.at_ns).max(begin_ns);
-        let seconds = (metrics.at_ns.saturating_sub(since_ns) as f64 / 1e9).max(f64::EPSILON);
-        let sent_per_s = self.mean(|tick| Some(tick.packets? / tick.seconds)).filter(|&sent| sent > 0.0);
-        let mut places: BTreeMap<Spot, (&Loss, f64)> = BTreeMap::new();
-        for (_, loss) in self.lost.iter().filter(|(at_ns, _)| *at_ns > begin_ns) {
-            places.entry((loss.place, loss.netns, loss.link)).or_insert((loss, 0.0)).1 += loss.packets / seconds;
-        }
-        let per_second = |(loss, packets): (&Loss, f64)| {
-            let share = sent_per_s.filter(|_| loss.share.is_some()).map(|sent| (packets / sent).min(1.0));
-            Loss { packets, share, ..loss.clone() }
+        let span = TimeSpan::until(metrics.at_ns, length_ns);
+        let here = || self.lost.iter().filter(|tick| tick.span.to_ns > span.from_ns);
+        let places: BTreeMap<Spot, &Loss> =
+            here().flat_map(|tick| &tick.places).map(|loss| (spot(loss), loss)).collect();
+        let per_second = |(at, loss): (Spot, &Loss)| {
+            let share = |tick: &LostTick| {
+                let mut lost = tick.places.iter().filter(|loss| spot(loss) == at);
+                let share = lost.try_fold(0.0, |sum, loss| Some(sum + loss.share?))?;
+                Some((share, tick.sent?))
+            };
+            Loss {
+                packets: span.counted(here(), |tick| Some(tick.lost_at(at))).value().unwrap_or(0.0),
+                share: span.share(here(), share),
+                ..loss.clone()
+            }
         };
-        let mut all: Vec<Loss> = places.into_values().map(per_second).collect();
+        let mut all: Vec<Loss> = places.into_iter().map(per_second).collect();
         all.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         all
     }
@@ -169,23 +204,22 @@ impl Window {
         }
         let told = |((link, _), ticks): ((LinkKey, u32), Vec<&HeldTick>)| {
             let link = metrics.link(link).map_or("a link", |link| link.facts.name.as_str());
-            let sum = |of: fn(&HeldTick) -> f64| ticks.iter().map(|tick| of(tick)).sum::<f64>();
+            let counted = |of: fn(&HeldTick) -> f64| self.span().counted(ticks.iter().copied(), |tick| Some(of(tick)));
             HoldingQdisc {
                 name: format!("{} on {link}", ticks[0].kind),
-                bits_per_s: sum(|tick| tick.bytes) * 8.0 / sum(|tick| tick.seconds),
-                times: sum(|tick| tick.overlimits) / sum(|tick| tick.packets).max(1.0),
-                waits: sum(|tick| f64::from(u8::from(tick.waits))) / ticks.len() as f64,
+                bits_per_s: counted(|tick| tick.bytes).value().unwrap_or(0.0) * 8.0,
+                times: counted(|tick| tick.overlimits).sum / counted(|tick| tick.packets).sum.max(1.0),
+                waits: ticks.iter().filter(|tick| tick.waits).count() as f64 / ticks.len() as f64,
             }
         };
         all.into_iter().map(told).collect()
     }
 
     fn quota(&self) -> Option<QuotaUse> {
-        let known: Vec<_> = self.ticks.iter().filter_map(|tick| tick.quota).collect();
-        let (periods, throttled) =
-            known.iter().fold((0.0, 0.0), |(all, of), (_, periods, throttled)| (all + periods, of + throttled));
-        let cores = known.last()?.0;
-        (periods > 0.0).then(|| QuotaUse { cores, throttled: (throttled / periods).min(1.0) })
+        let counted = |of: fn((f64, f64, f64)) -> f64| self.span().counted(&self.ticks, |tick| tick.quota.map(of)).sum;
+        let (periods, throttled) = (counted(|quota| quota.1), counted(|quota| quota.2));
+        let cores = self.ticks.iter().rev().find_map(|tick| tick.quota)?.0;
+        (periods > 0.0).then(|| QuotaUse { cores, throttled: throttled / periods })
     }
 
     /// The link that comes nearest to its speed.
@@ -235,4 +269,67 @@ fn sender(metrics: &Metrics) -> Option<&str> {
     let pid = carrying(metrics).find_map(|connection| connection.from.pid)?;
     let thread = metrics.benchmark().find(|thread| thread.sample.id.pid == pid)?;
     Some(&thread.sample.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::Losses;
+
+    fn lost(packets: f64, share: f64) -> Loss {
+        Loss { place: LossPlace::Firewall, netns: Some(2), packets, share: Some(share), ..Loss::default() }
+    }
+
+    /// What is told at each tick of a test that sends 10,000 datagrams/s and loses this share of them: packets/s and share. The
+    /// ticks have these lengths one after the other, ms.
+    fn told(share: f64, lengths_ms: &[u64]) -> Vec<(f64, Option<f64>)> {
+        let mut window = Window::default();
+        let mut previous = Sample { at_ns: 50_000_000_000, ..Sample::default() };
+        let tick = |&length_ms: &u64| {
+            let next = Sample { at_ns: previous.at_ns + length_ms * 1_000_000, ..Sample::default() };
+            let sent = length_ms as f64 * 10.0;
+            let losses = Losses { places: vec![lost(sent * share, share)], sent: Some(sent), ..Losses::default() };
+            let elapsed_s = Some(length_ms as f64 / 1e3);
+            let metrics = Metrics { at_ns: next.at_ns, elapsed_s, losses, ..Metrics::default() };
+            window.observe(&previous, &next, &metrics);
+            previous = next;
+            let [lost] = &window.losses(&metrics, Some(Proto::Udp))[..] else { panic!("one place") };
+            (lost.packets, lost.share)
+        };
+        lengths_ms.iter().map(tick).collect()
+    }
+
+    #[test]
+    fn the_share_of_lost_datagrams_is_the_same_at_every_interval_and_in_every_tick() {
+        for lengths in
+            [&[100; 30][..], &[500, 501, 499, 620, 380], &[1000, 1001, 999, 1003, 1000], &[4000, 4001, 1, 90]]
+        {
+            for share in [0.02, 0.2, 0.8, 1.0] {
+                for (tick, (per_s, told)) in told(share, lengths).into_iter().enumerate() {
+                    let is_true =
+                        (per_s - share * 1e4).abs() < 1e-6 && told.is_some_and(|told| (told - share).abs() < 1e-9);
+                    assert!(is_true, "{share} of 10,000/s, tick {tick} of {lengths:?} ms: {per_s}/s, {told:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tick_without_losses_counts_as_one() {
+        let mut window = Window::default();
+        let tick = |window: &mut Window, to_s: u64, count: f64| {
+            let sample = |at_s| Sample { at_ns: at_s * 500_000_000, ..Sample::default() };
+            let places = if count > 0.0 { vec![lost(count, count / 5000.0)] } else { Vec::new() };
+            let losses = Losses { places, sent: Some(5000.0), ..Losses::default() };
+            let metrics = Metrics { at_ns: to_s * 500_000_000, elapsed_s: Some(0.5), losses, ..Metrics::default() };
+            window.observe(&sample(to_s - 1), &sample(to_s), &metrics);
+            metrics
+        };
+        tick(&mut window, 1, 1000.0);
+        let metrics = tick(&mut window, 2, 0.0);
+        let lost = window.losses(&metrics, Some(Proto::Udp));
+        assert_eq!(lost.iter().map(|loss| (loss.packets, loss.share)).collect::<Vec<_>>(), [(1000.0, Some(0.1))]);
+        let metrics = tick(&mut window, 3, 0.0);
+        assert_eq!(window.losses(&metrics, Some(Proto::Udp)), [], "the second has none of it any more");
+    }
 }
