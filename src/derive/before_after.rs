@@ -176,16 +176,17 @@ fn phase(side: StretchSide, bins: &[Bin]) -> Phase {
 }
 
 fn mean(bins: &[Bin]) -> f64 {
-    let rates: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).collect();
-    series::mean(&rates)
+    Bin::mean(bins).unwrap_or(0.0)
 }
 
 /// The mean square of how far the rates of a phase are from the mean of its side, as a share of it: differences
 /// between phases count too.
 fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
-    let squares: Vec<f64> =
-        bins.iter().filter_map(|bin| Some((bin.bits_per_s? / mean_of_side - 1.0).powi(2))).collect();
-    series::mean(&squares)
+    let mut squares = Mean::default();
+    bins.iter().for_each(|bin| {
+        squares.add(bin.bits_per_s.map(|rate| (rate / mean_of_side - 1.0).powi(2)), bin.length_s());
+    });
+    squares.value().unwrap_or(0.0)
 }
 
 /// Whose turn it is, unpinned or pinned, where phases take turns.

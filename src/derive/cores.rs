@@ -59,7 +59,7 @@ impl CoreMetrics {
     pub fn shares(&self) -> Option<Shares> {
         let load = self.load?;
         let Some(kinds) = load.softirqs_exact else { return load.shares };
-        let (sampled, softirq) = (load.shares?, kinds.iter().sum::<f64>().min(1.0));
+        let (sampled, softirq) = (load.shares?, kinds.iter().sum::<f64>());
         let others = 1.0 - sampled.softirq;
         let part = |share: f64| if others > 0.0 { share / others * (1.0 - softirq) } else { 0.0 };
         let [user, system, irq, steal] = [sampled.user, sampled.system, sampled.irq, sampled.steal].map(part);
@@ -109,11 +109,13 @@ fn exact(previous: &Sample, next: &Sample, core: CoreId) -> Option<[f64; 10]> {
     let from_ns = old.first().map_or(previous.at_ns, |time| time.at_ns);
     let before = row_of(old, &core, |time| time.core).map_or([0; 10], |time| time.ns);
     let elapsed = seconds(from_ns, new.at_ns)?;
-    let mut shares = [0.0; 10];
-    for (kind, share) in shares.iter_mut().enumerate() {
-        *share = per_second(before[kind], new.ns[kind], elapsed)? / 1e9;
+    let mut kinds = [0.0; 10];
+    for (kind, seconds) in kinds.iter_mut().enumerate() {
+        *seconds = new.ns[kind].checked_sub(before[kind])? as f64 / 1e9;
     }
-    Some(shares)
+    // A softirq is booked when it is over: one that began before this time may make it longer than it seems to be.
+    let elapsed = elapsed.max(kinds.iter().sum());
+    Some(kinds.map(|seconds| seconds / elapsed))
 }
 
 /// Shares over the ticks that the core itself counted. `idle` may step back by a tick (the kernel estimates it on idle

@@ -137,7 +137,8 @@ impl RateDiagnosis {
 
     /// The bins that are looked at: none from before the last pin, and what came after it has settled.
     pub(super) fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
-        let long = bins.back().is_some_and(|bin| bin.length_ns() > LONG_BIN_NS);
+        // A single one may be that of a standstill.
+        let long = !bins.is_empty() && bins.iter().rev().take(2).all(|bin| bin.length_ns() > LONG_BIN_NS);
         let length = if long { LONG_WINDOW_NS } else { WINDOW_NS };
         let since_ns = if self.changed { now_ns + SETTLING_NS } else { self.since_ns };
         let from_ns = now_ns.saturating_sub(length).max(since_ns);

@@ -13,7 +13,7 @@ mod udp;
 
 use super::links::LinkMetrics;
 use super::moves::MovesByClass;
-use super::window::{Ticked, TimeSpan};
+use super::window::{Mean, Ticked, TimeSpan};
 use crate::sample::{Proto, Sample};
 use connections::Connections;
 use fallback_link::FallbackLink;
@@ -37,9 +37,10 @@ const SOCKETS_KEPT_NS: u64 = 3_000_000_000;
 pub struct Bin {
     /// `CLOCK_MONOTONIC` at which it began, ns.
     pub from_ns: u64,
-    /// And ended, ns: [`BIN_NS`] later, or an interval later where only a link's rate is known.
+    /// And ended, ns: [`BIN_NS`] later, or an interval later where only a link's rate is known; of connections that were not
+    /// read for a while, when they were read again.
     pub to_ns: u64,
-    /// Mean rate, bits/s; none where nothing was read or no connection existed throughout.
+    /// Mean rate, bits/s; none where that is not known or no connection existed throughout.
     pub bits_per_s: Option<f64>,
     /// Moves of watched threads within it: traced ones by class; `unclassed` counted ones whose instant is not known.
     pub moves: MovesByClass,
@@ -58,6 +59,13 @@ impl Bin {
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
+    }
+
+    /// The mean rate of some, bits/s, each as long as it is; none where none is known.
+    pub(in crate::derive) fn mean<'a>(bins: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
+        let mut mean = Mean::default();
+        bins.into_iter().for_each(|bin| mean.add(bin.bits_per_s, bin.length_ns() as f64));
+        mean.value()
     }
 
     /// Its length, seconds.
@@ -249,9 +257,14 @@ impl FlowTrack {
         let most_ns = BIN_NS * MOST_BINS as u64;
         self.next_ns = self.next_ns.max(next_edge(until_ns.saturating_sub(most_ns)));
         while let Some(to_ns) = self.next_ns.checked_add(BIN_NS).filter(|&to_ns| to_ns <= until_ns) {
+            let to_ns = self.connections.bin_until(self.next_ns, to_ns);
+            if to_ns > until_ns {
+                break;
+            }
             let from_ns = std::mem::replace(&mut self.next_ns, to_ns);
             if self.connections.exist_in(from_ns, to_ns) {
-                let bits_per_s = self.connections.bytes(from_ns, to_ns).map(|bytes| bytes * 8e9 / BIN_NS as f64);
+                let bits_per_s =
+                    self.connections.bytes(from_ns, to_ns).map(|bytes| bytes * 8e9 / (to_ns - from_ns) as f64);
                 self.push(Bin { from_ns, to_ns, bits_per_s, ..Bin::default() });
             }
         }

@@ -3,6 +3,7 @@
 use super::Metrics;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
+use super::window::LateBooked;
 use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology, row_of};
 use std::collections::{HashMap, VecDeque};
 
@@ -50,6 +51,12 @@ pub struct ThreadTrack {
     pub by_class: MovesByClass,
     /// Class of the last one.
     pub last_class: Option<MoveClass>,
+    /// Shares of the last tick in which it ran and in which it waited for a core, at most 1 together.
+    pub cpu: Option<f64>,
+    /// See `cpu`.
+    pub wait: Option<f64>,
+    ran: LateBooked,
+    waited: LateBooked,
     /// Where it was first seen, then each move: monotonic ns and the core from then on. Newest last.
     path: VecDeque<(u64, CoreId)>,
 }
@@ -65,6 +72,22 @@ impl ThreadTrack {
     /// The cores at so many samples, the newest first.
     pub fn last(&self, samples: usize) -> impl Iterator<Item = &CoreId> {
         self.cores.iter().rev().take(samples)
+    }
+
+    /// Takes the time of a tick: what was booked in it, and what before it and had no room there.
+    fn take_time(&mut self, old: Option<&ThreadSample>, new: &ThreadSample) {
+        let elapsed_ns = old.and_then(|old| new.at_ns.checked_sub(old.at_ns)).filter(|&ns| ns > 0);
+        let ran_ns = old.and_then(|old| new.cpu_ns.checked_sub(old.cpu_ns));
+        let waited_ns = old.and_then(|old| new.wait_ns?.checked_sub(old.wait_ns?));
+        let Some(elapsed_ns) = elapsed_ns else {
+            (self.cpu, self.wait, self.ran, self.waited) = Default::default();
+            return;
+        };
+        let ran_ns = ran_ns.map(|ran_ns| self.ran.take(ran_ns, elapsed_ns));
+        let room_ns = elapsed_ns - ran_ns.unwrap_or(0);
+        let waited_ns = waited_ns.map(|waited_ns| self.waited.take(waited_ns, room_ns));
+        let share = |ns: u64| ns as f64 / elapsed_ns as f64;
+        (self.cpu, self.wait) = (ran_ns.map(share), waited_ns.map(share));
     }
 
     /// How many moves are known to have happened from one instant (without it) to another (with it).
@@ -171,6 +194,9 @@ impl History {
             track
                 .trace(moves[first..].iter().copied().take_while(|one| one.tid == thread.id.tid), &next.facts.topology);
             track.sample(thread, &next.facts.topology);
+            let same_number = |old: &ThreadSample| (old.id.pid, old.id.tid);
+            let old = previous.and_then(|previous| row_of(&previous.threads, &same_number(thread), same_number));
+            track.take_time(old.filter(|old| old.id == thread.id), thread);
         }
     }
 
@@ -233,5 +259,33 @@ impl LinkTrack {
         }
         #[allow(clippy::cast_possible_truncation, reason = "a strip needs three digits")]
         self.bins.push_back(mean as f32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_never_waits_longer_than_its_tick_and_no_wait_is_forgotten() {
+        let id = ThreadId { pid: 7, tid: 7, start: 1 };
+        let at = |tick: u64, cpu_ms: u64, wait_ms: u64| {
+            let plain = ThreadSample { id, at_ns: tick * 500_000_000, ..ThreadSample::default() };
+            let thread = ThreadSample { cpu_ns: cpu_ms * 1_000_000, wait_ns: Some(wait_ms * 1_000_000), ..plain };
+            Sample { at_ns: thread.at_ns, threads: vec![thread], ..Sample::default() }
+        };
+        // It waits for 1.2 s, is booked so when it runs again, and waits no more.
+        let booked = [(100, 0), (100, 0), (120, 1200), (220, 1200), (320, 1200), (420, 1200), (520, 1200)];
+        let (mut history, mut previous, mut shares) = (History::default(), None, Vec::new());
+        for (tick, (cpu_ms, wait_ms)) in (1..).zip(booked) {
+            let next = at(tick, cpu_ms, wait_ms);
+            history.observe_threads(previous.as_ref(), &next);
+            let track = history.thread(id).expect("it is there");
+            shares.extend(track.cpu.zip(track.wait));
+            previous = Some(next);
+        }
+        assert!(shares.iter().all(|(cpu, wait)| cpu + wait <= 1.0 + 1e-12), "at most its time: {shares:?}");
+        let waited_s: f64 = shares.iter().map(|(_, wait)| wait * 0.5).sum();
+        assert!((waited_s - 1.2).abs() < 1e-9, "the sum stays: {waited_s} s, {shares:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The spread of a rate over a window of bins.
 
 use super::flow::Bin;
+use super::window::Mean;
 use serde::Serialize;
 
 /// The spread of the watched flow's rate; every rate in bits/s.
@@ -41,22 +42,27 @@ impl Jitter {
     #[must_use]
     pub fn of<'a>(bins: impl IntoIterator<Item = &'a Bin>) -> Option<Self> {
         let bins: Vec<&Bin> = bins.into_iter().filter(|bin| bin.bits_per_s.is_some()).collect();
-        let mut sorted: Vec<f64> = bins.iter().filter_map(|bin| bin.bits_per_s).collect();
-        if sorted.len() < LEAST_BINS {
+        if bins.len() < LEAST_BINS {
             return None;
         }
-        sorted.sort_by(f64::total_cmp);
-        let count = sorted.len() as f64;
-        let mean = sorted.iter().sum::<f64>() / count;
-        let deviation = (sorted.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
-        let p50 = percentile(&sorted, 0.5);
         let mut lengths: Vec<u64> = bins.iter().map(|bin| bin.length_ns()).collect();
         lengths.sort_unstable();
-        let window_ns: u64 = lengths.iter().sum();
+        let usual_ns = lengths[lengths.len() / 2].max(1);
+        // One that is as long as several, as over a standstill, is as many.
+        let times = |bin: &Bin| (bin.length_ns().saturating_add(usual_ns / 2) / usual_ns).max(1);
+        let mut sorted: Vec<(f64, u64)> = bins.iter().filter_map(|bin| Some((bin.bits_per_s?, times(bin)))).collect();
+        sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mean = Bin::mean(bins.iter().copied()).or_else(|| Some(sorted.first()?.0))?;
+        let mut squares = Mean::default();
+        let weight = |bin: &Bin| bin.length_ns() as f64;
+        bins.iter().for_each(|bin| squares.add(bin.bits_per_s.map(|rate| (rate - mean).powi(2)), weight(bin)));
+        let count = bins.len() as f64;
+        let deviation = (squares.value().unwrap_or(0.0) * count / (count - 1.0)).sqrt();
+        let p50 = percentile(&sorted, 0.5);
         Some(Self {
             bins: bins.len(),
             bin_s: lengths[lengths.len() / 2] as f64 / 1e9,
-            window_s: window_ns as f64 / 1e9,
+            window_s: lengths.iter().fold(0_u64, |sum, length_ns| sum.saturating_add(*length_ns)) as f64 / 1e9,
             mean,
             deviation,
             cv: (mean > 0.0).then(|| deviation / mean),
@@ -68,13 +74,20 @@ impl Jitter {
     }
 }
 
-/// Linear between the two nearest ranks, as most tools do it (Hyndman and Fan's type 7).
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let at = share * (sorted.len() - 1) as f64;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank within the slice")]
-    let below = at.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * (at - below as f64)
+/// Linear between the two nearest ranks, as most tools do it (Hyndman and Fan's type 7); each value stands so many times.
+fn percentile(sorted: &[(f64, u64)], share: f64) -> f64 {
+    let last = sorted.iter().fold(0_u64, |sum, (_, times)| sum.saturating_add(*times)).saturating_sub(1);
+    let at = share * last as f64;
+    let value = |rank: f64| {
+        let mut end = 0.0;
+        let ranks = |&&(_, times): &&(f64, u64)| {
+            end += times as f64;
+            rank < end
+        };
+        sorted.iter().find(ranks).or(sorted.last()).map_or(0.0, |(value, _)| *value)
+    };
+    let (below, above) = (value(at.floor()), value(at.floor() + 1.0));
+    below + (above - below) * at.fract()
 }
 
 /// Longest run of neighbouring bins below a rate, seconds.

@@ -29,6 +29,7 @@ pub mod place_of_drop;
 pub(in crate::derive) mod qdiscs;
 mod route;
 mod sent;
+mod takeover;
 mod upcalls;
 mod vpn;
 
@@ -53,6 +54,7 @@ pub struct LossTrack {
     /// By namespace.
     receivers: BTreeMap<u64, ends::CounterSkew>,
     tracked: kernel::ConntrackDrops,
+    takeover: takeover::Takeover,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,
 }
@@ -95,6 +97,10 @@ impl LossTrack {
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
         let sent = SentPackets::of(previous, next, &metrics.flow.connections, &spans);
         add_shares(&mut places, paths, &spans, &sent);
+        if told.is_some() && counted::drops(previous).is_none() {
+            // What was sent in the whole time says nothing of what was lost since the programs were attached.
+            places.iter_mut().filter(|loss| !loss.place.is_counted()).for_each(|loss| loss.share = None);
+        }
         let invalid =
             spans.iter().map(|span| span.rise_or_zero(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
@@ -125,10 +131,14 @@ impl LossTrack {
         let is_new = told.is_none() || counted::drops(step.previous).is_none();
         if is_new {
             self.counted(step, route, spans, &mut places);
+            self.takeover.begin(&places);
         }
         if let Some(told) = told {
             self.tracked.add_kernel_losses(step, told, is_new, &mut places);
             if !is_new {
+                if self.takeover.is_open() {
+                    self.takeover.settle(&qdiscs::lost(step, route), &mut places);
+                }
                 backlog::of_devices(step, route, told, &mut places);
             }
         }

@@ -27,7 +27,7 @@ pub struct ThreadMetrics {
     pub voluntary_per_s: Option<f64>,
     /// Involuntary context switches a second.
     pub involuntary_per_s: Option<f64>,
-    /// Run-queue wait, share of the time.
+    /// Run-queue wait, share of the time; with `cpu` at most 1. What the kernel books too late for its tick is in the next one.
     pub wait: Option<f64>,
     /// vnettop pinned it, and it still has the mask that the pin gave it.
     pub pinned: bool,
@@ -76,11 +76,10 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
     let track = history.thread(new.id);
     let elapsed = old.and_then(|old| seconds(old.at_ns, new.at_ns));
     let rate = |field: fn(&ThreadSample) -> Option<u64>| per_second(field(old?)?, field(new)?, elapsed?);
-    let nanoseconds = |field: fn(&ThreadSample) -> Option<u64>| rate(field).map(|ns| ns / 1e9);
     // Those known one by one: every one where it is traced.
     let known = || Some(track?.moves_in(old?.at_ns, new.at_ns) as f64 / elapsed?);
     ThreadMetrics {
-        cpu: nanoseconds(|t| Some(t.cpu_ns)),
+        cpu: track.and_then(|track| track.cpu),
         moves: new.migrations.unwrap_or_else(|| track.map_or(0, |track| track.seen_moves)),
         moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { known() },
         evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
@@ -88,7 +87,7 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),
         voluntary_per_s: rate(|t| t.voluntary),
         involuntary_per_s: rate(|t| t.involuntary),
-        wait: nanoseconds(|t| t.wait_ns),
+        wait: track.and_then(|track| track.wait),
         pinned: pin.is_some(),
         before_pin: pin.map(|pin| pin.old.clone()),
         test: None,

@@ -35,6 +35,24 @@ impl Mean {
     }
 }
 
+/// What is left over of time that is booked late. The kernel books the time that a thread waited for a core when it runs again,
+/// and reads its counters a little later than the clock: in one tick more may be booked than the tick is long. That belongs to a
+/// tick beside it, so it is carried to the next one that has room. Nothing of it is lost and no share is above 1.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(in crate::derive) struct LateBooked {
+    over_ns: u64,
+}
+
+impl LateBooked {
+    /// What of it was in a tick that has so much room, ns.
+    pub fn take(&mut self, booked_ns: u64, room_ns: u64) -> u64 {
+        let open_ns = self.over_ns.saturating_add(booked_ns);
+        let taken_ns = open_ns.min(room_ns);
+        self.over_ns = open_ns - taken_ns;
+        taken_ns
+    }
+}
+
 impl TimeSpan {
     /// So much time until an instant.
     pub fn until(to_ns: u64, length_ns: u64) -> Self {
@@ -45,9 +63,14 @@ impl TimeSpan {
         self.to_ns.saturating_sub(self.from_ns)
     }
 
-    /// The time that both have, s.
+    /// The time that both have, ns.
+    fn common_ns(self, other: Self) -> f64 {
+        self.to_ns.min(other.to_ns).saturating_sub(self.from_ns.max(other.from_ns)) as f64
+    }
+
+    /// The same, s.
     pub fn common_s(self, other: Self) -> f64 {
-        self.to_ns.min(other.to_ns).saturating_sub(self.from_ns.max(other.from_ns)) as f64 / 1e9
+        self.common_ns(other) / 1e9
     }
 
     /// Which part of a tick lies within, 0 to 1; one that takes no time lies where it ends.
@@ -55,7 +78,7 @@ impl TimeSpan {
         if tick.length_ns() == 0 {
             return f64::from(u8::from(self.from_ns < tick.to_ns && tick.to_ns <= self.to_ns));
         }
-        self.common_s(tick) * 1e9 / tick.length_ns() as f64
+        self.common_ns(tick) / tick.length_ns() as f64
     }
 
     /// What was counted within, by how much each tick counted: the sum, over the time in which that is known, s.
@@ -80,7 +103,7 @@ impl TimeSpan {
         of: impl Fn(&'a T) -> Option<f64>,
     ) -> Option<f64> {
         let mut mean = Mean::default();
-        ticks.into_iter().for_each(|tick| mean.add(of(tick), self.common_s(tick.span())));
+        ticks.into_iter().for_each(|tick| mean.add(of(tick), self.common_ns(tick.span())));
         mean.value()
     }
 
@@ -141,6 +164,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_booked_late_is_never_more_than_a_tick_and_stays_the_same_sum(
+            booked in proptest::collection::vec((0_u64..3_000_000_000, 1_u64..2_000_000_000), 1..60),
+        ) {
+            let (mut late, mut sum) = (LateBooked::default(), 0);
+            for &(booked_ns, room_ns) in &booked {
+                let taken_ns = late.take(booked_ns, room_ns);
+                prop_assert!(taken_ns <= room_ns);
+                sum += taken_ns;
+            }
+            let whole: u64 = booked.iter().map(|one| one.0).sum();
+            prop_assert_eq!(sum + late.over_ns, whole);
+            let room_ns = whole;
+            prop_assert_eq!(sum + late.take(0, room_ns), whole, "it comes as soon as there is room");
+        }
+
         #[test]
         fn windows_that_join_have_together_what_was_counted(
             of in proptest::collection::vec((0_u64..5_000_000_000, 0_u32..1_000_000, 0_u32..1_000_000), 1..40),

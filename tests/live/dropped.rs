@@ -5,7 +5,7 @@ mod between;
 mod counts;
 mod odd;
 mod pair;
-mod trial;
+pub mod trial;
 
 use crate::ground::line::Line;
 use crate::ground::{can_run, pid};

@@ -53,3 +53,4 @@ mod threads;
 mod together;
 mod trace;
 mod upcalls;
+mod windows;

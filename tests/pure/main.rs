@@ -19,6 +19,7 @@ mod hosts;
 mod house;
 mod journeys;
 mod json_fields;
+mod json_shares;
 mod mouse;
 mod moves;
 mod old_recordings;

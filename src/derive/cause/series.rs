@@ -4,6 +4,8 @@
 use crate::derive::flow::Bin;
 use std::ops::Range;
 
+/// A bin so many times longer than is usual is that of a standstill: when within it a rate was which is not known.
+const MOST_LENGTH: u64 = 2;
 /// Two bins are neighbours when less than this share of a bin lies between them.
 const GAP: f64 = 0.5;
 
@@ -23,8 +25,11 @@ impl Series {
     #[must_use]
     pub fn of(bins: &[Bin]) -> Self {
         let mut series = Self::default();
+        let mut lengths: Vec<u64> = bins.iter().map(Bin::length_ns).collect();
+        lengths.sort_unstable();
+        let most_ns = lengths.get(lengths.len() / 2).map_or(0, |usual_ns| usual_ns.saturating_mul(MOST_LENGTH));
         for (at, bin) in bins.iter().enumerate() {
-            let Some(rate) = bin.bits_per_s else { continue };
+            let Some(rate) = bin.bits_per_s.filter(|_| bin.length_ns() <= most_ns) else { continue };
             let here = series.rates.len();
             let joins = series.at.last().is_some_and(|&last| last + 1 == at && adjoin(&bins[last], bin));
             match series.stretches.last_mut().filter(|_| joins) {

@@ -1,7 +1,14 @@
 //! One load while it runs: what the machine and the load's threads did in each interval, added up over the time that was measured.
 
 use crate::derive::cores::Shares;
+use crate::derive::window::{Ticked, TimeSpan};
 use crate::derive::{Bin, CoreMetrics, Jitter, Metrics};
+
+impl Ticked for LoadTick {
+    fn span(&self) -> TimeSpan {
+        self.span
+    }
+}
 
 /// Collects while a load runs.
 #[derive(Debug, Default)]
@@ -13,8 +20,7 @@ pub struct LoadWindow {
 /// One interval.
 #[derive(Debug, Clone, Copy)]
 struct LoadTick {
-    from_ns: u64,
-    to_ns: u64,
+    span: TimeSpan,
     moves: Option<f64>,
     busy: Option<f64>,
     softirq: Option<f64>,
@@ -45,8 +51,7 @@ impl LoadWindow {
             metrics.cores.iter().filter(|core| core.place.online).map(CoreMetrics::shares).collect();
         let busy = shares.as_ref().map(|shares| shares.iter().map(Shares::busy).sum::<f64>());
         self.ticks.push(LoadTick {
-            from_ns,
-            to_ns: metrics.at_ns,
+            span: TimeSpan { from_ns, to_ns: metrics.at_ns },
             moves: (!moves.is_empty()).then(|| moves.iter().sum::<f64>() * elapsed_s),
             busy: busy.map(|busy| ((busy - metrics.own_cpu.unwrap_or(0.0)) * elapsed_s).max(0.0)),
             softirq: shares.map(|shares| shares.iter().map(|one| one.softirq).sum::<f64>() * elapsed_s),
@@ -57,24 +62,22 @@ impl LoadWindow {
         self.bins.extend_from_slice(&metrics.timeline.bins);
     }
 
-    /// What happened between two moments, monotonic ns: of the intervals and bins that lie wholly within.
+    /// What happened between two moments, monotonic ns; an interval or a bin that reaches over one of them counts with its part
+    /// within.
     #[must_use]
     pub fn figures(&self, from_ns: u64, to_ns: u64) -> LoadFigures {
-        let ticks: Vec<&LoadTick> =
-            self.ticks.iter().filter(|tick| tick.from_ns >= from_ns && tick.to_ns <= to_ns).collect();
-        let length_s = ticks.iter().map(|tick| (tick.to_ns - tick.from_ns) as f64 / 1e9).sum::<f64>();
+        let window = TimeSpan { from_ns, to_ns };
+        let reaches_in = |span: TimeSpan| window.common_s(span) > 0.0;
+        let ticks = || self.ticks.iter().filter(|tick| reaches_in(tick.span));
         let total = |of: fn(&LoadTick) -> Option<f64>| {
-            let all: Option<Vec<f64>> = ticks.iter().map(|tick| of(tick)).collect();
-            all.filter(|_| length_s > 0.0).map(|all| all.iter().sum::<f64>() / length_s)
+            window.counted(ticks(), of).value().filter(|_| ticks().all(|tick| of(tick).is_some()))
         };
-        let within: Vec<&Bin> = self.bins.iter().filter(|bin| bin.from_ns >= from_ns && bin.to_ns <= to_ns).collect();
-        let jitter = Jitter::of(within.iter().copied());
-        let rates: Vec<f64> = within.iter().filter_map(|bin| bin.bits_per_s).collect();
+        let jitter = Jitter::of(self.bins.iter().filter(|bin| bin.from_ns >= from_ns && bin.to_ns <= to_ns));
         let softirq_cores = total(|tick| tick.softirq);
         // vnettop's own time is measured, the cores' may be counted in ticks: what is left of them may be too little to be true.
         let is_possible = |busy: &f64| softirq_cores.is_none_or(|softirq| *busy >= softirq);
         LoadFigures {
-            bits_per_s: (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64),
+            bits_per_s: window.mean(self.bins.iter().filter(|bin| reaches_in(bin.span())), |bin| bin.bits_per_s),
             cv: jitter.and_then(|jitter| jitter.cv),
             moves_per_s: total(|tick| tick.moves),
             busy_cores: total(|tick| tick.busy).filter(is_possible),

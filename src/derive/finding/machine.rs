@@ -57,7 +57,7 @@ pub(super) fn late(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let what = if ticks == 1 { "1 sample was late".to_owned() } else { format!("{ticks} samples were late") };
     let remedy = remedy(&metrics.own);
     history.was_late(metrics.at_ns, RECENT_S).then(|| {
-        let text = format!("{what} since the start, because the CPU was busy; rates are still correct{remedy}");
+        let text = format!("{what} since the start; within such a gap only the mean rate is known{remedy}");
         Diagnostic::new(text, [("late_ticks", ticks as f64)])
     })
 }

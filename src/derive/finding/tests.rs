@@ -144,7 +144,7 @@ fn a_move_stays_told_for_some_seconds() {
 fn late_ticks_are_counted_and_the_remedy_named() {
     let mut metrics = Machine::small(2).metrics();
     metrics.own.late_ticks = 12;
-    let told = "12 samples were late since the start, because the CPU was busy; rates are still correct; as root or \
+    let told = "12 samples were late since the start; within such a gap only the mean rate is known; as root or \
                 with CAP_SYS_NICE vnettop can sample at real-time priority";
     assert_eq!(text(&at_once(&metrics), "late"), told);
     for (why, words) in [

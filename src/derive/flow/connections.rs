@@ -1,16 +1,16 @@
 //! Connections from their ends: both ends of one are put together, the bytes of a bin are what lies between pulses, and
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
-use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES, Connection, End};
 use super::join::{self, EndPlace, Translated};
 use super::proxied;
+use super::{BIN_NS, next_edge};
 use crate::derive::seconds;
 use crate::sample::{FlowPath, FlowProgress, FlowSample, Proto, Sample, SocketKey, TcpState};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Pulses further apart than this leave the bins between them unknown: a straight line would be made up.
+/// Pulses further apart than this have one bin between them: what happened when within it would be made up.
 const MOST_GAP_NS: u64 = 5 * BIN_NS / 2;
 /// An end whose last pulse is so much older than the tick's has ended.
 const SILENT_NS: u64 = BIN_NS / 2;
@@ -128,6 +128,18 @@ impl Connections {
         let living = self.ends.iter().filter(|end| !end.is_gone && !end.peer_is_gone && end.carries_from_ns.is_some());
         let last = |end: &EndTrack| end.pulses.back().map_or(0, |pulse| pulse.at_ns);
         living.map(last).min().or_else(|| self.ends.iter().map(last).max()).unwrap_or(0)
+    }
+
+    /// Where a bin ends that begins at `from_ns` and would end at `to_ns`: while nothing was read, as where vnettop or the whole
+    /// machine stood still, only the sum is known, and the bin goes on until the next edge after that.
+    pub fn bin_until(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let mut until_ns = to_ns;
+        for (before, after) in self.ends.iter().flat_map(EndTrack::gaps) {
+            if after.at_ns > from_ns && before.at_ns < until_ns {
+                until_ns = until_ns.max(next_edge(after.at_ns));
+            }
+        }
+        if until_ns == to_ns { to_ns } else { self.bin_until(from_ns, until_ns) }
     }
 
     /// Whether any carried data in a part of that time.
@@ -297,13 +309,18 @@ impl EndTrack {
         self.carries_from_ns.is_some_and(|began_ns| began_ns <= from_ns) && last_ns >= to_ns
     }
 
+    /// Neighbouring pulses between which nothing was read for long.
+    fn gaps(&self) -> impl Iterator<Item = (&FlowProgress, &FlowProgress)> {
+        let pairs = self.pulses.iter().zip(self.pulses.iter().skip(1));
+        pairs.filter(|(before, after)| after.at_ns - before.at_ns > MOST_GAP_NS)
+    }
+
     /// What a counter rose in that time; none where pulses do not cover it.
     fn bytes(&self, from_ns: u64, to_ns: u64, counter: impl Fn(&FlowProgress) -> u64 + Copy) -> Option<f64> {
         let moved = self.at(to_ns, counter)? - self.at(from_ns, counter)?;
-        let inner = self.pulses.iter().zip(self.pulses.iter().skip(1));
-        let mut crossing = inner.filter(|(before, after)| after.at_ns > from_ns && before.at_ns < to_ns);
-        let is_torn = crossing.any(|(before, after)| after.at_ns - before.at_ns > MOST_GAP_NS);
-        (!is_torn).then_some(moved.max(0.0))
+        // How much of a gap's sum lies on which side of an edge within it is not known.
+        let is_cut = |at_ns| self.gaps().any(|(before, after)| before.at_ns < at_ns && at_ns < after.at_ns);
+        (!is_cut(from_ns) && !is_cut(to_ns)).then_some(moved.max(0.0))
     }
 
     /// A counter at an instant, on the straight line between two pulses.

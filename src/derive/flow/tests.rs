@@ -3,6 +3,7 @@
 mod cookies;
 mod datagrams;
 mod moves;
+mod standstill;
 
 use super::*;
 use crate::derive::links;

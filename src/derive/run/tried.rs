@@ -206,9 +206,8 @@ impl SearchEvents {
         for phase in &self.phases {
             let from_ns = phase.from_ns.max(first_ns).saturating_add(settle_ns);
             let part = within(bins, from_ns, phase.to_ns.min(last_ns));
-            if known(part) >= LEAST_BINS {
-                let rates: Vec<f64> = part.iter().filter_map(|bin| bin.bits_per_s).collect();
-                means.add(phase.placement, phase.round, series::mean(&rates));
+            if let Some(mean) = Bin::mean(part).filter(|_| known(part) >= LEAST_BINS) {
+                means.add(phase.placement, phase.round, mean);
             }
         }
         means

@@ -138,11 +138,9 @@ impl Running {
 
 /// The mean rate, bits/s; of the first bin and of the last the test may have run for a part only.
 fn mean(bins: &VecDeque<Bin>) -> Option<f64> {
-    let of_bin = |bin: &Bin| Some((bin.bits_per_s?, bin.length_ns() as f64));
     let mut whole = bins.iter();
     let _ends = (whole.next(), whole.next_back());
-    let (sum, ns) = whole.filter_map(of_bin).fold((0.0, 0.0), |(sum, all), (rate, ns)| (sum + rate * ns, all + ns));
-    (ns > 0.0).then(|| sum / ns)
+    Bin::mean(whole)
 }
 
 /// What the first stage has derived, without what belongs to others.
