@@ -106,8 +106,11 @@ fn a_standstill_of_the_machine_leaves_the_mean_as_the_client_has_it_and_is_a_dip
         last = Some(test.clone());
         let elapsed_s = object["elapsed_s"].as_f64().unwrap_or(0.0);
         if ran_s < 3.0 && ran_s + elapsed_s >= 3.0 {
-            let pids = format!("{} {}", pid(&client), watching.pid());
-            near.run(&format!("kill -STOP {pids}; sleep 1.5; kill -CONT {pids}"));
+            let (client, vnettop) = (pid(&client), watching.pid());
+            // vnettop goes on first, so that what the client catches up with is not within the same gap.
+            near.run(&format!(
+                "kill -STOP {client} {vnettop}; sleep 1.5; kill -CONT {vnettop}; sleep 0.5; kill -CONT {client}"
+            ));
         }
         ran_s += elapsed_s;
     }
