@@ -8,7 +8,7 @@ mod words;
 
 use super::Mean;
 use super::cause::Crossing;
-use super::cause::{moves_in, series};
+use super::cause::moves_in;
 use super::flow::Bin;
 use super::jitter::Jitter;
 use crate::sample::StretchSide;
