@@ -47,7 +47,7 @@ pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, Peer
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, OtherUdp, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
-pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, WireNames};
+pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, SilentNeighbour, WireNames};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{

@@ -3,7 +3,9 @@
 
 mod cores;
 mod judge;
+mod lost;
 mod scene;
+mod segments;
 mod tick;
 mod window;
 

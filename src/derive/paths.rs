@@ -188,6 +188,7 @@ mod tests {
             note: None,
             ends: None,
             outside: None,
+            silent: None,
         }
     }
 

@@ -7,7 +7,7 @@ mod labels;
 use crate::sample::{
     Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, OvsBridge,
     OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem, ProblemSource,
-    RunAsked, Runner, Sample, SearchStep, Space, Steering, WireNames,
+    RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, Steering, WireNames,
 };
 use labels::Labels;
 use std::sync::Arc;
@@ -183,7 +183,7 @@ impl Anonymiser {
     }
 
     fn path(&mut self, path: &FlowPath) -> FlowPath {
-        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside } = path;
+        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside, silent } = path;
         FlowPath {
             netns: *netns,
             proto: *proto,
@@ -195,6 +195,8 @@ impl Anonymiser {
             ends: ends.as_ref().map(|ends| self.ends(ends)),
             outside: outside
                 .map(|out| WireNames { from: self.labels.socket(out.from), to: self.labels.socket(out.to) }),
+            silent: silent
+                .map(|silent| SilentNeighbour { ip: self.labels.socket((silent.ip, 0).into()).ip(), ..silent }),
         }
     }
 

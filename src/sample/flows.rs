@@ -87,6 +87,12 @@ pub struct TcpState {
     /// `INET_DIAG_CONG`; none where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<Congestion>,
+    /// `tcpi_data_segs_out` (Linux 4.6): segments with data that it has sent, those sent again too, mod 2^32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_out: Option<u32>,
+    /// `tcpi_data_segs_in` (Linux 4.6): segments with data that it has received, mod 2^32.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_in: Option<u32>,
 }
 
 /// How long a connection had something to send, and waited meanwhile, us since it began.

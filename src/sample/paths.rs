@@ -2,7 +2,7 @@
 
 use super::{LinkKey, Proto};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The way of one flow's data, from its sender to its receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,19 @@ pub struct FlowPath {
     /// How its packets are addressed outside this machine; none where the path has both ends here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<WireNames>,
+    /// The first neighbour on the way that has not answered (`RTM_GETNEIGH`: `NUD_INCOMPLETE` or `NUD_FAILED`), so that nothing can
+    /// be sent to it; none where each has, and where nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<SilentNeighbour>,
+}
+
+/// A neighbour whose MAC address nobody tells (ARP, neighbour discovery).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SilentNeighbour {
+    /// The link that asks for it.
+    pub link: LinkKey,
+    /// The address that is asked for: the receiver's, or that of the router to it.
+    pub ip: IpAddr,
 }
 
 /// Addresses of a flow's packets outside this machine, in the flow's direction: after the NAT that this machine does (connection

@@ -1,6 +1,8 @@
 //! Each limiter planted with real tools: from its third second on, LIMIT names it and nothing else, with whose it is.
 //! `VNETTOP_LIMIT_RUNS=10` plants each ten times.
 
+mod order;
+
 use crate::ground::{self, Kept, Netns, VNETTOP, Watching, can_run, listening, pid, veth_pair};
 use serde_json::Value;
 use std::path::PathBuf;

@@ -116,6 +116,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         note: None,
         ends: None,
         outside: None,
+        silent: None,
     };
     metrics.paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);

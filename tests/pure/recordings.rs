@@ -99,6 +99,8 @@ fn connection(tick: u64) -> FlowSample {
         retransmits: 3,
         pacing: Some(tick),
         congestion: Some(Congestion::new(b"cubic")),
+        data_out: Some(8),
+        data_in: Some(7),
         ..TcpState::default()
     };
     FlowSample {

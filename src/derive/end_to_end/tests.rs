@@ -55,6 +55,7 @@ fn path(connection: &Connection, hops: &[Hop], gap: Option<&str>, outside: Optio
         note: None,
         ends: None,
         outside: outside.map(|[from, to]| WireNames { from: at(from), to: at(to) }),
+        silent: None,
     }
 }
 

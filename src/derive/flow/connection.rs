@@ -61,6 +61,9 @@ pub struct Connection {
     pub app_limited: Option<bool>,
     /// Share of the congestion window that is under way at the end of the tick.
     pub under_way: Option<f64>,
+    /// Segments with data over the tick, a second: those that the sender sent, sent again ones too, and those that came back to it
+    /// from the receiver (Linux 4.6).
+    pub segments_per_s: Option<[f64; 2]>,
     /// The sender's congestion control.
     pub congestion: Option<Congestion>,
     /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.

@@ -216,6 +216,7 @@ impl Connections {
                 busy: from.and_then(EndTrack::busy),
                 app_limited: sender.and_then(|tcp| tcp.app_limited),
                 under_way: sender.and_then(|tcp| Some(f64::from(tcp.unacked?) / f64::from(tcp.cwnd.max(1)))),
+                segments_per_s: from.and_then(EndTrack::segments_per_s),
                 congestion: sender.and_then(|tcp| tcp.congestion),
                 tx_queue_bytes: sender.map(|tcp| u64::from(tcp.tx_queue)),
                 rx_queue_bytes: receiver.map(|tcp| u64::from(tcp.rx_queue)),
@@ -339,6 +340,14 @@ impl EndTrack {
     fn retransmits_per_s(&self) -> Option<f64> {
         let rise = self.tcp?.retransmits.wrapping_sub(self.tcp_before?.retransmits);
         Some(f64::from(rise) / seconds(self.before?.at_ns, self.pulses.back()?.at_ns)?)
+    }
+
+    /// Segments with data over the tick, sent and received.
+    fn segments_per_s(&self) -> Option<[f64; 2]> {
+        let (now, before) = (self.tcp?, self.tcp_before?);
+        let elapsed_s = seconds(self.before?.at_ns, self.pulses.back()?.at_ns)?;
+        let rise = |of: fn(&TcpState) -> Option<u32>| Some(f64::from(of(&now)?.wrapping_sub(of(&before)?)) / elapsed_s);
+        Some([rise(|tcp| tcp.data_out)?, rise(|tcp| tcp.data_in)?])
     }
 
     /// What it was busy with over the tick. The kernel counts in its own ticks, which may be longer than what was missed here.

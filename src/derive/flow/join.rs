@@ -253,6 +253,7 @@ mod tests {
             note: None,
             ends: None,
             outside: None,
+            silent: None,
         }
     }
 

@@ -314,6 +314,8 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         app_limited: Some(false),
         segments_out: None,
         busy: Some(Busy { all_us: tick * 400_000, rwnd_us: tick * 100_000, sndbuf_us: 0 }),
+        data_out: u32::try_from(tick * 50).ok(),
+        data_in: u32::try_from(tick * 20).ok(),
     };
     let track = run(0..4, |tick, sample| {
         sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 0))));
@@ -334,6 +336,8 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         near(0.8, waited.all) && near(0.2, waited.rwnd) && near(0.0, waited.sndbuf),
         "shares of the tick: {waited:?}"
     );
+    let segments = one.segments_per_s.expect("told");
+    assert!((segments[0] - 100.0).abs() < 0.1 && (segments[1] - 40.0).abs() < 0.1, "both ways: {segments:?}");
     assert_eq!((one.under_way, one.allowed_bits_per_s, one.app_limited), (Some(0.75), Some(2000.0), Some(false)));
     assert_eq!((one.congestion.expect("named").word(), one.proto, one.carries), ("bbr", Proto::Tcp, true));
 }

@@ -1,7 +1,7 @@
 //! Full cores: with whose work, and whether that is what a test waits for.
 //!
-//! A core that is full holds a test back only where a thread of the test could always run, or where its packets' softirqs take
-//! most of it. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
+//! A core that is full holds a test back only where a thread of the test waits for it, or where the test fills it: its threads
+//! or its packets' softirqs. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
 
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
@@ -19,8 +19,10 @@ const ALWAYS: f64 = 0.85;
 const LATE: f64 = 0.3;
 /// Least running plus waiting time for that: a thread that has little to do may wait, and nothing is lost by it.
 const OFTEN: f64 = 0.6;
-/// From this share of a core on it is the test's own work that fills it.
+/// From this share of a core on it is the test's own work that fills it, where a thread of the test waits for it or the softirqs
+/// are so much; from the other one on it does so alone.
 const OWN: f64 = 0.5;
+const ALONE: f64 = 0.85;
 /// From this share of a core on others take it from a thread that waits for so much of the time.
 const OTHERS: f64 = 0.2;
 const WAITS: f64 = 0.1;
@@ -40,6 +42,8 @@ struct Full<'a> {
     others: f64,
     /// A thread of the test that could always run.
     starves: Option<&'a Thread>,
+    /// The longest that one of its threads waits for it.
+    wait: f64,
 }
 
 /// The core that holds the test back; none where no core does.
@@ -70,6 +74,32 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
     scene.threads.iter().find(|thread| thread.receives && always(thread))
 }
 
+/// A thread of the test could always run.
+pub(super) fn starves(scene: &Scene) -> bool {
+    scene.threads.iter().any(always)
+}
+
+/// The fullest of the cores that threads of the test have their home on: its busy share, and how long its threads wait for it.
+pub(super) fn nearest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
+    let lives = |core: CoreId| scene.threads.iter().filter(move |thread| thread.home() == Some(core));
+    let cores = scene.cores.iter().filter(|core| lives(core.number).next().is_some());
+    let core = cores.min_by(|one, other| one.idle.total_cmp(&other.idle))?;
+    let wait = lives(core.number).map(|thread| thread.wait).fold(0.0, f64::max);
+    Some((core.number, 1.0 - core.idle, wait))
+}
+
+/// The same where it is full.
+pub(super) fn fullest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
+    nearest(scene).filter(|(_, busy, _)| 1.0 - busy <= IDLE)
+}
+
+/// A full core that a thread of the test waits for so much of the time, where nothing else is found.
+pub(super) fn waited_for(scene: &Scene) -> Option<Limit> {
+    let (core, _, wait) = fullest(scene)?;
+    let full = Full::seen(scene, scene.core(core)?);
+    (wait >= LATE).then(|| full.limit(scene))
+}
+
 fn always(thread: &Thread) -> bool {
     let could_run = thread.cpu + thread.wait;
     could_run >= ALWAYS || (thread.wait >= LATE && could_run >= OFTEN)
@@ -88,7 +118,17 @@ fn moving(scene: &Scene) -> Option<Limit> {
 }
 
 impl<'a> Full<'a> {
+    /// None where it is not full.
     fn of(scene: &'a Scene, core: &'a Core) -> Option<Self> {
+        let full = Self::seen(scene, core);
+        let own = full.own();
+        let takes_all = own >= ALONE || full.softirq >= OWN || (own >= OWN && full.wait >= WAITS);
+        let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && full.starves.is_some());
+        is_full.then_some(full)
+    }
+
+    /// What is on a core, full or not.
+    fn seen(scene: &'a Scene, core: &'a Core) -> Self {
         let here = || scene.threads.iter().filter(|thread| thread.on(core.number) > 0.0);
         let cpu: f64 = here().map(|thread| thread.on(core.number)).sum();
         // Whether a thread's CPU time has softirq time in it depends on the kernel's configuration (IRQ_TIME_ACCOUNTING).
@@ -108,10 +148,9 @@ impl<'a> Full<'a> {
         threads.sort_by(|one, other| other.1.total_cmp(&one.1));
         let lives = here().filter(|thread| thread.home() == Some(core.number));
         let starves = lives.filter(|thread| always(thread)).max_by(|one, other| one.wait.total_cmp(&other.wait));
-        let full = Self { core, threads, softirq, others: busy - own, starves };
-        let takes_all = full.own() >= OWN || softirq >= OWN;
-        let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && starves.is_some());
-        is_full.then_some(full)
+        let home = here().filter(|thread| thread.home() == Some(core.number));
+        let wait = home.map(|thread| thread.wait).fold(0.0, f64::max);
+        Self { core, threads, softirq, others: (busy - own).max(0.0), starves, wait }
     }
 
     /// Share of the core that is the test's.
@@ -120,7 +159,7 @@ impl<'a> Full<'a> {
     }
 
     fn kind(&self) -> LimitKind {
-        let waits = self.starves.is_some_and(|thread| thread.wait >= WAITS);
+        let waits = self.wait >= WAITS;
         // A thread that wants the whole core loses what others take, even if it keeps more than half.
         match () {
             () if self.core.steal >= OTHERS && self.core.steal >= self.others => LimitKind::Steal,
@@ -146,6 +185,10 @@ impl<'a> Full<'a> {
             }
         }
         programs.sort_by(|one, other| other.1.total_cmp(&one.1));
+        // They were looked at over another time than the core: together they are no more than what others have of it.
+        let all: f64 = programs.iter().map(|(_, share)| share).sum();
+        let scale = if all > self.others { self.others / all } else { 1.0 };
+        programs.iter_mut().for_each(|(_, share)| *share *= scale);
         programs
     }
 
@@ -176,12 +219,13 @@ impl<'a> Full<'a> {
         let strangers = self.strangers(scene);
         let parts = self.parts(scene, kind, &strangers);
         let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
-        let words: Vec<String> =
-            parts.iter().take(MOST_NAMED).map(|(_, share, who)| format!("{} % {who}", percent(*share))).collect();
+        let busy = self.core.process + self.core.softirq;
+        let shares: Vec<f64> = parts.iter().map(|(_, share, _)| *share).collect();
+        let named = parts.iter().zip(whole_percents(&shares)).take(MOST_NAMED);
+        let words: Vec<String> = named.map(|((_, _, who), share)| format!("{share} % {who}")).collect();
         let capped = scene.clock_khz.filter(|(limit, most)| *limit < CAPPED * most);
         let clock =
             capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
-        let busy = self.core.process + self.core.softirq;
         let over = decimal(scene.seconds.max(0.1));
         let text = format!(
             "core {} is {} % busy ({over} s){clock}: {}",
@@ -207,4 +251,18 @@ impl<'a> Full<'a> {
         .unzip();
         Limit { core: Some(self.core.number), name, pid, ..limit }
     }
+}
+
+/// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
+fn whole_percents(shares: &[f64]) -> Vec<u32> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of one core")]
+    let whole = |percents: f64| percents.clamp(0.0, 100.0) as u32;
+    let mut percents: Vec<u32> = shares.iter().map(|share| whole((share * 100.0).floor())).collect();
+    let all = whole((shares.iter().sum::<f64>() * 100.0).round());
+    let mut by_rest: Vec<usize> = (0..shares.len()).collect();
+    let rest = |at: usize| (shares[at] * 100.0).fract();
+    by_rest.sort_by(|&one, &other| rest(other).total_cmp(&rest(one)));
+    let missing = all.saturating_sub(percents.iter().sum()) as usize;
+    by_rest.into_iter().take(missing).for_each(|at| percents[at] += 1);
+    percents
 }

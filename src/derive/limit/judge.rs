@@ -3,23 +3,28 @@
 //! 1. A ceiling that somebody set and that is reached: what was asked for, a pacing rate, a link's real speed. No chance brings
 //!    a rate to just that figure, and nothing else would make the test faster.
 //! 2. A CPU quota that is used up: while a thread is stopped no core looks full, and all windows look as they like.
-//! 3. Lost datagrams: UDP does not slow down, so what is lost is what is missing, however busy the sender is. Where a full core
+//! 3. A neighbour that does not answer: nothing can be sent at all.
+//! 4. Lost datagrams: UDP does not slow down, so what is lost is what is missing, however busy the sender is. Where a full core
 //!    is why they are lost, that core.
-//! 4. A core that is full. It makes windows full and buffers empty at both of its sides, so it goes before them.
-//! 5. A qdisc that holds packets back: what waits there fills windows and buffers too.
-//! 6. The receiver's window and the sender's buffer, whichever TCP waited for longer.
-//! 7. Nothing that arrives at all; lost segments, which is why a congestion window is small; then that window. Datagrams that
-//!    are missing, no counter tells where.
-//! 8. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
-//! 9. Nothing.
+//! 5. A qdisc that holds packets back: it is full because its rate is reached, and what waits there fills windows and buffers.
+//!    Datagrams that are missing, no counter tells where: what waits in a qdisc is not.
+//! 6. A receiver's window so small that it is full again after every few segments: both ends wait for each other, however
+//!    full their cores are meanwhile. So many lost segments that TCP waits for its timers.
+//! 7. Messages that wait for answers, where no thread could always run.
+//! 8. A core that is full, and that a thread of the test waits for. It makes windows full and buffers empty at both of its
+//!    sides, so it goes before them.
+//! 9. The receiver's window and the sender's buffer, whichever TCP waited for longer.
+//! 10. Nothing that arrives at all; lost segments, which is why a congestion window is small; then that window.
+//! 11. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
+//! 12. A full core for which a thread waits now and then. Nothing.
 
-use super::cores;
-use super::scene::{Core, HoldingQdisc, Scene, Thread};
-use super::{Limit, LimitKind};
+use super::lost::{self, LOST_SEGMENTS_PER_S, NO_RATE};
+use super::scene::{HoldingQdisc, Scene};
+use super::{Limit, LimitKind, cores};
 use crate::derive::finding::figure::{bytes, percent, rate, speed};
-use crate::derive::finding::loss::place_alone;
-use crate::derive::losses::{Loss, LossPlace};
-use crate::sample::{Proto, Word};
+use crate::derive::flow::BusyShares;
+use crate::derive::losses::LossPlace;
+use crate::sample::Proto;
 
 /// As close as this to a ceiling is at it.
 const ASKED: f64 = 0.97;
@@ -28,15 +33,6 @@ const PACED: f64 = 0.88;
 const CLAIMED: f64 = 0.95;
 /// Share of its periods in which a quota was used up.
 const THROTTLED: f64 = 0.3;
-/// Lost datagrams, share of those sent; or a second, where that is not known.
-const LOST: f64 = 0.01;
-const LOST_PER_S: f64 = 10.0;
-/// Datagrams that do not arrive where no place is known, share of those sent: both are counted at slightly different instants.
-const MISSING: f64 = 0.05;
-/// Fewer lost segments a second are none, where it is not known how fast such losses let TCP be.
-const LOST_SEGMENTS_PER_S: f64 = 1.0;
-/// From this share on of what TCP can do with such losses they are what keeps it from more.
-const REACHED: f64 = 0.3;
 /// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
 const HELD: f64 = 0.05;
 const HELD_WAITS: f64 = 0.5;
@@ -45,6 +41,13 @@ const HELD_WAITS: f64 = 0.5;
 const WAITED: f64 = 0.25;
 /// And for the buffer where TCP had no more to send: only a full buffer makes a program wait that would send more.
 const WAITED_IDLE: f64 = 0.05;
+/// A receiver's window of so few bytes in flight is small: two of the largest segments that are handed on as one.
+const SMALL_BYTES: f64 = 65_536.0;
+/// Share of the time in which TCP has something to send, from which on it is that window which it waits for.
+const SMALL_WAITED: f64 = 0.5;
+/// Messages and answers: segments one way for each of the other at most, and a second at least.
+const ANSWERED: f64 = 2.0;
+const ANSWERS_PER_S: f64 = 20.0;
 /// Share of the time in which TCP has something to send, where a window of its own may hold it back.
 const BUSY: f64 = 0.5;
 /// Share of the looks at which TCP had no more to send, and of the time in which it had nothing to do.
@@ -60,15 +63,21 @@ pub(super) fn judge(scene: &Scene) -> Limit {
         paced,
         claimed,
         quota,
-        lost_datagrams,
-        cores::full,
+        lost::neighbour,
+        lost::datagrams,
         held,
+        lost::missing,
+        small_window,
+        lost::heavy,
+        answers,
+        cores::full,
         window,
-        stalled,
-        lost_segments,
-        missing,
+        lost::waiting,
+        lost::stalled,
+        lost::segments,
         congestion,
         application,
+        cores::waited_for,
     ];
     order.into_iter().find_map(|look| look(scene)).unwrap_or_else(|| nothing(scene))
 }
@@ -76,7 +85,7 @@ pub(super) fn judge(scene: &Scene) -> Limit {
 /// What the client was asked for is what arrives.
 fn asked(scene: &Scene) -> Option<Limit> {
     let (asked, rate) = (scene.asked_bits_per_s?, scene.rate_bits_per_s?);
-    let is_lost = (scene.proto == Some(Proto::Udp) && worst(scene).is_some()) || missing(scene).is_some();
+    let is_lost = (scene.proto == Some(Proto::Udp) && lost::worst(scene).is_some()) || lost::missing(scene).is_some();
     (rate >= ASKED * asked && !is_lost).then(|| {
         let who = scene.sender.as_deref().unwrap_or("the client");
         let text = format!("application: {who} sends the {} it was asked for", speed(asked));
@@ -116,76 +125,6 @@ fn quota(scene: &Scene) -> Option<Limit> {
     Some(Limit::new(LimitKind::Quota, text, vec![("quota_cores", quota.cores), ("throttled", quota.throttled)]))
 }
 
-/// Where most is lost, if it is worth a word.
-fn worst(scene: &Scene) -> Option<&Loss> {
-    let counts = |lost: &&Loss| lost.share.map_or(lost.packets >= LOST_PER_S, |share| share >= LOST);
-    scene.losses_per_s.first().filter(counts)
-}
-
-fn lost_datagrams(scene: &Scene) -> Option<Limit> {
-    let lost = worst(scene).filter(|_| scene.proto == Some(Proto::Udp))?;
-    let core = match lost.place {
-        LossPlace::ReceiveBuffer => cores::receiver(scene).and_then(Thread::home),
-        LossPlace::Backlog => lost.core,
-        _ => None,
-    };
-    Some(match core.and_then(|core| cores::of(scene, core)) {
-        Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), ..full },
-        None => limit_of(lost),
-    })
-}
-
-/// Datagrams that no place on this machine tells of.
-fn missing(scene: &Scene) -> Option<Limit> {
-    let missing = scene.missing.filter(|&missing| missing >= MISSING && scene.losses_per_s.is_empty())?;
-    let text = format!("losses: {} % of datagrams do not arrive, and no counter here shows where", percent(missing));
-    Some(Limit::new(LimitKind::Loss, text, vec![("share", missing)]).named("unknown"))
-}
-
-/// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
-/// Over a short way some lost segments a second cost nothing.
-fn reaches(scene: &Scene, lost: &Loss) -> Option<f64> {
-    let tcp = scene.tcp?;
-    let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
-    Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
-}
-
-/// What was sent is not acknowledged, though the receiver's window is open: a link has gone, or the other end.
-fn stalled(scene: &Scene) -> Option<Limit> {
-    let (rate, busy) = (scene.rate_bits_per_s?, scene.tcp?.busy?);
-    (rate < 1.0 && busy.all >= BUSY).then(|| {
-        let text = "losses: nothing arrives, though data is in flight: a link is down, or the other end is gone";
-        let numbers = vec![("bits_per_s", rate), ("busy", busy.all)];
-        Limit::new(LimitKind::Loss, text.to_owned(), numbers).named("unknown")
-    })
-}
-
-fn lost_segments(scene: &Scene) -> Option<Limit> {
-    let lost = scene.losses_per_s.first()?;
-    let counts = match (reaches(scene, lost), scene.rate_bits_per_s) {
-        (Some(most), Some(rate)) => rate >= REACHED * most,
-        _ => lost.packets >= LOST_SEGMENTS_PER_S,
-    };
-    let busy = scene.tcp.and_then(|tcp| tcp.busy).is_none_or(|busy| busy.all >= BUSY);
-    (counts && busy && scene.proto != Some(Proto::Udp)).then(|| limit_of(lost))
-}
-
-fn how_many(lost: &Loss) -> String {
-    match lost.share.filter(|share| *share >= 0.0005) {
-        Some(share) => format!("{} % of packets lost", percent(share)),
-        None => format!("{} packets/s lost", rate(lost.packets)),
-    }
-}
-
-fn limit_of(lost: &Loss) -> Limit {
-    let kind = if lost.place == LossPlace::Qdisc { LimitKind::Qdisc } else { LimitKind::Loss };
-    let text = format!("losses: {} {}", how_many(lost), place_alone(lost));
-    let mut numbers = vec![("packets_per_s", lost.packets)];
-    numbers.extend(lost.share.map(|share| ("share", share)));
-    let name = lost.name.as_deref().filter(|_| kind == LimitKind::Qdisc).unwrap_or(lost.place.word());
-    Limit { core: lost.core, ..Limit::new(kind, text, numbers).named(name) }
-}
-
 fn held(scene: &Scene) -> Option<Limit> {
     let holds = |held: &&HoldingQdisc| held.times >= HELD && held.waits >= HELD_WAITS;
     let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
@@ -197,20 +136,55 @@ fn held(scene: &Scene) -> Option<Limit> {
     Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }
 
+/// The receiver takes so little at once that both ends wait for each other. One that is too slow for a large window has
+/// more than that in flight.
+fn small_window(scene: &Scene) -> Option<Limit> {
+    let tcp = scene.tcp?;
+    let (busy, in_flight) = (tcp.busy?, tcp.under_way? * tcp.cwnd_bytes?);
+    let is_it = busy.rwnd >= WAITED.max(SMALL_WAITED * busy.all) && in_flight <= SMALL_BYTES && busy.rwnd > busy.sndbuf;
+    is_it.then(|| receive_window(busy))
+}
+
+fn receive_window(busy: BusyShares) -> Limit {
+    let text = format!("receive window: full {} % of the time, so the sender waits", percent(busy.rwnd));
+    Limit::new(LimitKind::ReceiveWindow, text, waited(busy))
+}
+
+fn waited(busy: BusyShares) -> Vec<(&'static str, f64)> {
+    vec![("rwnd_limited", busy.rwnd), ("sndbuf_limited", busy.sndbuf), ("busy", busy.all)]
+}
+
+/// As many segments with data come back as go: the next message waits for the answer to the last one.
+fn answers(scene: &Scene) -> Option<Limit> {
+    let tcp = scene.tcp?;
+    let ([out, back], rtt_us) = (tcp.segments_per_s?, tcp.rtt_us?);
+    let (least, most) = (out.min(back), out.max(back));
+    let is_it = least >= ANSWERS_PER_S && most <= ANSWERED * least && tcp.app_limited? >= NO_MORE;
+    (is_it && !cores::starves(scene)).then(|| {
+        let nothing = if cores::fullest(scene).is_some() { "" } else { "nothing is saturated: " };
+        let trip = trip(rtt_us);
+        let text = format!("{nothing}each message waits for an answer; the round trip takes {trip}");
+        let numbers = vec![("rtt_us", rtt_us), ("segments_per_s", out), ("answers_per_s", back)];
+        Limit::new(LimitKind::Nothing, text, numbers)
+    })
+}
+
+fn trip(rtt_us: f64) -> String {
+    if rtt_us < 1e3 { format!("{rtt_us:.0} µs") } else { format!("{:.1} ms", rtt_us / 1e3) }
+}
+
 fn window(scene: &Scene) -> Option<Limit> {
     let tcp = scene.tcp?;
     let busy = tcp.busy?;
-    let numbers = vec![("rwnd_limited", busy.rwnd), ("sndbuf_limited", busy.sndbuf), ("busy", busy.all)];
     let is_idle = tcp.app_limited.is_some_and(|no_more| no_more >= NO_MORE);
     if busy.rwnd.max(busy.sndbuf) < WAITED && !(is_idle && busy.sndbuf >= WAITED_IDLE) {
         return None;
     }
     Some(if busy.rwnd >= busy.sndbuf {
-        let text = format!("receive window: full {} % of the time, so the sender waits", percent(busy.rwnd));
-        Limit::new(LimitKind::ReceiveWindow, text, numbers)
+        receive_window(busy)
     } else {
         let text = format!("send buffer: {} % of the time full, and all of it in flight", percent(busy.sndbuf));
-        Limit::new(LimitKind::SendBuffer, text, numbers)
+        Limit::new(LimitKind::SendBuffer, text, waited(busy))
     })
 }
 
@@ -234,7 +208,7 @@ fn congestion(scene: &Scene) -> Option<Limit> {
             again if again >= LOST_SEGMENTS_PER_S => format!("; {} segments/s retransmitted", rate(again)),
             _ => String::new(),
         };
-        let trip = if rtt < 1e3 { format!("{rtt:.0} µs") } else { format!("{:.1} ms", rtt / 1e3) };
+        let trip = trip(rtt);
         let text = format!("congestion window ({name}): {} in each {trip} round trip{again}", bytes(cwnd));
         let numbers = vec![("cwnd_bytes", cwnd), ("rtt_us", rtt), ("retransmits_per_s", tcp.retransmits_per_s)];
         Limit::new(LimitKind::CongestionWindow, text, numbers).named(name)
@@ -249,7 +223,7 @@ fn application(scene: &Scene) -> Option<Limit> {
         Some(Limit::new(LimitKind::Application, text, vec![number]).named(who))
     };
     let Some(tcp) = scene.tcp else {
-        let bits = scene.rate_bits_per_s.filter(|_| scene.proto == Some(Proto::Udp))?;
+        let bits = scene.rate_bits_per_s.filter(|&bits| scene.proto == Some(Proto::Udp) && bits >= NO_RATE)?;
         return limit(&format!("sends no more than {}", speed(bits)), ("bits_per_s", bits));
     };
     if let Some(nothing) = tcp.busy.map(|busy| 1.0 - busy.all).filter(|&nothing| nothing >= HAS_NOTHING) {
@@ -260,15 +234,22 @@ fn application(scene: &Scene) -> Option<Limit> {
     limit("gives TCP less to send than the path could carry", ("app_limited", no_more))
 }
 
-/// With the core that comes nearest, so that it can be seen how far away that is.
+/// With the core that comes nearest, so that it can be seen how far away that is; a full one has idle threads of the test.
 fn nothing(scene: &Scene) -> Limit {
-    let is_its = |core: &&Core| scene.threads.iter().any(|thread| thread.home() == Some(core.number));
-    let cores = scene.cores.iter().filter(is_its);
-    let fullest = cores.min_by(|one, other| one.idle.total_cmp(&other.idle)).map(|core| (core.number, 1.0 - core.idle));
-    let beside = fullest.map_or_else(String::new, |(core, busy)| format!(" (core {core} is {} % busy)", percent(busy)));
     let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
-    let elsewhere = if has_both { "" } else { ": look at the other end" };
-    let numbers = fullest.map(|(core, busy)| vec![("core", f64::from(core)), ("busy", busy)]);
-    let text = format!("nothing is saturated here{beside}{elsewhere}");
+    let more = if has_both { "" } else { ": look at the other end" };
+    let fullest = cores::nearest(scene);
+    let text = match fullest {
+        Some((core, busy, wait)) if cores::fullest(scene).is_some() => format!(
+            "nothing makes it wait: core {core} is {} % busy, its threads wait {} %{more}",
+            percent(busy),
+            percent(wait)
+        ),
+        Some((core, busy, _)) => {
+            format!("nothing is saturated here (core {core} is {} % busy){more}", percent(busy))
+        }
+        None => format!("nothing is saturated here{more}"),
+    };
+    let numbers = fullest.map(|(core, busy, wait)| vec![("core", f64::from(core)), ("busy", busy), ("wait", wait)]);
     Limit::new(LimitKind::Nothing, text, numbers.unwrap_or_default())
 }

@@ -3,6 +3,7 @@
 use crate::derive::flow::BusyShares;
 use crate::derive::losses::Loss;
 use crate::sample::{Congestion, CoreId, CoreSet, Proto, Runner};
+use std::net::IpAddr;
 
 /// Everything that is looked at.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,12 @@ pub(super) struct Scene {
     pub tcp: Option<Tcp>,
     /// Where its packets are lost, the worst first: `packets` of each are those of a second.
     pub losses_per_s: Vec<Loss>,
+    /// Share of the segments of the last five seconds that were sent again while nobody could tell whether they were lost here.
+    pub sent_again: Option<f64>,
+    /// A neighbour that does not answer: the link that asks for it, and its address.
+    pub silent: Option<(String, IpAddr)>,
+    /// Of UDP: what waits in the senders' sockets, bytes.
+    pub waiting_bytes: Option<f64>,
     /// Share of the datagrams sent that did not arrive, whatever is known of where.
     pub missing: Option<f64>,
     /// Qdiscs on the way that hold packets back.
@@ -83,6 +90,8 @@ pub(super) struct Tcp {
     pub paced_bits_per_s: Option<f64>,
     pub allowed_bits_per_s: Option<f64>,
     pub congestion: Option<Congestion>,
+    /// Segments with data a second: sent, and come back.
+    pub segments_per_s: Option<[f64; 2]>,
 }
 
 /// A qdisc that holds packets back because its rate is reached.

@@ -123,7 +123,9 @@ fn the_slower_end_is_named_where_both_are_full() {
         ..tcp()
     };
     is("the sender", &both, LimitKind::OwnThread, "core 0 is 98 % busy (1 s): 98 % iperf3 client");
-    let behind = Scene { tcp: with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0)).tcp, ..both };
+    // A receiver that is slow lets a large window fill.
+    let slow = with_tcp(|tcp| (tcp.busy, tcp.cwnd_bytes, tcp.under_way) = (busy(1.0, 0.9, 0.0), Some(3e6), Some(0.5)));
+    let behind = Scene { tcp: slow.tcp, ..both };
     let text = "core 1 is 96 % busy (1 s): 96 % iperf3 server";
     is("not its window, but the receiver that leaves it full", &behind, LimitKind::OwnThread, text);
 }
@@ -145,12 +147,26 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
     let text = "core 0 is 100 % busy (1 s): 50 % others, 50 % iperf3 client";
     is("before they are looked at", &unnamed, LimitKind::Others, text);
     let asleep = beside(0.6, 0.02);
-    assert_eq!(judge(&asleep).kind, LimitKind::Nothing, "at a lower priority it only fills what is left");
+    let text = "nothing makes it wait: core 0 is 100 % busy, its threads wait 2 %";
+    is("at a lower priority it only fills what is left", &asleep, LimitKind::Nothing, text);
+    let most =
+        Scene { threads: vec![thread(SENDER, 0, 0.6, 0.02), thread(RECEIVER, 1, 0.4, 0.0)], ..beside(0.4, 0.02) };
+    assert_eq!(judge(&most).kind, LimitKind::Nothing, "nor where the test has more than half of the core");
     let late =
         Scene { threads: vec![thread(SENDER, 0, 0.38, 0.4)], cores: vec![core(0, 1.0, 0.0)], ..beside(0.6, 0.4) };
     assert_eq!(judge(&late).kind, LimitKind::Others, "one that the other end gives less to do, because it is late");
-    let little = Scene { threads: vec![thread(SENDER, 0, 0.02, 0.4)], ..late };
-    assert_eq!(judge(&little).kind, LimitKind::Nothing, "one that has little to do loses nothing by waiting for it");
+    let little = Scene { threads: vec![thread(SENDER, 0, 0.02, 0.4)], ..late.clone() };
+    assert_eq!(judge(&little).kind, LimitKind::Others, "nothing else is found, and nothing is not saturated there");
+    let resting = Scene { tcp: with_tcp(|tcp| tcp.busy = busy(0.3, 0.0, 0.0)).tcp, ..little };
+    assert_eq!(
+        judge(&resting).kind,
+        LimitKind::Application,
+        "one that has little to do loses nothing by waiting for it"
+    );
+    let looked_at = vec![runner(7, "rustc", 0, 0.5), runner(8, "cc", 0, 0.37), runner(9, "ld", 0, 0.3)];
+    let text = "core 0 is 100 % busy (1 s): 26 % rustc (pid 7), 20 % cc (pid 8), 16 % others";
+    let over = Scene { runners: looked_at, ..late };
+    is("who is looked at over another time is not more than the core", &over, LimitKind::Others, text);
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
     let stolen =
         Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
@@ -290,4 +306,91 @@ fn what_stands_on_an_edge_does_not_flicker() {
     assert_eq!(told(LimitKind::Loss, false), Some(LimitKind::Nothing), "once again");
     assert_eq!(told(LimitKind::Loss, false), Some(LimitKind::Loss), "twice in a row");
     assert_eq!(told(LimitKind::Quota, true), Some(LimitKind::Quota), "a whole second of its own");
+}
+
+#[test]
+fn a_full_core_hides_neither_losses_nor_a_shaper_nor_a_small_window() {
+    // A core that others fill, and for which both ends wait.
+    let beside = |scene: Scene| Scene {
+        cores: vec![core(0, 1.0, 0.0), core(1, 1.0, 0.0)],
+        threads: vec![thread(SENDER, 0, 0.3, 0.65), thread(RECEIVER, 1, 0.3, 0.65)],
+        runners: vec![runner(7, "sh", 0, 0.7), runner(8, "sh", 1, 0.7)],
+        ..scene
+    };
+    assert_eq!(judge(&beside(tcp())).kind, LimitKind::Others, "where nothing else is");
+    let rule = |share| Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(share))], ..tcp() };
+    for (share, percents) in [(0.01, "1"), (0.03, "3"), (0.07, "7")] {
+        let text = format!("losses: {percents} % of packets lost by a firewall rule");
+        is("segments", &beside(rule(share)), LimitKind::Loss, &text);
+    }
+    let timeouts = Scene { rate_bits_per_s: Some(1e6), ..rule(0.07) };
+    assert_eq!(
+        judge(&timeouts).kind,
+        LimitKind::Loss,
+        "so few segments are left that timers rule, and no formula does"
+    );
+    let few = judge(&beside(rule(0.0001)));
+    assert_eq!(few.kind, LimitKind::Others, "one in ten thousand holds nothing back");
+    let untold = Scene { sent_again: Some(0.07), ..tcp() };
+    let text = "losses: 7 % of segments are sent again; where they are lost is not known";
+    is("before anybody could tell where", &beside(untold), LimitKind::Loss, text);
+    let swallowed = Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(1.0))], missing: Some(1.0), ..udp() };
+    is("datagrams", &beside(swallowed), LimitKind::Loss, "losses: 100 % of packets lost by a firewall rule");
+    let missing = Scene { missing: Some(0.2), ..udp() };
+    let text = "losses: 20 % of datagrams do not arrive, and no counter here shows where";
+    is("nobody knows where", &beside(missing.clone()), LimitKind::Loss, text);
+    let seen = Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(0.002))], ..missing };
+    let text = "losses: 20 % of datagrams do not arrive; where most of them are lost is not known";
+    is("but of a few", &beside(seen), LimitKind::Loss, text);
+    let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
+    let held = Scene { held: vec![shaper], ..tcp() };
+    assert_eq!(judge(&beside(held)).kind, LimitKind::Qdisc, "a shaper");
+    let small = with_tcp(|tcp| (tcp.busy, tcp.under_way) = (busy(0.66, 0.64, 0.0), Some(0.04)));
+    let text = "receive window: full 64 % of the time, so the sender waits";
+    is("eight kilobytes", &beside(small), LimitKind::ReceiveWindow, text);
+    let large = with_tcp(|tcp| (tcp.busy, tcp.cwnd_bytes) = (busy(1.0, 0.9, 0.0), Some(3e6)));
+    assert_eq!(judge(&beside(large)).kind, LimitKind::Others, "a large one is full because its reader is late");
+}
+
+#[test]
+fn a_neighbour_that_does_not_answer_is_named() {
+    let silent = |ip: &str, rate| Scene {
+        silent: Some(("v0".to_owned(), ip.parse().expect("an address"))),
+        rate_bits_per_s: Some(rate),
+        ..udp()
+    };
+    let text = "losses: neighbour 198.18.2.2 does not answer ARP on v0, so nothing is sent";
+    let limit = is("UDP", &silent("198.18.2.2", 0.0), LimitKind::Loss, text);
+    assert_eq!(limit.name.as_deref(), Some("neighbour"));
+    let text = "losses: neighbour fd00::2 does not answer ND on v0, so nothing is sent";
+    is("TCP", &Scene { tcp: tcp().tcp, proto: Some(Proto::Tcp), ..silent("fd00::2", 0.0) }, LimitKind::Loss, text);
+    assert_eq!(judge(&silent("198.18.2.2", 1e6)).kind, LimitKind::Application, "one that was asked a moment ago");
+    let given_up = lost(LossPlace::Neighbour, Some(0.15));
+    let queued = Scene { losses_per_s: vec![given_up], ..silent("198.18.2.2", 1e6) };
+    assert_eq!(judge(&queued).text, limit.text, "what was queued for it until it is given up");
+    let waiting = Scene { waiting_bytes: Some(212e3), rate_bits_per_s: Some(0.0), ..udp() };
+    let text = "send buffer: nothing gets out, 212 kB wait in the sender's socket";
+    is("nobody knows why", &waiting, LimitKind::SendBuffer, text);
+    let silence = Scene { rate_bits_per_s: Some(0.0), ..udp() };
+    assert_eq!(judge(&silence).kind, LimitKind::Nothing, "who sends nothing is not said to send what it was asked for");
+}
+
+#[test]
+fn messages_that_wait_for_answers_are_the_round_trips() {
+    let pong = |threads, cores| {
+        let talks = |tcp: &mut Tcp| {
+            (tcp.segments_per_s, tcp.app_limited, tcp.rtt_us) = (Some([24e3, 24e3]), Some(1.0), Some(31.0));
+        };
+        Scene { threads, cores, rate_bits_per_s: Some(200e3), ..with_tcp(talks) }
+    };
+    let text = "nothing is saturated: each message waits for an answer; the round trip takes 31 µs";
+    let two = pong(vec![thread(SENDER, 0, 0.4, 0.0), thread(RECEIVER, 1, 0.4, 0.0)], tcp().cores);
+    is("on two cores", &two, LimitKind::Nothing, text);
+    let one = pong(vec![thread(SENDER, 0, 0.5, 0.02), thread(RECEIVER, 0, 0.5, 0.02)], vec![core(0, 0.99, 0.0)]);
+    let text = "each message waits for an answer; the round trip takes 31 µs";
+    is("on one, which is full and has nobody waiting", &one, LimitKind::Nothing, text);
+    let beside = pong(vec![thread(SENDER, 0, 0.3, 0.6)], vec![core(0, 1.0, 0.0)]);
+    assert_eq!(judge(&beside).kind, LimitKind::Others, "unless it waits for its core");
+    let bulk = with_tcp(|tcp| (tcp.segments_per_s, tcp.rtt_us) = (Some([24e3, 0.0]), Some(31.0)));
+    assert!(!judge(&bulk).text.contains("answer"), "bulk data have none");
 }

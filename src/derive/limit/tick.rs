@@ -110,6 +110,7 @@ fn tcp(metrics: &Metrics) -> Option<Tcp> {
         paced_bits_per_s: sum(|one| one.pacing_bits_per_s),
         allowed_bits_per_s: sum(|one| one.allowed_bits_per_s),
         congestion: first.congestion,
+        segments_per_s: first.segments_per_s,
     })
 }
 

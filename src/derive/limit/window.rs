@@ -2,6 +2,7 @@
 //! reaches over the edge of that second, counts with its part within.
 
 use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
+use super::segments::{self, Segments};
 use super::tick::{HeldTick, Tick, carrying};
 use crate::derive::flow::{BusyShares, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
@@ -11,11 +12,12 @@ use crate::derive::window::{Ticked, TimeSpan};
 use crate::derive::{Mean, Metrics};
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 
 /// What is looked at, ns: `now`, and not one tick.
 const WINDOW_NS: u64 = 1_000_000_000;
 /// A lost segment keeps a congestion window small for longer than that, ns.
-const LOST_KEPT_NS: u64 = 5_000_000_000;
+const LOST_KEPT_NS: u64 = segments::KEPT_NS;
 /// From this share of softirq on it is asked whose packets a core handles.
 const SOFTIRQ: f64 = 0.4;
 
@@ -52,6 +54,7 @@ fn spot(loss: &Loss) -> Spot {
 pub(super) struct Window {
     ticks: VecDeque<Tick>,
     lost: VecDeque<LostTick>,
+    segments: Segments,
     /// The first tick, ns.
     since_ns: Option<u64>,
 }
@@ -62,6 +65,7 @@ impl Window {
         let now_ns = metrics.at_ns;
         let Some(tick) = Tick::of(previous, next, metrics) else { return };
         self.since_ns.get_or_insert(previous.at_ns);
+        self.segments.observe(metrics);
         let losses = &metrics.losses;
         self.lost.push_back(LostTick { span: tick.span, sent: losses.sent, places: losses.places.clone() });
         while self.lost.front().is_some_and(|tick| tick.span.to_ns.saturating_add(LOST_KEPT_NS) <= now_ns) {
@@ -107,6 +111,9 @@ impl Window {
             sender: sender(metrics).map(String::from),
             tcp: self.tcp(),
             losses_per_s: self.losses(metrics, proto),
+            sent_again: self.segments.untold(),
+            silent: silent(metrics),
+            waiting_bytes: waiting(metrics),
             missing: self.mean(|tick| tick.missing),
             held: self.held(metrics),
             quota: self.quota(),
@@ -246,6 +253,19 @@ fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
     let softirqs = paths.flat_map(|path| path.hops).filter_map(|hop| hop.softirq.ok());
     let elsewhere = softirqs.filter(|softirq| softirq.by != SoftirqBy::Sender);
     elsewhere.flat_map(|one| one.cores.iter().collect::<Vec<_>>()).collect()
+}
+
+/// The neighbour that does not answer on a way of the test.
+fn silent(metrics: &Metrics) -> Option<(String, IpAddr)> {
+    let mut ways = carrying(metrics).filter_map(|connection| paths::found(&metrics.paths, connection));
+    let silent = ways.find_map(|path| path.silent)?;
+    Some((metrics.link(silent.link)?.facts.name.to_string(), silent.ip))
+}
+
+/// What waits in the senders' UDP sockets.
+fn waiting(metrics: &Metrics) -> Option<f64> {
+    let senders = carrying(metrics).filter(|one| one.proto == Proto::Udp);
+    senders.map(|one| Some(one.tx_queue_bytes? as f64)).reduce(|sum, one| Some(sum? + one?))?
 }
 
 /// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.

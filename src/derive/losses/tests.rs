@@ -83,6 +83,7 @@ fn path() -> FlowPath {
         note: None,
         ends: None,
         outside: None,
+        silent: None,
     }
 }
 

@@ -40,6 +40,9 @@ const TOTAL_RETRANS: usize = 100;
 /// `tcpi_unacked`, of 32 bits; and the bit of a byte that is `tcpi_delivery_rate_app_limited` (Linux 4.9).
 const UNACKED: usize = 24;
 const APP_LIMITED: usize = 7;
+/// `tcpi_data_segs_in` and `tcpi_data_segs_out` (Linux 4.6), of 32 bits.
+const DATA_IN: usize = 152;
+const DATA_OUT: usize = 156;
 /// `tcpi_pacing_rate`, `tcpi_max_pacing_rate` (both Linux 3.15) and `tcpi_delivery_rate` (Linux 4.9), of 64 bits.
 const PACING: usize = 104;
 const PACING_ALLOWED: usize = 112;
@@ -251,6 +254,8 @@ fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<C
         rx_queue,
         tx_queue,
         congestion,
+        data_out: u32_at(info, DATA_OUT),
+        data_in: u32_at(info, DATA_IN),
     })
 }
 

@@ -22,6 +22,7 @@ fn path(netns: u64) -> FlowPath {
         note: None,
         ends: None,
         outside: None,
+        silent: None,
     }
 }
 

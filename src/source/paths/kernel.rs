@@ -13,7 +13,7 @@ mod route;
 mod wireguard;
 
 use super::lookups::{
-    Bridged, Detail, Mac, Marking, NetworkQueries, Packet, PacketOrigin, Redirect, RouteResult, Wireguard,
+    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, Redirect, RouteResult, Wireguard,
 };
 use super::map::NetworkMap;
 use crate::sample::{EndName, LinkKey, Proto};
@@ -53,7 +53,7 @@ pub(super) struct QuerySockets {
 #[derive(Debug, Default)]
 pub(super) struct Round {
     details: HashMap<LinkKey, Detail>,
-    neighbours: HashMap<(LinkKey, IpAddr), Option<Mac>>,
+    neighbours: HashMap<(LinkKey, IpAddr), Neighbour>,
     bridged: HashMap<(LinkKey, Mac), Option<Bridged>>,
     remotes: HashMap<(LinkKey, Mac), Option<IpAddr>>,
     wireguards: HashMap<LinkKey, Result<Arc<Wireguard>, String>>,
@@ -160,11 +160,14 @@ impl NetworkQueries for KernelQueries<'_> {
         }
     }
 
-    fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac> {
+    fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Neighbour {
         self.once(
             |round| &mut round.neighbours,
             (link, ip),
-            |this| this.ask_entry(link.netns, TableEntry::of_neighbour(link.ifindex, ip), neighbour::mac),
+            |this| {
+                let entry = TableEntry::of_neighbour(link.ifindex, ip);
+                this.ask_entry(link.netns, entry, neighbour::told).unwrap_or_default()
+            },
         )
     }
 

@@ -44,6 +44,14 @@ pub(super) enum RouteResult {
     },
 }
 
+/// What a namespace knows of a neighbour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Neighbour {
+    pub mac: Option<Mac>,
+    /// It was asked, and has not answered.
+    pub is_silent: bool,
+}
+
 /// Where a bridge's forwarding table leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bridged {
@@ -164,8 +172,8 @@ pub(super) trait NetworkQueries: HolderLookups {
     /// One clause that says why there is none.
     fn route(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<RouteResult, String>;
 
-    /// The MAC address of a neighbour on a link.
-    fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Option<Mac>;
+    /// What is known of a neighbour on a link.
+    fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Neighbour;
     /// More of a link.
     fn detail(&mut self, link: LinkKey) -> Detail;
     /// What a bridge has learnt of an address.

@@ -9,7 +9,7 @@ mod wireguard;
 
 use super::ends::{WantedPath, turned};
 use super::lookups::{Packet, RouteResult};
-use crate::sample::{EndName, FlowPath, Holder, HopBy, HopWay, Ifindex, Kind, Proto, WireNames};
+use crate::sample::{EndName, FlowPath, Holder, HopBy, HopWay, Ifindex, Kind, Proto, SilentNeighbour, WireNames};
 use net::Net;
 
 /// A bridge in namespace 9 with a container on each of two ports: namespaces 1 and 2, 198.18.0.1 and .2.
@@ -34,6 +34,16 @@ fn a_bridge_is_passed_from_port_to_port() {
     net.fdb.insert((bridge, mac), port);
     let told = net.walked(1, "198.18.0.2:5201");
     assert!(told.contains("9:br0 passed bridge, 9:va sent fdb"), "what the bridge has learnt goes before: {told}");
+}
+
+#[test]
+fn the_first_neighbour_that_does_not_answer_is_told() {
+    let mut net = bridged();
+    assert_eq!(net.way(1, "198.18.0.1:40000", "198.18.0.2:5201").silent, None, "it answers");
+    let (link, ip) = (net.named(1, "eth0"), [198, 18, 0, 2].into());
+    net.silent.insert(ip);
+    let told = net.way(1, "198.18.0.1:40000", "198.18.0.2:5201").silent;
+    assert_eq!(told, Some(SilentNeighbour { link, ip }), "the link that asks and the address");
 }
 
 #[test]

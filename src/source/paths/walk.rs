@@ -13,7 +13,7 @@ mod wireguard;
 
 use super::lookups::{Mac, NetworkQueries, Packet, PacketOrigin, RouteResult, any_port, unspecified};
 use super::map::NetworkMap;
-use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, WireNames};
+use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, SilentNeighbour, WireNames};
 use std::net::SocketAddr;
 use wireguard::WireguardHop;
 
@@ -40,6 +40,8 @@ pub(super) struct WalkedPath {
     pub holders: Vec<Holder>,
     /// How the flow's packets are addressed where the way ends before the receiver; none where it ends before its first link.
     pub outside: Option<WireNames>,
+    /// The first neighbour that does not answer.
+    pub silent: Option<SilentNeighbour>,
 }
 
 /// Where the packet is, and what happens to it next.
@@ -213,8 +215,12 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let way = if self.is_in_userspace(link) { HopWay::Passed } else { HopWay::Sent };
         let by = self.out_of_vrf(link)?;
         self.push(link, way, by)?;
-        let mac = self.lookups.neighbour(link, gateway.unwrap_or(to.ip()));
-        Ok(At::Send { link, mac })
+        let ip = gateway.unwrap_or(to.ip());
+        let neighbour = self.lookups.neighbour(link, ip);
+        if neighbour.is_silent {
+            self.path.silent.get_or_insert(SilentNeighbour { link, ip });
+        }
+        Ok(At::Send { link, mac: neighbour.mac })
     }
 
     /// At its address: none where that is the receiver.

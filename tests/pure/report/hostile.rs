@@ -8,8 +8,8 @@ use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
     Benchmark, CoreCounters, CorePlace, CoreSet, EndName, Ends, Event, FlowPath, FlowProgress, FlowSample, Holder, Hop,
     HopBy, HopWay, Host, Ifindex, Item, Kind, LinkCounters, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, Owned,
-    Owner, OwnerBy, OwnerKind, Policy, Problem, ProblemSource, Program, Proto, RunAsked, Runner, Sample, Side, Space,
-    TcpState, ThreadId, ThreadSample, Topology, WireNames,
+    Owner, OwnerBy, OwnerKind, Policy, Problem, ProblemSource, Program, Proto, RunAsked, Runner, Sample, Side,
+    SilentNeighbour, Space, TcpState, ThreadId, ThreadSample, Topology, WireNames,
 };
 
 const NETNS: u64 = 4_026_531_840;
@@ -195,6 +195,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
             holders: vec![Holder { pid: 9, name: "acme-holder".into(), accepts: true }],
         }),
         outside: Some(WireNames { from: address("203.0.113.66:40000"), to: there }),
+        silent: Some(SilentNeighbour { link: hop(2).link, ip: there.ip() }),
     }]);
     facts.benchmarks = Arc::new(vec![Benchmark {
         target: Some("acme-server".into()),

@@ -50,6 +50,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         note: None,
         ends: None,
         outside: None,
+        silent: None,
     };
     change(&mut links, &mut path);
     let link = |facts: LinkFacts| LinkMetrics {

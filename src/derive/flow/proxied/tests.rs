@@ -13,7 +13,18 @@ pub(in crate::derive) fn path((netns, local, remote): (u64, &str, &str), holders
     let holder = |&(pid, accepts): &(u32, bool)| Holder { pid, name: "socat".to_owned(), accepts };
     let ends = Some(Ends { near, far, holders: holders.iter().map(holder).collect() });
     let (from, to) = (near.local, near.remote);
-    FlowPath { netns, proto: Proto::Tcp, from, to, hops: Vec::new(), gap: None, note: None, ends, outside: None }
+    FlowPath {
+        netns,
+        proto: Proto::Tcp,
+        from,
+        to,
+        hops: Vec::new(),
+        gap: None,
+        note: None,
+        ends,
+        outside: None,
+        silent: None,
+    }
 }
 
 /// An end, its cookie as its namespace and its process, that has sent and received so many MiB.

@@ -55,7 +55,9 @@ fn a_socket_is_told_with_its_ends_its_bytes_and_its_cookie() {
 fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     let mut info = [0; 232];
     info[APP_LIMITED] = if cfg!(target_endian = "big") { 0x80 } else { 1 };
-    for (at, value) in [(MSS, 1448_u32), (UNACKED, 9), (RTT, 41), (CWND, 10), (TOTAL_RETRANS, 7)] {
+    for (at, value) in
+        [(MSS, 1448_u32), (UNACKED, 9), (RTT, 41), (CWND, 10), (TOTAL_RETRANS, 7), (DATA_IN, 3), (DATA_OUT, 4)]
+    {
         info[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let wide = [(PACING, 5_000_000_u64), (PACING_ALLOWED, 6_000_000), (DELIVERY, 4_000_000)];
@@ -73,6 +75,7 @@ fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     assert_eq!((tcp.unacked, tcp.app_limited), (Some(9), Some(true)), "what is under way, and that there was no more");
     let busy = Busy { all_us: 900, rwnd_us: 700, sndbuf_us: 100 };
     assert_eq!((tcp.busy, tcp.pacing_allowed), (Some(busy), Some(6_000_000)), "what it waited for");
+    assert_eq!((tcp.data_out, tcp.data_in), (Some(4), Some(3)), "and how many segments with data it sent and received");
     assert_eq!(tcp.congestion.expect("named").word(), "cubic", "without its closing NUL");
     let old = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info[..PACING]));
     let old = old[0].tcp.expect("it is told");

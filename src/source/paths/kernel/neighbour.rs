@@ -6,7 +6,7 @@ use crate::sample::Ifindex;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, u16_at, u32_at};
 use crate::source::netlink::socket::Transport;
-use crate::source::paths::lookups::{Bridged, Mac};
+use crate::source::paths::lookups::{Bridged, Mac, Neighbour};
 use std::net::IpAddr;
 
 /// `struct ndmsg`, bytes: family, ifindex at 4, state at 8, flags at 10.
@@ -17,6 +17,9 @@ const DST: u16 = 1;
 const LLADDR: u16 = 2;
 const VLAN: u16 = 5;
 const MASTER: u16 = 9;
+/// `NUD_INCOMPLETE`: it was asked and has not answered yet; `NUD_FAILED`: it has not answered.
+const INCOMPLETE: u8 = 0x01;
+const FAILED: u8 = 0x20;
 /// `NUD_PERMANENT`: in a bridge's table an address of the bridge itself or of a port.
 const PERMANENT: u8 = 0x80;
 /// `NTF_SELF`: the device's own table.
@@ -123,10 +126,11 @@ fn attributes<'a>(message: &Message<'a>) -> Option<&'a [u8]> {
     if message.kind == libc::RTM_NEWNEIGH { message.body.get(FIXED..) } else { None }
 }
 
-/// The neighbour's address.
-pub(super) fn mac(message: &Message<'_>) -> Option<Mac> {
-    let mac = attribute(attributes(message)?, LLADDR)?;
-    if mac.len() == 6 { mac.first_chunk().copied() } else { None }
+/// The neighbour's address, and whether it answers.
+pub(super) fn told(message: &Message<'_>) -> Option<Neighbour> {
+    let mac = attribute(attributes(message)?, LLADDR).filter(|mac| mac.len() == 6);
+    let is_silent = message.body.get(8).is_some_and(|state| state & (INCOMPLETE | FAILED) != 0);
+    Some(Neighbour { mac: mac.and_then(|mac| mac.first_chunk().copied()), is_silent })
 }
 
 /// Where a bridge has it.

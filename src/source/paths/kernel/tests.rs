@@ -284,7 +284,7 @@ fn a_filter_redirects_all_or_some_of_what_a_link_receives() {
 fn read(bytes: &[u8]) {
     for message in messages(bytes) {
         let _ = (route::route(&message), link::parse(&message), nsid::number(&message), conntrack::tracked(&message));
-        let _ = (neighbour::mac(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
+        let _ = (neighbour::told(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = (redirect::parse(&message, false), redirect::parse(&message, true));
         let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));
         wireguard::parse(&message, &mut Wireguard::default());

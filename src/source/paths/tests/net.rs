@@ -6,8 +6,8 @@ use crate::sample::{
 };
 use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{
-    Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, NetworkQueries, Packet, PacketOrigin, Redirect,
-    RouteResult, Wireguard,
+    Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin,
+    Redirect, RouteResult, Wireguard,
 };
 use crate::source::paths::map::NetworkMap;
 use crate::source::paths::walk::{WalkedPath, walk};
@@ -29,6 +29,8 @@ pub(super) struct Net {
     owners: HashMap<IpAddr, LinkKey>,
     /// Addresses whose MAC address the kernel does not know.
     pub unasked: HashSet<IpAddr>,
+    /// Neighbours that do not answer.
+    pub silent: HashSet<IpAddr>,
     pub fdb: HashMap<(LinkKey, Mac), Ifindex>,
     pub remotes: HashMap<(LinkKey, Mac), IpAddr>,
     nats: Vec<(u64, [SocketAddr; 2], [SocketAddr; 2])>,
@@ -234,8 +236,9 @@ impl NetworkQueries for Net {
         }
     }
 
-    fn neighbour(&mut self, _: LinkKey, ip: IpAddr) -> Option<Mac> {
-        self.owners.get(&ip).filter(|_| !self.unasked.contains(&ip)).map(|&owner| Self::mac(owner))
+    fn neighbour(&mut self, _: LinkKey, ip: IpAddr) -> Neighbour {
+        let mac = self.owners.get(&ip).filter(|_| !self.unasked.contains(&ip)).map(|&owner| Self::mac(owner));
+        Neighbour { mac, is_silent: self.silent.contains(&ip) }
     }
 
     fn detail(&mut self, link: LinkKey) -> Detail {

@@ -1,0 +1,60 @@
+//! Segments of TCP over the last five seconds: how many were sent, and how many of them again.
+
+use super::tick::carrying;
+use crate::derive::Metrics;
+use crate::sample::Proto;
+use std::collections::VecDeque;
+
+/// As long as a lost segment counts, ns: a connection that waits for its timer sends next to nothing for a second and more.
+pub(super) const KEPT_NS: u64 = 5_000_000_000;
+
+/// What was sent, tick by tick.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Segments {
+    ticks: VecDeque<SegmentTick>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct SegmentTick {
+    at_ns: u64,
+    sent: f64,
+    again: f64,
+    /// The kernel was asked for each packet that it dropped.
+    asked: bool,
+    /// Whoever sends and whoever receives is here, so that nothing is lost elsewhere.
+    both_here: bool,
+}
+
+impl Segments {
+    /// Takes a tick into account.
+    pub fn observe(&mut self, metrics: &Metrics) {
+        let Some(seconds) = metrics.elapsed_s else { return };
+        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(KEPT_NS) <= metrics.at_ns) {
+            self.ticks.pop_front();
+        }
+        let tcp = || carrying(metrics).filter(|one| one.proto == Proto::Tcp);
+        let rates = tcp().filter_map(|one| Some((one.segments_per_s?[0], one.retransmits_per_s?)));
+        let known = rates.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let known = known.map(|(sent, again)| (sent * seconds, again * seconds));
+        // A kernel that does not count a connection's segments counts those of its namespace.
+        let Some((sent, again)) = known.or(metrics.losses.sent.zip(metrics.losses.retransmits)) else { return };
+        let both_here = tcp().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
+        // In the tick in which it was asked first some are told already.
+        let asked = metrics.asks_kernel() || metrics.losses.places.iter().any(|loss| loss.function.is_some());
+        let tick = SegmentTick { at_ns: metrics.at_ns, sent, again, asked, both_here };
+        self.ticks.push_back(tick);
+    }
+
+    /// Share of the segments that were sent again while nobody could tell whether and where the first ones are lost; none where
+    /// nothing was sent.
+    pub fn untold(&self) -> Option<f64> {
+        let told = |tick: &&SegmentTick| tick.asked && tick.both_here;
+        let untold: f64 = self.ticks.iter().filter(|tick| !told(tick)).map(|tick| tick.again).sum();
+        share(untold, self.ticks.iter().map(|tick| tick.sent).sum())
+    }
+}
+
+/// What is lost was sent before, though some of it in the tick before the first.
+fn share(part: f64, sent: f64) -> Option<f64> {
+    (sent > 0.0).then(|| part / sent.max(part))
+}
