@@ -2,6 +2,7 @@
 //! second it asks whether moves are the cause, and what else the rate follows. It writes no sentence; findings do.
 
 mod masks;
+mod probe;
 mod settled;
 mod surroundings;
 
@@ -15,6 +16,7 @@ use crate::sample::{Event, Sample};
 use std::collections::{HashMap, VecDeque};
 
 pub use masks::MaskChange;
+pub use probe::RoundTripProbes;
 pub use surroundings::{CauseCandidate, OtherCause};
 
 use masks::Masks;
@@ -58,6 +60,8 @@ pub struct Conclusion {
     pub cause: Option<Cause>,
     /// What else the rate follows; looked for only where moves are not the cause.
     pub rival: Option<CauseCandidate>,
+    /// The dips are those with which BBR measures the round trip.
+    pub probes: Option<RoundTripProbes>,
     /// What the rate is the rate of.
     pub basis: Option<FlowBasis>,
     /// Moves a second, by counts or trace.
@@ -122,6 +126,7 @@ impl RateDiagnosis {
             jitter,
             cause,
             rival,
+            probes: if unexplained && sends_by_bbr(sample) { RoundTripProbes::of(&window) } else { None },
             basis: basis.cloned(),
             moves_per_s: per_s(moves),
             far_per_s: per_s(sum(Crossing::Nodes)),
@@ -144,6 +149,11 @@ impl RateDiagnosis {
         let from_ns = now_ns.saturating_sub(length).max(since_ns);
         bins.range(bins.partition_point(|bin| bin.from_ns < from_ns)..).copied().collect()
     }
+}
+
+fn sends_by_bbr(sample: &Sample) -> bool {
+    let mut names = sample.flows.iter().filter_map(|flow| flow.tcp.as_ref()?.congestion);
+    names.any(|name| name.word().starts_with("bbr"))
 }
 
 #[cfg(test)]

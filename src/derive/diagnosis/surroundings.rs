@@ -19,6 +19,8 @@ pub enum OtherCause {
     Wait,
     /// Softirq rounds cut short on those cores.
     Squeezed,
+    /// CPU time that a thread of the test did not get, one that could always run.
+    Starved,
 }
 
 /// The suspect that the rate follows best.
@@ -32,7 +34,11 @@ pub struct CauseCandidate {
     pub mean: f64,
 }
 
-const SUSPECTS: [OtherCause; 4] = [OtherCause::Steal, OtherCause::Softirq, OtherCause::Wait, OtherCause::Squeezed];
+const SUSPECTS: [OtherCause; 5] =
+    [OtherCause::Steal, OtherCause::Softirq, OtherCause::Wait, OtherCause::Squeezed, OtherCause::Starved];
+/// Among them, and the share of the time that its thread runs or waits to run: one that rests gets less because it wants less.
+const STARVED: usize = 4;
+const ALWAYS: f64 = 0.8;
 /// Fewer ticks have no correlation worth a word.
 const LEAST_TICKS: usize = 20;
 /// A weaker one is none.
@@ -53,7 +59,9 @@ struct SurroundingsTick {
     /// Mean of the bins that ended in it, bits/s.
     rate: Option<f64>,
     /// By [`SUSPECTS`].
-    suffered: [f64; 4],
+    suffered: [f64; 5],
+    /// Share of the time that the busiest thread ran or waited to run.
+    could_run: f64,
 }
 
 impl Surroundings {
@@ -64,8 +72,8 @@ impl Surroundings {
         };
         let mut rate = Mean::default();
         bins.iter().rev().take_while(|bin| bin.to_ns > from_ns).for_each(|bin| rate.add(bin.bits_per_s, 1.0));
-        let Some(suffered) = suffered(metrics) else { return };
-        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate: rate.value(), suffered });
+        let Some((suffered, could_run)) = suffered(metrics) else { return };
+        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate: rate.value(), suffered, could_run });
         while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.at_ns) {
             self.ticks.pop_front();
         }
@@ -82,18 +90,20 @@ impl Surroundings {
 
     /// What the rate followed since that instant.
     pub(super) fn rival(&self, from_ns: u64) -> Option<CauseCandidate> {
-        let known: Vec<(f64, [f64; 4])> = self
+        let known: Vec<(f64, [f64; 5], f64)> = self
             .ticks
             .iter()
             .filter(|tick| tick.at_ns > from_ns)
-            .filter_map(|tick| Some((tick.rate?, tick.suffered)))
+            .filter_map(|tick| Some((tick.rate?, tick.suffered, tick.could_run)))
             .collect();
         if known.len() < LEAST_TICKS {
             return None;
         }
-        let rates: Vec<f64> = known.iter().map(|(rate, _)| *rate).collect();
-        let of = |suspect: usize| known.iter().map(|(_, suffered)| suffered[suspect]).collect::<Vec<f64>>();
-        let correlated = (0..SUSPECTS.len()).filter_map(|suspect| Some((suspect, correlation(&rates, &of(suspect))?)));
+        let rates: Vec<f64> = known.iter().map(|(rate, ..)| *rate).collect();
+        let could_run: Vec<f64> = known.iter().map(|(.., could_run)| *could_run).collect();
+        let of = |suspect: usize| known.iter().map(|(_, suffered, _)| suffered[suspect]).collect::<Vec<f64>>();
+        let suspects = (0..SUSPECTS.len()).filter(|&suspect| suspect != STARVED || mean(&could_run) >= ALWAYS);
+        let correlated = suspects.filter_map(|suspect| Some((suspect, correlation(&rates, &of(suspect))?)));
         let (suspect, correlation) = correlated.min_by(|one, other| one.1.total_cmp(&other.1))?;
         if correlation > LEAST_CORRELATION {
             return None;
@@ -106,9 +116,10 @@ impl Surroundings {
     }
 }
 
-/// Means over the busy watched threads and their cores; none without any.
-fn suffered(metrics: &Metrics) -> Option<[f64; 4]> {
-    let (mut sums, mut threads) = ([0.0; 4], 0.0);
+/// Means over the busy watched threads and their cores, and what the one that wants most CPU time did not get and could have used;
+/// none without any.
+fn suffered(metrics: &Metrics) -> Option<([f64; 5], f64)> {
+    let (mut sums, mut threads) = ([0.0; 5], 0.0);
     for thread in metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY)) {
         threads += 1.0;
         sums[2] += thread.wait.unwrap_or(0.0);
@@ -119,5 +130,8 @@ fn suffered(metrics: &Metrics) -> Option<[f64; 4]> {
         sums[1] += shares.irq + shares.softirq * (1.0 - own.min(1.0));
         sums[3] += load.softnet_squeezed_per_s.unwrap_or(0.0);
     }
-    (threads > 0.0).then(|| sums.map(|sum| sum / threads))
+    let wants = metrics.benchmark().filter_map(|thread| Some((thread.cpu?, thread.wait?)));
+    let (cpu, wait) = wants.max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1))).unwrap_or_default();
+    sums[STARVED] = threads * (1.0 - cpu).max(0.0);
+    (threads > 0.0).then(|| (sums.map(|sum| sum / threads), cpu + wait))
 }

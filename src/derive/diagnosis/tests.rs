@@ -103,7 +103,7 @@ fn text(findings: &[Finding], id: &str) -> String {
 fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
     let findings = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true).until(30);
     let told = text(&findings, "jitter");
-    let begins = told.starts_with("Unsteady: ") && told.ends_with(". Over 30 s, 100 ms bins of 2 connections");
+    let begins = told.starts_with("Unsteady over 30 s: ") && told.ends_with(". In 100 ms bins of 2 connections");
     assert!(begins && told.contains(" migrations/s, 4."), "{told}");
     assert!(told.contains(" while threads migrate, 34.9 otherwise; each migration costs ≈ 2"), "{told}");
     let finding = findings.iter().find(|finding| finding.id == FindingId::Jitter).expect("just seen");
@@ -150,7 +150,7 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let told = text(&findings, "jitter_unexplained");
     assert!(
         told.contains(" The rate falls with steal on the test cores (1")
-            && told.contains(" migrations/s, not shown to be the cause. Over 30 s"),
+            && told.contains(" migrations/s, not shown to be the cause. In 100 ms bins"),
         "{told}"
     );
     assert!(told.contains("correlation −"), "{told}");
@@ -351,7 +351,10 @@ fn coarse_counts_are_said_to_be_too_coarse() {
     }
     let findings = watched.until(30);
     assert!(text(&findings, "jitter").starts_with("no finding"), "half a second says too little: {findings:?}");
-    assert!(text(&findings, "jitter_unexplained").starts_with("Unsteady: "), "that it swings is said: {findings:?}");
+    assert!(
+        text(&findings, "jitter_unexplained").starts_with("Unsteady over 30 s: "),
+        "that it swings is said: {findings:?}"
+    );
     assert!(text(&findings, "untraced").contains("run as root to trace each"), "and what would tell: {findings:?}");
     watched.bins.extend(watched.bins.clone().into_iter().map(|bin| Bin {
         from_ns: bin.from_ns + 30_000_000_000,

@@ -1,6 +1,6 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
-use super::figure::{Unit, bytes, percent, rate};
+use super::figure::{Unit, bytes, decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::FlowBasis;
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
@@ -63,13 +63,22 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
         (moves(conclusion, scene.metrics.facts.topology.nodes), "", ", not shown to be the cause")
     };
     let mut numbers = spread(jitter, cv, conclusion);
-    let instead = if let Some(rival) = conclusion.rival {
+    let instead = if let Some(probes) = conclusion.probes {
+        numbers.extend([("dips", probes.dips as f64), ("every_s", probes.every_s), ("explained", probes.explained)]);
+        format!(
+            "bbr measures the round trip (PROBE_RTT): {} dips of {} s, one every {} s",
+            probes.dips,
+            decimal(probes.lasts_s),
+            decimal(probes.every_s)
+        )
+    } else if let Some(rival) = conclusion.rival {
         numbers.extend([("correlation", rival.correlation), ("correlates_with_mean", rival.mean)]);
         let share = percent(rival.mean);
         let what = match rival.suspect {
             OtherCause::Steal => format!("steal on the test cores ({share} % of time)"),
             OtherCause::Softirq => format!("unrelated interrupts and softirqs on test cores ({share} % of time)"),
             OtherCause::Wait => format!("the threads' CPU wait ({share} % of the time)"),
+            OtherCause::Starved => format!("the CPU time that its busiest thread does not get ({share} % of a core)"),
             OtherCause::Squeezed => format!("squeezes on test cores ({} times/s)", rate(rival.mean)),
         };
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
@@ -77,7 +86,7 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
     } else {
         let found =
             if scene.metrics.is_limited_by_others() { "Other work fills a core (LIMIT)" } else { "No cause found" };
-        format!("{found}: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
+        format!("{found}: {moves}, {and}steal, other softirqs, CPU time, CPU wait and squeezes do not correlate")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
@@ -100,14 +109,14 @@ pub(super) fn untraced(scene: &LintInput<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// `Unsteady: 24.1 ± 9.2 Gbit/s (CV 38 %)`.
+/// `Unsteady over 30 s: 24.1 ± 9.2 Gbit/s (CV 38 %)`: other figures are of the whole test, so the time is named.
 fn swing(jitter: &Jitter, cv: f64) -> String {
     let unit = Unit::of(jitter.mean);
     let (mean, deviation) = (unit.figure(jitter.mean), unit.figure(jitter.deviation));
-    format!("Unsteady: {mean} ± {deviation} {} (CV {} %)", unit.word, percent(cv))
+    format!("Unsteady over {:.0} s: {mean} ± {deviation} {} (CV {} %)", jitter.window_s, unit.word, percent(cv))
 }
 
-/// `Over 30 s, 100 ms bins of 2 connections`.
+/// `In 100 ms bins of 2 connections`.
 fn measured(jitter: &Jitter, conclusion: &Conclusion) -> String {
     let basis = match &conclusion.basis {
         Some(FlowBasis::Sockets(1)) => " of 1 connection".to_owned(),
@@ -117,7 +126,7 @@ fn measured(jitter: &Jitter, conclusion: &Conclusion) -> String {
         Some(FlowBasis::Link(name)) => format!(" of link {name}"),
         None => String::new(),
     };
-    format!("Over {:.0} s, {:.0} ms bins{basis}", jitter.window_s, jitter.bin_s * 1e3)
+    format!("In {:.0} ms bins{basis}", jitter.bin_s * 1e3)
 }
 
 fn moves(conclusion: &Conclusion, nodes: u32) -> String {

@@ -77,10 +77,18 @@ fn figures(test: &TestSummary) -> Vec<KeyFigure> {
     let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
     let mut all = vec![
         figure("mean rate", known_rate(test.mean_bits_per_s), "payload, both ends counted once"),
-        figure("CV", known_percent(jitter.and_then(|jitter| jitter.cv)), "standard deviation as a share of the mean"),
+        figure(
+            "CV",
+            known_percent(jitter.and_then(|jitter| jitter.cv)),
+            "of the whole test: standard deviation / mean",
+        ),
         figure("median", known_rate(jitter.map(|jitter| jitter.p50)), "half of the time it was faster"),
         figure("p5 to p95", known(jitter, |of| spread(of.p5, of.p95)), "nine tenths of the bins are in between"),
-        figure("longest dip", known(jitter, |of| seconds(of.longest_dip_s)), "in a row below half of the median"),
+        figure(
+            "longest dip",
+            known(jitter, |of| seconds(of.longest_dip_s)),
+            "of the whole test: in a row below half of the median",
+        ),
         figure("migrations", known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s))), &by_class(test)),
         figure("packets lost", count(test.lost), "on the path of its data"),
     ];
@@ -97,7 +105,7 @@ fn spread(low: f64, high: f64) -> String {
 fn by_class(test: &TestSummary) -> String {
     let words = test.rate.moves_by_class.words();
     let far = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
-    format!("of its threads, from core to core{far}")
+    format!("of its threads over the whole test, from core to core{far}")
 }
 
 fn limits(test: &TestSummary) -> Vec<Block> {
