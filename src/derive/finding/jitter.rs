@@ -86,7 +86,7 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
     } else {
         let found =
             if scene.metrics.is_limited_by_others() { "Other work fills a core (LIMIT)" } else { "No cause found" };
-        format!("{found}: {moves}, {and}steal, other softirqs, CPU time, CPU wait and squeezes do not correlate")
+        format!("{found}: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
