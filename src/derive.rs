@@ -7,6 +7,7 @@ pub mod benchmarks;
 pub mod cause;
 pub mod comparison;
 pub mod cores;
+pub mod denial;
 pub mod diagnosis;
 pub mod doctor;
 pub mod drops;
@@ -38,7 +39,7 @@ pub(in crate::derive) mod window;
 
 use crate::sample::{
     Benchmark, CoreId, Duty, Event, Facts, FlowPath, Item, KernelCounts, LinkKey, OwnCost, Owned, Owner, Sample,
-    TraceSource, row_of,
+    TraceSource, Tracer, row_of,
 };
 use history::History;
 use owners::Owners;
@@ -117,6 +118,8 @@ pub struct Metrics {
     pub moves: Vec<TracedMove>,
     /// Where the traced moves come from, and how many were lost since the trace began; none where nothing is traced.
     pub trace: Option<(TraceSource, u64)>,
+    /// Whether the kernel is asked, and since when; none in older recordings.
+    pub tracer: Option<Tracer>,
     /// vnettop's own CPU time, share of one core; none for the first sample.
     pub own_cpu: Option<f64>,
     /// vnettop's own counters.
@@ -327,6 +330,7 @@ impl FirstStage {
             moves: moves::traced(previous, next),
             own_cpu: own_ns_per_s.map(|ns| ns / 1e9),
             own: next.own,
+            tracer: next.tracer,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
             ..Metrics::default()

@@ -42,7 +42,7 @@ pub use facts::{FactVisitor, Facts};
 pub use flows::{
     Busy, Congestion, DatagramCounts, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState, UdpState,
 };
-pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime};
+pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime, Tracer, TracerStage};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{Conntrack, IpCounters, Offload, Offloads, OtherUdp, ProtocolCounters, QdiscCounters};
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
@@ -105,6 +105,9 @@ pub struct Sample {
     /// What the kernel itself counts; the same `Arc` until it changes, none where its programs do not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Arc<KernelCounts>>,
+    /// Whether the kernel is asked, and since when; none where an older version did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracer: Option<Tracer>,
     /// The connections of the watched processes, sorted by key; empty where there are none or they cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowSample>,

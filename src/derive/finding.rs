@@ -7,6 +7,7 @@ mod jitter;
 mod links;
 pub(in crate::derive) mod loss;
 mod machine;
+pub(in crate::derive) mod nothing;
 mod path;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
@@ -22,6 +23,7 @@ use super::history::History;
 #[allow(missing_docs, reason = "each is its word")]
 pub enum FindingId {
     Loss,
+    NothingArrives,
     PathMtu,
     Fragments,
     HalfDown,
@@ -97,8 +99,9 @@ impl Diagnostic {
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 34] = [
+const LINTS: [Lint; 35] = [
     (FindingId::Loss, None, 2.0, loss::lost),
+    (FindingId::NothingArrives, None, 1.9, nothing::arrives),
     (FindingId::PathMtu, None, 1.5, path::mtu),
     (FindingId::Fragments, None, 1.45, loss::fragmented),
     (FindingId::HalfDown, None, 1.4, path::half_down),

@@ -198,7 +198,10 @@ impl FlowTrack {
         // What only controls a test is no flow that somebody asks for.
         connections.sort_by_key(|connection| !connection.carries);
         let tests = self.datagrams.tests.clone();
-        FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s: self.bits_per_s() }
+        // Nobody has ever got anything: that is known, and no rate of a link stands for it.
+        let is_nothing = self.basis.is_none() && tests.is_empty() && connections.iter().any(Connection::is_stuck);
+        let bits_per_s = self.bits_per_s().or(is_nothing.then_some(0.0));
+        FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s }
     }
 
     /// Takes the next sample; `links` are what was derived of it.

@@ -10,6 +10,7 @@ mod tick;
 mod window;
 
 use super::Metrics;
+use super::finding::nothing;
 use super::flow::FlowTrack;
 use crate::sample::{CoreId, Sample};
 use window::Window;
@@ -109,7 +110,9 @@ impl LimitTrack {
         metrics: &Metrics,
         flow: &FlowTrack,
     ) -> Option<Limit> {
-        let runs = metrics.flow.bits_per_s.is_some() || metrics.flow.connections.iter().any(|one| !one.controls());
+        let runs = metrics.flow.bits_per_s.is_some()
+            || metrics.flow.connections.iter().any(|one| !one.controls())
+            || nothing::waiting(metrics).is_some();
         let Some(previous) = previous.filter(|_| runs && metrics.elapsed_s.is_some()) else {
             *self = Self::default();
             return None;

@@ -57,6 +57,8 @@ pub struct LossTrack {
     takeover: takeover::Takeover,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,
+    /// The worst place then.
+    last: Option<Loss>,
 }
 
 impl LossTrack {
@@ -101,6 +103,7 @@ impl LossTrack {
             // What was sent in the whole time says nothing of what was lost since the programs were attached.
             places.iter_mut().filter(|loss| !loss.place.is_counted()).for_each(|loss| loss.share = None);
         }
+        self.last = places.first().cloned().or_else(|| self.last.take());
         let invalid =
             spans.iter().map(|span| span.rise_or_zero(|of| of.conntrack.map_or(0, |conntrack| conntrack.invalid)));
         Some(Losses {
@@ -108,6 +111,7 @@ impl LossTrack {
             places,
             sent: route.sent(&sent),
             quiet_s: self.quiet_s,
+            last: self.last.clone(),
             conntrack: fullest(next),
             invalid: invalid.fold(0.0, f64::max),
             retransmits: route.sum(&spans, |span| span.rise(|of| of.tcp_retrans_segs)),

@@ -249,9 +249,14 @@ fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> 
 /// It is more than a connection that controls a test, or one that is refused because another test runs.
 pub(super) fn is_busy(flow: &FlowSample) -> bool {
     match flow.proto {
-        Proto::Tcp => moved(flow) >= CARRIES,
+        Proto::Tcp => moved(flow) >= CARRIES || waiting(flow) >= CARRIES,
         Proto::Udp => flow.remote.port() != 0,
     }
+}
+
+/// Bytes that are not acknowledged yet, sent or not; one of a connection that nobody has answered.
+pub(super) fn waiting(flow: &FlowSample) -> u64 {
+    flow.tcp.map_or(0, |tcp| u64::from(tcp.tx_queue))
 }
 
 /// Bytes so far, in the direction in which more went.

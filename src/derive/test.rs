@@ -7,7 +7,7 @@ mod sockets;
 
 use super::flow::{End, FlowMetrics};
 use super::history::History;
-use super::scope::{is_busy, moved};
+use super::scope::{is_busy, moved, waiting};
 use super::{Finding, Metrics, ThreadMetrics, benchmarks, paths};
 use crate::sample::{Benchmark, FlowSample, Proto, Sample, ThreadId, Word, row_of};
 use running::Running;
@@ -235,8 +235,12 @@ impl Tests {
 /// It may be a test's: of a known benchmark, or no connection that only stands there.
 fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> bool {
     let before = row_of(&previous.flows, &flow.key(), FlowSample::key);
-    let moves = || flow.proto == Proto::Udp || before.is_none_or(|before| moved(before) < moved(flow));
-    row_of(benchmarks, &flow.pid, |benchmark| benchmark.pid).is_some() || (is_busy(flow) && moves())
+    let moves = |before: &FlowSample| moved(before) < moved(flow);
+    // Something to send, and nothing leaves: whoever sends is held back, by whatever it is.
+    let is_held = before.is_some_and(|before| waiting(flow) > 0 && !moves(before)) || flow.connecting;
+    row_of(benchmarks, &flow.pid, |benchmark| benchmark.pid).is_some()
+        || (is_busy(flow) && (flow.proto == Proto::Udp || before.is_none_or(moves)))
+        || is_held
 }
 
 #[cfg(test)]

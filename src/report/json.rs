@@ -81,6 +81,7 @@ impl JsonObject for Metrics {
         object.serialize_entry("host", &InJson(&*self.facts.host, self))?;
         object.serialize_entry("own", &InJson(&self.own, self))?;
         object.serialize_entry("trace", &Tracing::of(self))?;
+        object.serialize_entry("tracer", &self.tracer)?;
         object.serialize_entry("namespaces", &Each(&self.facts.spaces, self))?;
         object.serialize_entry("links", &Each(&self.links, self))?;
         object.serialize_entry("ovs", &Each(&self.facts.ovs, self))?;

@@ -204,7 +204,7 @@ pub struct SocketKey {
     pub netns: u64,
 }
 
-/// One established TCP connection, or one UDP socket, of a watched process.
+/// One TCP connection, established or about to be, or one UDP socket, of a watched process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowSample {
     /// What it speaks.
@@ -220,6 +220,9 @@ pub struct FlowSample {
     pub local: SocketAddr,
     /// The other end; of a UDP socket that is not connected the unspecified address and port 0.
     pub remote: SocketAddr,
+    /// A TCP connection that has no answer yet (`TCP_SYN_SENT`): what moved is 0 by then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connecting: bool,
     /// The socket's mark (`SO_MARK`, by `INET_DIAG_MARK`, Linux 4.9); none where it is not told, which needs
     /// `CAP_NET_ADMIN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -256,8 +259,8 @@ impl FlowSample {
     /// A TCP connection by its cookie, the namespace and process that hold it, its own and its other end; everything else unknown.
     #[must_use]
     pub fn new(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
-        let (proto, mark, tcp, udp, pulses) = (Proto::Tcp, None, None, None, Vec::new());
-        Self { proto, cookie, netns, pid, local, remote, mark, tcp, udp, pulses }
+        let (proto, connecting, mark, tcp, udp, pulses) = (Proto::Tcp, false, None, None, None, Vec::new());
+        Self { proto, cookie, netns, pid, local, remote, connecting, mark, tcp, udp, pulses }
     }
 }
 

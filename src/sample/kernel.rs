@@ -5,6 +5,31 @@ use super::{CoreId, DropFlow, HopWay, Ifindex, LinkKey, SOFTIRQ_KINDS};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
+/// How far the programs that ask the kernel (BPF) have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TracerStage {
+    /// Nobody is watched yet, so nobody needs them.
+    Idle,
+    /// They are being attached: what they would tell is not known yet.
+    BeingAttached,
+    /// They run.
+    Attached,
+    /// They cannot be had; a problem of the sample says why.
+    Refused,
+}
+
+/// Whether the kernel is asked, and since when: what happened before that is in none of its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tracer {
+    /// How far its programs have come.
+    pub state: TracerStage,
+    /// `CLOCK_MONOTONIC` from which on they count, ns; none before they do.
+    #[serde(rename = "since_t_ns")]
+    pub since_ns: Option<u64>,
+}
+
 /// What the programs have counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelCounts {

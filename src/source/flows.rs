@@ -1,4 +1,4 @@
-//! The connections of the watched processes: which established TCP sockets they hold (`/proc/PID/fd` joined with
+//! The connections of the watched processes: which TCP sockets they hold that are established or about to be (`/proc/PID/fd` joined with
 //! `sock_diag`), in whatever network namespace, and how far each has come, pulse by pulse; and their UDP sockets, tick by
 //! tick. It computes no rate, and does not see what another user's process holds without the right to.
 
@@ -235,7 +235,7 @@ impl FlowReader {
                 }
                 let mut found = Vec::new();
                 let listed = space.list(proto, |told| {
-                    found.extend(claim(&mut here, proto, told, now_ns).map(|pid| (pid, *told)));
+                    found.extend(claim(&mut here, proto, told).map(|pid| (pid, *told)));
                 });
                 if let Err(error) = listed {
                     self.unseen.report(&match proto {
@@ -267,15 +267,9 @@ impl Unseen {
 }
 
 /// The process that holds this socket and from now on follows it.
-fn claim(here: &mut [(u32, &mut SocketHolder)], proto: Proto, told: &SocketInfo, now_ns: u64) -> Option<u32> {
-    for (pid, holder) in here {
-        if proto == Proto::Tcp && told.is_connecting() {
-            holder.hope(told.inode, now_ns);
-        } else if (proto == Proto::Udp || told.is_established()) && holder.follow(told.inode) {
-            return Some(*pid);
-        }
-    }
-    None
+fn claim(here: &mut [(u32, &mut SocketHolder)], proto: Proto, told: &SocketInfo) -> Option<u32> {
+    let is_flow = proto == Proto::Udp || told.is_established() || told.is_connecting();
+    here.iter_mut().find_map(|(pid, holder)| (is_flow && holder.follow(told.inode)).then_some(*pid))
 }
 
 fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {

@@ -13,7 +13,7 @@ use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use crate::sample::{
     DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey,
-    OnRequest, Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime,
+    OnRequest, Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime, Tracer, TracerStage,
 };
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,6 +56,8 @@ struct SeenFlow {
 pub struct KernelReader {
     roots: Roots,
     stage: Stage,
+    /// From when on the programs count, ns; none before they do.
+    since_ns: Option<u64>,
     wanted: OnRequest,
     /// The sockets' flows.
     flows: BTreeMap<FlowKey, SeenFlow>,
@@ -89,6 +91,7 @@ impl KernelReader {
         let mut reader = Self {
             roots: roots.clone(),
             stage: if refusal.is_none() { Stage::Idle } else { Stage::Refused },
+            since_ns: None,
             wanted,
             flows: BTreeMap::new(),
             spaces: None,
@@ -149,6 +152,18 @@ impl KernelReader {
     /// Dropped packets that stand in no row, as told last.
     fn no_row(&self) -> u64 {
         self.counts.as_ref().and_then(|counts| counts.drops.as_ref()).map_or(0, |drops| drops.no_room)
+    }
+
+    /// How far they have come.
+    #[must_use]
+    pub fn tracer(&self) -> Tracer {
+        let state = match self.stage {
+            Stage::Idle => TracerStage::Idle,
+            Stage::Loading(_) => TracerStage::BeingAttached,
+            Stage::Running(..) => TracerStage::Attached,
+            Stage::Refused => TracerStage::Refused,
+        };
+        Tracer { state, since_ns: self.since_ns }
     }
 
     /// The rings of migrations, where the kernel tells them.
@@ -297,6 +312,7 @@ impl KernelReader {
                     }
                     let missing = maps.missing.as_ref();
                     self.refusal = missing.map(|missing| refusal::sentence(&self.roots, missing, maps.moves.is_some()));
+                    self.since_ns = Some(now_ns());
                     self.stage = Stage::Running(programs, maps);
                 }
             }

@@ -191,6 +191,7 @@ impl Live {
             threads,
             trace,
             kernel,
+            tracer: Some(self.kernel.tracer()),
             flows,
             qdiscs: losses.qdiscs,
             protocols: losses.protocols,

@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::fitted;
-use super::format::{Count, UNKNOWN};
+use super::format::{Count, Seconds, UNKNOWN};
 use super::lines::{Line, sentences};
 use super::text::namespace;
 use crate::derive::Metrics;
@@ -34,7 +34,15 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     );
     let mut lines = sentences(Tone::Muted, &legend, width);
     if list.is_empty() {
-        lines.extend(sentences(Tone::Normal, "none so far", width));
+        let since_ns = metrics.tracer.and_then(|tracer| tracer.since_ns);
+        let none = since_ns.map_or_else(
+            || "none so far".to_owned(),
+            |since_ns| {
+                let for_s = Seconds(metrics.at_ns.saturating_sub(since_ns) as f64 / 1e9);
+                format!("none so far; they are counted for {for_s}")
+            },
+        );
+        lines.extend(sentences(Tone::Normal, &none, width));
         return lines;
     }
     let width = usize::from(width);
@@ -50,7 +58,7 @@ fn missing(state: &State, metrics: &Metrics) -> &'static str {
         _ if metrics.facts.problems.iter().any(|problem| problem.source == ProblemSource::Kernel) => {
             "not known: the BPF program that counts them does not run here; F shows why"
         }
-        _ => "loading the BPF programs",
+        _ => "the BPF programs are being attached",
     }
 }
 

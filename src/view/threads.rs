@@ -10,7 +10,7 @@ use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
 use crate::derive::{Evidence, Metrics, ThreadMetrics};
-use crate::sample::{CoreSet, TraceSource, Word};
+use crate::sample::{CoreSet, TraceSource, TracerStage, Word};
 use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 
@@ -95,7 +95,9 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     };
     let words: Vec<String> = there.map(words).collect();
     let mark = if width < ROOM_FOR_MARK { "" } else { " (│, * and back)" };
-    (!words.is_empty()).then(|| format!("migrations {}{mark}", words.join(", ")))
+    let is_coming = metrics.tracer.is_some_and(|tracer| tracer.state == TracerStage::BeingAttached);
+    let soon = if is_coming && width >= ROOM_FOR_SOURCE { ", the tracer is being attached" } else { "" };
+    (!words.is_empty()).then(|| format!("migrations {}{mark}{soon}", words.join(", ")))
 }
 
 /// The rows in sight.

@@ -68,7 +68,7 @@ fn every_drop_of_the_machine_by_reason_and_function() {
 fn without_the_kernels_programs_the_list_says_why_it_is_empty() {
     let mut stage = Stage::after(3, scenes::bridge());
     stage.press("d");
-    assert!(stage.text(80, 24).contains("loading the BPF programs"), "{}", stage.text(80, 24));
+    assert!(stage.text(80, 24).contains("the BPF programs are being attached"), "{}", stage.text(80, 24));
     let mut stage = Stage::new(scenes::bridge(), Settings { mode: Mode::Replay, ..Settings::default() });
     stage.tick();
     stage.press("d");

@@ -6,6 +6,7 @@ mod gather;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use vnettop::derive::denial::{DENIALS, DENYING};
 
 /// Word → the better one. Whole words, in whatever case.
 const GLOSSARY: &[(&str, &str)] = &[
@@ -157,4 +158,23 @@ fn no_more_sentences_are_long_than_were() {
         longer.len(),
         longer.join("\n")
     );
+}
+
+#[test]
+fn every_sentence_that_denies_something_says_in_the_table_what_it_needs() {
+    let text = read(&root().join("tests/strings.txt"));
+    // The help says what options do.
+    let parts = text.split("\n== ").skip(1).filter(|part| !part.starts_with("help of "));
+    let sources: Vec<&str> = parts.flat_map(|part| part.lines().skip(1)).collect();
+    assert!(sources.len() > 1000, "the strings of the sources are there: {}", sources.len());
+    let denies = |line: &&&str| {
+        let padded = format!(" {} ", line.to_lowercase());
+        DENYING.iter().any(|words| padded.contains(words))
+    };
+    let has_row = |line: &str| DENIALS.iter().any(|denial| line.contains(denial.words));
+    let new: Vec<&&str> = sources.iter().filter(denies).filter(|line| !has_row(line)).collect();
+    assert!(new.is_empty(), "what must have been looked at before these are said? (src/derive/denial.rs) {new:#?}");
+    for denial in DENIALS {
+        assert!(sources.iter().any(|line| line.contains(denial.words)), "nobody says it any more: {}", denial.words);
+    }
 }

@@ -2,11 +2,11 @@
 
 use super::figure::{Unit, bytes, decimal, percent, rate};
 use super::{Diagnostic, LintInput};
-use crate::derive::FlowBasis;
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::diagnosis::{Conclusion, OtherCause};
 use crate::derive::jitter::Jitter;
-use crate::sample::TraceSource;
+use crate::derive::{FlowBasis, Metrics};
+use crate::sample::{Problem, ProblemSource, TraceSource, TracerStage};
 
 /// Moves that are shown to lower the rate are told from this coefficient of variation on.
 const SWINGS: f64 = 0.05;
@@ -99,7 +99,7 @@ pub(super) fn untraced(scene: &LintInput<'_>) -> Option<Diagnostic> {
         // Nothing but time or another source would help who has the right already.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
         Some((TraceSource::Perf, _)) => "perf misses some; run as root to trace each",
-        None => "run as root to trace each, where the kernel allows it",
+        None => untraced_since(scene.metrics),
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| {
         let text = format!(
@@ -107,6 +107,19 @@ pub(super) fn untraced(scene: &LintInput<'_>) -> Option<Diagnostic> {
         );
         Diagnostic::new(text, [("moves_per_s", conclusion.moves_per_s)])
     })
+}
+
+/// Why none is traced. Who has the rights is not asked for them.
+fn untraced_since(metrics: &Metrics) -> &'static str {
+    let is_of_rights = |problem: &Problem| problem.source == ProblemSource::Kernel && problem.text.contains("as root");
+    match metrics.tracer.map(|tracer| tracer.state) {
+        Some(TracerStage::Idle | TracerStage::BeingAttached) => "the tracer is being attached",
+        Some(TracerStage::Attached) => "migrations are not among what this kernel lets vnettop trace",
+        Some(TracerStage::Refused) if !metrics.facts.problems.iter().any(is_of_rights) => {
+            "this kernel does not let vnettop trace them; a problem says why"
+        }
+        Some(TracerStage::Refused) | None => "run as root to trace each, where the kernel allows it",
+    }
 }
 
 /// `Unsteady over 30 s: 24.1 ± 9.2 Gbit/s (CV 38 %)`: other figures are of the whole test, so the time is named.

@@ -3,6 +3,7 @@
 use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::Metrics;
+use crate::derive::denial::{self, Looked};
 use crate::derive::losses::{Loss, LossPlace, Losses};
 use crate::sample::OvsDatapathKind;
 
@@ -74,7 +75,7 @@ fn same(one: &Loss, other: &Loss) -> bool {
 }
 
 /// The place in words, with its namespace where there is more than one.
-fn place(loss: &Loss, metrics: &Metrics) -> String {
+pub(super) fn place(loss: &Loss, metrics: &Metrics) -> String {
     format!("{}{}", place_alone(loss), space(loss, metrics))
 }
 
@@ -116,7 +117,7 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
 }
 
 /// ` (NETFILTER_DROP in nf_hook_slow)`: what the kernel itself says.
-fn kernels_word(loss: &Loss) -> String {
+pub(super) fn kernels_word(loss: &Loss) -> String {
     match (&loss.reason, &loss.function) {
         (Some(reason), Some(function)) => format!(" ({reason} in {function})"),
         (Some(word), None) => format!(" ({word})"),
@@ -247,17 +248,26 @@ pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
     // What was lost a moment ago is sent again now.
     let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
     (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| {
-        // Where the kernel is asked, it would say where one is lost on this machine.
-        let is_here = scene.metrics.flow.connections.iter().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
-        let why = match (scene.metrics.asks_kernel(), is_here) {
-            (true, true) => ": the first copies are late, this kernel drops none",
-            (true, false) => ": the first copies are late, or lost outside this kernel",
-            (false, _) => ": delayed, or dropped where no counter shows it",
-        };
+        let why = late_or_lost(scene.metrics);
         let (much, part) = (rate(again), percent(share));
         let text = format!("TCP retransmits {much} segments/s ({part} %){why}");
         Diagnostic::new(text, [("retransmits_per_s", again), ("share", share)])
     })
+}
+
+/// What becomes of first copies whose loss is seen nowhere, as far as that was looked at.
+fn late_or_lost(metrics: &Metrics) -> String {
+    let connections = || metrics.flow.connections.iter().filter(|one| one.carries);
+    let is_here = connections().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
+    let seconds = metrics.elapsed_s.unwrap_or(0.0) + SENT_AGAIN_WITHIN_S;
+    match denial::drops(metrics, connections(), seconds) {
+        Looked::Throughout if is_here => ": the first copies are late, this kernel drops none".to_owned(),
+        Looked::Throughout => ": the first copies are late, or lost outside this kernel".to_owned(),
+        Looked::BeingAttached => ": late or dropped; what counts drops is being attached".to_owned(),
+        Looked::For(for_s) => format!(": late or dropped; drops are counted for {for_s} s only"),
+        Looked::Beyond(what) => format!(": the first copies are late, or lost beyond this kernel's view: {what}"),
+        Looked::Not => ": delayed, or dropped where no counter shows it".to_owned(),
+    }
 }
 
 /// Datagrams that leave in pieces.

@@ -52,7 +52,10 @@ pub(super) fn mtu(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
     let stuck = |connection: &&Connection| {
         let waits = connection.tx_queue_bytes.is_some_and(|bytes| bytes > 0);
-        connection.proto == Proto::Tcp && waits && connection.bits_per_s.is_some_and(|bits| bits < NOTHING)
+        connection.proto == Proto::Tcp
+            && !connection.connecting
+            && waits
+            && connection.bits_per_s.is_some_and(|bits| bits < NOTHING)
     };
     let narrow = |connection: &Connection| {
         let path = paths::found(&metrics.paths, connection).filter(|path| is_whole(path))?;

@@ -7,6 +7,9 @@ use std::net::SocketAddr;
 /// A connection that has moved less carries no benchmark: it controls one (iperf3's first connection).
 pub(in crate::derive) const CARRIES: u64 = 16 * 1024;
 
+/// A segment that is lost is sent again within 0.2 to 1 s.
+const STUCK_S: f64 = 1.0;
+
 /// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
 /// end that is not a watched process' is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -19,6 +22,10 @@ pub struct Connection {
     pub to: End,
     /// It carries data, and does not only control a test.
     pub carries: bool,
+    /// It has been asked for, and nobody has answered yet.
+    pub connecting: bool,
+    /// How long no payload has moved either way, s: since it is seen, or since the last byte; of TCP.
+    pub silent_s: Option<f64>,
     /// The same data as another connection's, behind a program that copies them (socat, haproxy, Docker's proxy): they count once.
     pub relayed: bool,
     /// The process of that program, where this connection goes to one or comes from one.
@@ -87,7 +94,14 @@ impl Connection {
     /// way swallows it.
     #[must_use]
     pub fn controls(&self) -> bool {
-        !self.carries && self.tx_queue_bytes.is_none_or(|waiting| waiting < CARRIES)
+        !self.carries && self.tx_queue_bytes.is_none_or(|waiting| waiting < CARRIES) && !self.is_stuck()
+    }
+
+    /// It waits for an answer, or has something to send, and has moved nothing for longer than segments are usually late.
+    #[must_use]
+    pub fn is_stuck(&self) -> bool {
+        let waits = self.connecting || self.tx_queue_bytes.is_some_and(|waiting| waiting > 0);
+        waits && self.silent_s.is_some_and(|silent_s| silent_s >= STUCK_S)
     }
 }
 

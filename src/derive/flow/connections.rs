@@ -41,6 +41,9 @@ struct EndTrack {
     pulses: VecDeque<FlowProgress>,
     /// The last pulse of the tick before.
     before: Option<FlowProgress>,
+    /// Since when nothing has moved, in whichever direction.
+    silent_from_ns: u64,
+    connecting: bool,
     /// How it stands, and stood in the tick before.
     tcp: Option<TcpState>,
     tcp_before: Option<TcpState>,
@@ -201,6 +204,8 @@ impl Connections {
                 carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
                 relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
+                connecting: [from, to].into_iter().flatten().any(|end| end.connecting),
+                silent_s: [from, to].into_iter().flatten().map(EndTrack::silent_s).reduce(f64::min),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
                 moved_bytes: to
                     .and_then(|end| Some(end.pulses.back()?.received))
@@ -229,9 +234,12 @@ impl Connections {
     fn direction(&self, (one, other): (usize, Option<usize>)) -> (Option<&EndTrack>, Option<&EndTrack>) {
         let one = &self.ends[one];
         let newest = |end: &EndTrack| end.pulses.back().map_or((0, 0), |pulse| (pulse.acked, pulse.received));
-        // Where nothing has arrived yet, the end that has something to send sends.
+        // Where no more than greetings have arrived, the end that has something to send sends.
         let waits = |end: &EndTrack| end.tcp.map_or(0, |tcp| tcp.tx_queue);
-        let receives = |end: &EndTrack| (newest(end).1, std::cmp::Reverse(waits(end)));
+        let receives = |end: &EndTrack| {
+            let received = newest(end).1;
+            (received.max(CARRIES), std::cmp::Reverse(waits(end)), received)
+        };
         match other.map(|other| &self.ends[other]) {
             Some(other) if receives(one) >= receives(other) => (Some(one), Some(other)),
             Some(other) => (Some(other), Some(one)),
@@ -277,6 +285,8 @@ impl EndTrack {
             pid: flow.pid,
             pulses: VecDeque::new(),
             before: None,
+            silent_from_ns: flow.pulses.first().map_or(0, |pulse| pulse.at_ns),
+            connecting: flow.connecting,
             tcp: None,
             tcp_before: None,
             carries_from_ns: None,
@@ -290,11 +300,14 @@ impl EndTrack {
     /// Takes new pulses; tells the time in which it began to carry data, if it did.
     fn extend(&mut self, flow: &FlowSample) -> Option<(u64, u64)> {
         let mut began = None;
-        self.tcp = flow.tcp;
+        (self.tcp, self.connecting) = (flow.tcp, flow.connecting);
         for pulse in &flow.pulses {
             let last = self.pulses.back();
             if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {
                 continue;
+            }
+            if last.is_some_and(|last| (last.acked, last.received) != (pulse.acked, pulse.received)) {
+                self.silent_from_ns = pulse.at_ns;
             }
             if self.carries_from_ns.is_none() && !self.peer_is_gone && pulse.acked.max(pulse.received) >= CARRIES {
                 self.carries_from_ns = Some(pulse.at_ns);
@@ -302,7 +315,17 @@ impl EndTrack {
             }
             self.pulses.push_back(*pulse);
         }
-        began
+        began.or_else(|| self.begin_to_wait())
+    }
+
+    /// As much as a benchmark sends waits to be acknowledged: it is one, also where nothing of it ever arrives.
+    fn begin_to_wait(&mut self) -> Option<(u64, u64)> {
+        let waits = self.tcp.is_some_and(|tcp| u64::from(tcp.tx_queue) >= CARRIES);
+        let newest_ns = self.pulses.back()?.at_ns;
+        (waits && self.carries_from_ns.is_none() && !self.peer_is_gone).then(|| {
+            self.carries_from_ns = Some(newest_ns);
+            (newest_ns, newest_ns)
+        })
     }
 
     fn carries_in(&self, from_ns: u64, to_ns: u64) -> bool {
@@ -334,6 +357,12 @@ impl EndTrack {
         let last = self.pulses.get(after.checked_sub(1)?)?;
         let share = (at_ns - last.at_ns) as f64 / (next.at_ns - last.at_ns) as f64;
         Some(counter(last) as f64 + share * counter(next).saturating_sub(counter(last)) as f64)
+    }
+
+    /// How long nothing has moved.
+    fn silent_s(&self) -> f64 {
+        let newest_ns = self.pulses.back().map_or(0, |pulse| pulse.at_ns);
+        newest_ns.saturating_sub(self.silent_from_ns) as f64 / 1e9
     }
 
     /// Segments sent again over the tick.

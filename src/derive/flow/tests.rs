@@ -354,3 +354,43 @@ fn of_two_programs_that_copy_the_one_that_the_client_calls_is_named() {
     let alone = FlowMetrics { connections: vec![plain, second], ..FlowMetrics::default() };
     assert_eq!(alone.copied().and_then(|one| one.relay), Some(8), "where no other is known");
 }
+
+/// An end that has been greeted, and from which nothing leaves any more.
+fn stuck(tick: u64, ends: (&str, &str), greeting: (u64, u64), waiting: u32) -> Option<FlowSample> {
+    let cookie = if ends == CLIENT { 1 } else { 2 };
+    let flow = end(tick, cookie, ends, |_| Some(greeting))?;
+    Some(FlowSample { tcp: Some(TcpState { tx_queue: waiting, ..TcpState::default() }), ..flow })
+}
+
+#[test]
+fn a_connection_that_gets_nothing_through_has_a_rate_of_nothing_and_is_the_senders() {
+    for (sender, receiver) in [(CLIENT, SERVER), (SERVER, CLIENT)] {
+        let track = run(0..8, |tick, sample| {
+            // What a client of iperf3 says first is received by the server, whoever sends later.
+            let greeting = |ends: (&str, &str)| if ends == CLIENT { (38, 0) } else { (1, 37) };
+            sample.flows.extend(stuck(tick, sender, greeting(sender), 80_000));
+            sample.flows.extend(stuck(tick, receiver, greeting(receiver), 0));
+        });
+        let metrics = track.metrics();
+        assert_eq!(metrics.bits_per_s, Some(0.0), "nothing arrives");
+        let one = &metrics.connections[0];
+        assert_eq!(one.from.address.to_string(), sender.0, "who has something to send sends");
+        assert!(!one.controls() && one.is_stuck() && one.silent_s >= Some(3.0), "{one:?}");
+    }
+}
+
+#[test]
+fn a_connection_that_nobody_answers_is_known_and_one_that_stands_idle_is_no_test() {
+    let track = |connecting: bool, waiting: u32| {
+        run(0..5, move |tick, sample| {
+            let flow = stuck(tick, CLIENT, (0, 0), waiting);
+            sample.flows.extend(flow.map(|flow| FlowSample { connecting, ..flow }));
+        })
+        .metrics()
+    };
+    let asking = track(true, 1);
+    assert!(asking.connections[0].connecting && !asking.connections[0].controls(), "{asking:?}");
+    assert_eq!(asking.bits_per_s, Some(0.0), "nothing arrives, which is known");
+    let idle = track(false, 0);
+    assert!(idle.connections[0].controls() && idle.bits_per_s.is_none(), "{idle:?}");
+}

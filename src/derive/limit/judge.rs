@@ -1,9 +1,11 @@
 //! Which of everything that is seen holds the test back. It goes from what is certain to what is left over:
 //!
+//! 0. Nothing has begun: no answer to the request to connect, or no word after it.
+//! 0. Nothing can be sent at all: a neighbour that does not answer, a request to connect without an answer, nobody who says a
+//!    word.
 //! 1. A ceiling that somebody set and that is reached: what was asked for, a pacing rate, a link's real speed. No chance brings
 //!    a rate to just that figure, and nothing else would make the test faster.
 //! 2. A CPU quota that is used up: while a thread is stopped no core looks full, and all windows look as they like.
-//! 3. A neighbour that does not answer: nothing can be sent at all.
 //! 4. Lost datagrams: UDP does not slow down, so what is lost is what is missing, however busy the sender is. Where a full core
 //!    is why they are lost, that core.
 //! 5. A qdisc that holds packets back: it is full because its rate is reached, and what waits there fills windows and buffers.
@@ -59,11 +61,12 @@ const UNDER_WAY: f64 = 0.75;
 /// What holds the test back.
 pub(super) fn judge(scene: &Scene) -> Limit {
     let order = [
+        lost::neighbour,
+        lost::unbegun,
         asked,
         paced,
         claimed,
         quota,
-        lost::neighbour,
         lost::datagrams,
         held,
         lost::missing,
@@ -88,7 +91,10 @@ fn asked(scene: &Scene) -> Option<Limit> {
     let is_lost = (scene.proto == Some(Proto::Udp) && lost::worst(scene).is_some()) || lost::missing(scene).is_some();
     (rate >= ASKED * asked && !is_lost).then(|| {
         let who = scene.sender.as_deref().unwrap_or("the client");
-        let text = format!("application: {who} sends the {} it was asked for", speed(asked));
+        // Of UDP it says nothing of what arrives.
+        let is_unheard = scene.proto == Some(Proto::Udp) && scene.missing.is_none();
+        let beside = if is_unheard { "; whether it arrives is not known" } else { "" };
+        let text = format!("application: {who} sends the {} it was asked for{beside}", speed(asked));
         let limit = Limit::new(LimitKind::Application, text, vec![("asked_bits_per_s", asked), ("bits_per_s", rate)]);
         Limit { name: scene.sender.clone(), ..limit }
     })

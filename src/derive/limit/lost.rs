@@ -2,7 +2,7 @@
 //! waits for its timers or keeps its window small.
 
 use super::cores;
-use super::scene::{Scene, Thread};
+use super::scene::{Scene, Thread, Unbegun};
 use super::{Limit, LimitKind};
 use crate::derive::finding::figure::{bytes, percent, rate};
 use crate::derive::finding::loss::place_alone;
@@ -55,12 +55,12 @@ pub(super) fn datagrams(scene: &Scene) -> Option<Limit> {
 /// Datagrams that no place on this machine tells of, or only of a few.
 pub(super) fn missing(scene: &Scene) -> Option<Limit> {
     let missing = scene.missing.filter(|&missing| missing >= MISSING && worst(scene).is_none())?;
-    let place = if scene.losses_per_s.is_empty() {
-        ", and no counter here shows where"
-    } else {
-        "; where most of them are lost is not known"
-    };
-    let text = format!("losses: {} % of datagrams do not arrive{place}", percent(missing));
+    let most = if scene.losses_per_s.is_empty() { "" } else { " most of them are lost" };
+    let text = format!(
+        "losses: {} % of datagrams do not arrive; where{most} is not known from {}",
+        percent(missing),
+        scene.looked_at
+    );
     Some(Limit::new(LimitKind::Loss, text, vec![("share", missing)]).named("unknown"))
 }
 
@@ -98,13 +98,37 @@ fn reaches(scene: &Scene, lost: &Loss) -> Option<f64> {
     Some(1.22 * tcp.mss_bytes? * 8e6 / (rtt_us * share.sqrt()))
 }
 
+/// It is not connected, or nobody has sent anything yet.
+pub(super) fn unbegun(scene: &Scene) -> Option<Limit> {
+    let (at, name) = last_lost(scene);
+    let numbers = vec![("bits_per_s", 0.0)];
+    Some(match scene.unbegun? {
+        Unbegun::Answer(to) => {
+            let text = format!("losses: {to} does not answer the request to connect{at}");
+            Limit::new(LimitKind::Loss, text, numbers).named(name)
+        }
+        Unbegun::Word(to) => {
+            let text = format!("application: connected with {to}, and neither end sends payload{at}");
+            Limit::new(LimitKind::Application, text, numbers)
+        }
+    })
+}
+
+/// Where packets of the test were lost last, in words; nothing where none was seen.
+fn last_lost(scene: &Scene) -> (String, &'static str) {
+    match &scene.last_lost {
+        Some(lost) => (format!("; last loss {}", place_alone(lost)), lost.place.word()),
+        None => (String::new(), "unknown"),
+    }
+}
+
 /// What was sent is not acknowledged, though the receiver's window is open: a link has gone, or the other end.
 pub(super) fn stalled(scene: &Scene) -> Option<Limit> {
     let (rate, busy) = (scene.rate_bits_per_s?, scene.tcp?.busy?);
     (rate < NO_RATE && busy.all >= BUSY).then(|| {
-        let text = "losses: nothing arrives, though data is in flight: a link is down, or the other end is gone";
-        let numbers = vec![("bits_per_s", rate), ("busy", busy.all)];
-        Limit::new(LimitKind::Loss, text.to_owned(), numbers).named("unknown")
+        let (at, name) = last_lost(scene);
+        let text = format!("losses: nothing arrives, though data is in flight{at}");
+        Limit::new(LimitKind::Loss, text, vec![("bits_per_s", rate), ("busy", busy.all)]).named(name)
     })
 }
 

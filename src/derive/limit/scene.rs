@@ -3,7 +3,7 @@
 use crate::derive::flow::BusyShares;
 use crate::derive::losses::Loss;
 use crate::sample::{Congestion, CoreId, CoreSet, Proto, Runner};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Everything that is looked at.
 #[derive(Debug, Clone, Default)]
@@ -36,14 +36,29 @@ pub(super) struct Scene {
     pub silent: Option<(String, IpAddr)>,
     /// Of UDP: what waits in the senders' sockets, bytes.
     pub waiting_bytes: Option<f64>,
+    /// The worst place when packets of it were lost last, however long ago; `packets` are those of that tick.
+    pub last_lost: Option<Loss>,
+    /// It has not come to send anything yet, and why.
+    pub unbegun: Option<Unbegun>,
     /// Share of the datagrams sent that did not arrive, whatever is known of where.
     pub missing: Option<f64>,
+    /// Where a place of losses was looked for, in words.
+    pub looked_at: String,
     /// Qdiscs on the way that hold packets back.
     pub held: Vec<HoldingQdisc>,
     pub quota: Option<QuotaUse>,
     pub claim: Option<RealSpeed>,
     /// The clock that core 0 is held to, and what it could do.
     pub clock_khz: Option<(f64, f64)>,
+}
+
+/// What a test waits for that never sent anything.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Unbegun {
+    /// An answer to the request to connect.
+    Answer(SocketAddr),
+    /// The other end of the connection, which waits too.
+    Word(SocketAddr),
 }
 
 /// Shares of a core's time.

@@ -1,15 +1,16 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker. A tick that is longer, or
 //! reaches over the edge of that second, counts with its part within.
 
-use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
+use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread, Unbegun};
 use super::segments::{self, Segments};
 use super::tick::{HeldTick, Tick, carrying};
+use crate::derive::finding::nothing;
 use crate::derive::flow::{BusyShares, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::window::{Ticked, TimeSpan};
-use crate::derive::{Mean, Metrics};
+use crate::derive::{Mean, Metrics, denial};
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -114,7 +115,10 @@ impl Window {
             sent_again: self.segments.untold(),
             silent: silent(metrics),
             waiting_bytes: waiting(metrics),
+            last_lost: last_lost(metrics),
+            unbegun: unbegun(metrics),
             missing: self.mean(|tick| tick.missing),
+            looked_at: denial::looked_at(metrics, self.length_ns() as f64 / 1e9),
             held: self.held(metrics),
             quota: self.quota(),
             claim: self.claim(metrics),
@@ -242,6 +246,22 @@ impl Window {
             (one.bits_per_s / one.speed_bits_per_s).total_cmp(&(other.bits_per_s / other.speed_bits_per_s))
         })
     }
+}
+
+/// What a test waits for that never sent anything.
+fn unbegun(metrics: &Metrics) -> Option<Unbegun> {
+    if let Some(waits) = nothing::waiting(metrics) {
+        return Some(Unbegun::Word(waits.to.address));
+    }
+    let mut all = metrics.flow.connections.iter().filter(|one| one.connecting || !one.controls());
+    let first = all.next().filter(|one| one.connecting && one.is_stuck())?;
+    all.all(|one| one.connecting).then_some(Unbegun::Answer(first.to.address))
+}
+
+/// What was lost last of a test that gets nothing.
+fn last_lost(metrics: &Metrics) -> Option<Loss> {
+    let stuck = metrics.flow.connections.iter().find(|one| one.is_stuck()).or_else(|| nothing::waiting(metrics))?;
+    Some(nothing::last_loss(metrics, stuck)?.0.clone())
 }
 
 /// Cores that handle the test's packets whatever core the sender is on; asked only where some core has much softirq to do.

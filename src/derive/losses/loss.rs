@@ -104,6 +104,8 @@ pub struct Losses {
     pub sent: Option<f64>,
     /// Since packets of the flows were lost last, as of the beginning of this time; 0 while they are, none before the first.
     pub quiet_s: Option<f64>,
+    /// The worst place then; none before packets of the flows were lost.
+    pub last: Option<Loss>,
     /// TCP segments sent again, in the senders' namespaces.
     pub retransmits: Option<f64>,
     /// Entries that connection tracking has and may have, where it is fullest.

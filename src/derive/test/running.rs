@@ -1,7 +1,8 @@
 //! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
 
 use super::{Test, TestKey};
-use crate::derive::flow::{Bin, FlowTrack};
+use crate::derive::finding::nothing;
+use crate::derive::flow::{Bin, Connection, FlowTrack};
 use crate::derive::history::History;
 use crate::derive::scope::Scope;
 use crate::derive::test_stages::TestStages;
@@ -16,7 +17,7 @@ const LATE_NS: u64 = 1_000_000_000;
 /// One that runs, or has just ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Running {
-    /// None before it is one: a connection that never carries anything is no test.
+    /// None before it is one: a connection that nobody wants to send anything through is no test.
     pub number: Option<u32>,
     pub began_ns: u64,
     pub ended_ns: Option<u64>,
@@ -100,12 +101,11 @@ impl Running {
         self.previous = Some(now);
     }
 
-    /// It has its first data: what is no benchmark's may never have any.
+    /// It has its first data, or wants to have and gets nothing: what is no benchmark's may never have any.
     pub fn begins(&self) -> bool {
-        let flow = self.metrics.as_ref().map(|own| &own.flow);
-        let carries = flow
-            .is_some_and(|flow| flow.connections.iter().any(|connection| connection.carries) || !flow.tests.is_empty());
-        self.number.is_none() && carries
+        let Some(own) = self.metrics.as_ref().filter(|_| self.number.is_none()) else { return false };
+        let begins = |connection: &Connection| connection.carries || connection.is_stuck();
+        own.flow.connections.iter().any(begins) || !own.flow.tests.is_empty() || nothing::waiting(own).is_some()
     }
 
     /// Nothing more will be own of it.

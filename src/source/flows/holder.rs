@@ -47,8 +47,8 @@ pub(super) struct SocketHolder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct HeldSocket {
     inode: u32,
-    /// When it was first seen, or last seen to be about to connect.
-    hoped_at_ns: u64,
+    /// When it was first seen.
+    met_at_ns: u64,
     /// It is a connection that is followed.
     followed: bool,
 }
@@ -114,21 +114,14 @@ impl SocketHolder {
 
     /// Sockets that may be or become connections and are not followed yet.
     pub fn unsettled(&self, now_ns: u64) -> impl Iterator<Item = u32> {
-        let hoped = move |socket: &&HeldSocket| now_ns.saturating_sub(socket.hoped_at_ns) < UNSETTLED_NS;
-        self.sockets.iter().filter(|socket| !socket.followed).filter(hoped).map(|socket| socket.inode)
+        let is_new = move |socket: &&HeldSocket| now_ns.saturating_sub(socket.met_at_ns) < UNSETTLED_NS;
+        self.sockets.iter().filter(|socket| !socket.followed).filter(is_new).map(|socket| socket.inode)
     }
 
     /// This socket is followed from now on; false if the process does not hold it, or it is followed already.
     pub fn follow(&mut self, inode: u32) -> bool {
         let socket = self.find(inode).filter(|socket| !socket.followed);
         socket.is_some_and(|socket| !std::mem::replace(&mut socket.followed, true))
-    }
-
-    /// This socket is about to connect: worth asking for again.
-    pub fn hope(&mut self, inode: u32, now_ns: u64) {
-        if let Some(socket) = self.find(inode) {
-            socket.hoped_at_ns = now_ns;
-        }
     }
 
     /// A connection of it has ended: others may stand where it stood.
@@ -146,7 +139,7 @@ impl SocketHolder {
         let (inodes, listed) = sockets(&self.descriptors, entries)?;
         let held = |inode| {
             let known = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok();
-            known.map_or(HeldSocket { inode, hoped_at_ns: now_ns, followed: false }, |at| self.sockets[at])
+            known.map_or(HeldSocket { inode, met_at_ns: now_ns, followed: false }, |at| self.sockets[at])
         };
         (self.sockets, self.listed) = (inodes.into_iter().map(held).collect(), listed);
         Ok(())

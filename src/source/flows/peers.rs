@@ -95,7 +95,8 @@ impl Peers {
 
     /// Takes note of new connections, and forgets those that have ended.
     fn meet(&mut self, flows: &[FlowSample], now_ns: u64) {
-        for flow in flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
+        // Before there is an answer nothing is at the other end.
+        for flow in flows.iter().filter(|flow| flow.proto == Proto::Tcp && !flow.connecting) {
             let new = KnownPeer { tries: TRIES, due_ns: now_ns, seen_ns: now_ns, pid: None };
             self.known.entry(flow.key()).or_insert(new).seen_ns = now_ns;
         }

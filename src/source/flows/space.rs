@@ -162,7 +162,8 @@ impl<W: Transport> NamespaceFlows<W> {
                 let pulses = std::mem::replace(pulses, room);
                 let SocketInfo { id, mark, tcp, udp, .. } = *told;
                 let plain = FlowSample::new(id.cookie(), (self.netns, *pid), (id.local(), id.remote()));
-                into.push(FlowSample { proto, mark, tcp, udp, pulses, ..plain });
+                let connecting = proto == Proto::Tcp && told.is_connecting();
+                into.push(FlowSample { proto, connecting, mark, tcp, udp, pulses, ..plain });
             }
             let keeps: Vec<bool> = sockets.iter().map(|held| !ended(held.pid, held.lives)).collect();
             let (mut of_sockets, mut of_requests) = (keeps.iter(), keeps.iter());

@@ -21,6 +21,7 @@ pub(super) fn sentence(roots: &Roots, refusal: &Refusal, has_moves: bool) -> Str
     let adds = if has_moves { "the reason and function of each loss" } else { "time, reason and function of each" };
     let way = way(roots, refusal);
     match refusal {
+        Refusal::Rights if rustix::process::geteuid().is_root() => format!("{without}: {way}; missing: {adds}"),
         Refusal::Rights => format!("{without}: {way} to see {adds}"),
         Refusal::NoTracefs(_) => format!("{without}: {way} to see each migration"),
         Refusal::NoBtf | Refusal::NoMemory { .. } | Refusal::Unread(_) | Refusal::Other(_) => {
@@ -42,6 +43,9 @@ pub(super) fn no_more_elsewhere() -> String {
 /// What is in the way, or what to do about it.
 fn way(roots: &Roots, refusal: &Refusal) -> String {
     match refusal {
+        Refusal::Rights if rustix::process::geteuid().is_root() => {
+            "vnettop is root, but CAP_BPF and CAP_PERFMON are missing, or the kernel is locked down".to_owned()
+        }
         Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
         Refusal::Rights => "run vnettop as root or with CAP_SYS_ADMIN".to_owned(),
         Refusal::NoBtf => NO_BTF.to_owned(),
