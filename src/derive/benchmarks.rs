@@ -3,6 +3,7 @@
 
 use super::flow::Connection;
 use crate::sample::{Benchmark, Direction, Event, Report, Reported, Side, Word};
+use std::collections::BTreeSet;
 
 /// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'; none where none runs.
 #[must_use]
@@ -69,8 +70,8 @@ pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &
 fn served(test: &Benchmark, connections: &[Connection]) -> Benchmark {
     let data = || connections.iter().filter(|connection| connection.carries);
     let is_here = |end: &super::flow::End| end.pid == Some(test.pid) && end.address.port() == test.port;
-    let received = data().filter(|connection| is_here(&connection.to)).count();
-    let sent = data().filter(|connection| is_here(&connection.from)).count();
+    let received = streams(data().filter(|connection| is_here(&connection.to)));
+    let sent = streams(data().filter(|connection| is_here(&connection.from)));
     let proto = data().find(|connection| is_here(&connection.to) || is_here(&connection.from));
     Benchmark {
         proto: proto.map(|connection| connection.proto).or(test.proto),
@@ -83,6 +84,18 @@ fn served(test: &Benchmark, connections: &[Connection]) -> Benchmark {
         },
         ..test.clone()
     }
+}
+
+/// How many connections these are: the subflows of one of MPTCP are one.
+fn streams<'a>(connections: impl Iterator<Item = &'a Connection>) -> usize {
+    let (mut alone, mut tokens) = (0, BTreeSet::new());
+    for connection in connections {
+        match connection.mptcp {
+            Some(token) => drop(tokens.insert(token)),
+            None => alone += 1,
+        }
+    }
+    alone + tokens.len()
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub const DENYING: &[&str] = &[
     "was asked for",
     "as root",
     "none so far",
-    "is not visible here",
+    "where is not visible",
 ];
 
 /// Every sentence that denies.
@@ -80,7 +80,7 @@ pub const DENIALS: &[Denial] = &[
 
 /// How far the drops of a connection were looked at over a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::derive) enum Looked {
+pub(in crate::derive) enum DropsSeen {
     /// All of that time, along the whole way.
     Throughout,
     /// The programs that tell drops are being attached.
@@ -98,24 +98,24 @@ pub(in crate::derive) fn drops<'a>(
     metrics: &Metrics,
     connections: impl IntoIterator<Item = &'a Connection>,
     seconds: f64,
-) -> Looked {
+) -> DropsSeen {
     if metrics.tracer.is_some_and(|tracer| tracer.state == TracerStage::BeingAttached) {
-        return Looked::BeingAttached;
+        return DropsSeen::BeingAttached;
     }
     if !metrics.asks_kernel() {
-        return Looked::Not;
+        return DropsSeen::Not;
     }
     // An older recording does not tell since when.
     let since_ns = metrics.tracer.and_then(|tracer| tracer.since_ns).unwrap_or(0);
     let for_ns = metrics.at_ns.saturating_sub(since_ns);
     if (for_ns as f64) < seconds * 1e9 {
-        return Looked::For(for_ns / 1_000_000_000);
+        return DropsSeen::For(for_ns / 1_000_000_000);
     }
     let beyond = |connection: &Connection| match paths::found(&metrics.paths, connection) {
         Some(path) => beyond(metrics, path),
         None => Some("a path that is not known".to_owned()),
     };
-    connections.into_iter().find_map(beyond).map_or(Looked::Throughout, Looked::Beyond)
+    connections.into_iter().find_map(beyond).map_or(DropsSeen::Throughout, DropsSeen::Beyond)
 }
 
 /// What on a path may drop packets without the kernel's knowledge.
@@ -137,10 +137,10 @@ pub(in crate::derive) fn looked_at(metrics: &Metrics, seconds: f64) -> String {
     let ends = metrics.flow.connections.iter().flat_map(|one| [one.from.netns, one.to.netns]).flatten();
     let spaces = plural(crossed.chain(ends).collect::<BTreeSet<u64>>().len() as u64, "namespace");
     match drops(metrics, [], seconds) {
-        Looked::BeingAttached => format!("the counters of {spaces}; what counts drops is being attached"),
-        Looked::Not => format!("the counters of {spaces}"),
-        Looked::For(for_s) => format!("the counters of {spaces} and {for_s} s of this kernel's drops"),
-        Looked::Throughout | Looked::Beyond(_) => format!("the counters of {spaces} and this kernel's drops"),
+        DropsSeen::BeingAttached => format!("the counters of {spaces}; what counts drops is being attached"),
+        DropsSeen::Not => format!("the counters of {spaces}"),
+        DropsSeen::For(for_s) => format!("the counters of {spaces} and {for_s} s of this kernel's drops"),
+        DropsSeen::Throughout | DropsSeen::Beyond(_) => format!("the counters of {spaces} and this kernel's drops"),
     }
 }
 

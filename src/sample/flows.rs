@@ -220,9 +220,13 @@ pub struct FlowSample {
     pub local: SocketAddr,
     /// The other end; of a UDP socket that is not connected the unspecified address and port 0.
     pub remote: SocketAddr,
-    /// A TCP connection that has no answer yet (`TCP_SYN_SENT`): what moved is 0 by then.
+    /// A TCP connection that has no answer yet (`TCP_SYN_SENT`): its bytes are 0 by then.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub connecting: bool,
+    /// Of a subflow of MPTCP, the connection it is a part of: its token at this end (`MPTCP_SUBFLOW_ATTR_TOKEN_LOC` of
+    /// `INET_DIAG_ULP_INFO`, Linux 5.6), unique in its namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mptcp: Option<u32>,
     /// The socket's mark (`SO_MARK`, by `INET_DIAG_MARK`, Linux 4.9); none where it is not told, which needs
     /// `CAP_NET_ADMIN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -259,8 +263,9 @@ impl FlowSample {
     /// A TCP connection by its cookie, the namespace and process that hold it, its own and its other end; everything else unknown.
     #[must_use]
     pub fn new(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
-        let (proto, connecting, mark, tcp, udp, pulses) = (Proto::Tcp, false, None, None, None, Vec::new());
-        Self { proto, cookie, netns, pid, local, remote, connecting, mark, tcp, udp, pulses }
+        let (proto, connecting, mptcp, mark) = (Proto::Tcp, false, None, None);
+        let (tcp, udp, pulses) = (None, None, Vec::new());
+        Self { proto, cookie, netns, pid, local, remote, connecting, mptcp, mark, tcp, udp, pulses }
     }
 }
 

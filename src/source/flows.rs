@@ -230,13 +230,15 @@ impl FlowReader {
                 .collect();
             for proto in [Proto::Tcp, Proto::Udp] {
                 // What is no connection of TCP may be a socket of UDP; where nothing is left, none is asked for.
-                if here.iter().all(|(_, holder)| holder.unsettled(now_ns).next().is_none()) {
+                let is_settled = here.iter().all(|(_, holder)| holder.unsettled(now_ns).next().is_none());
+                if is_settled && !(proto == Proto::Tcp && space.may_have_more(now_ns)) {
                     break;
                 }
                 let mut found = Vec::new();
                 let listed = space.list(proto, |told| {
                     found.extend(claim(&mut here, proto, told).map(|pid| (pid, *told)));
                 });
+                found.retain(|(_, told)| !space.follows(proto, told));
                 if let Err(error) = listed {
                     self.unseen.report(&match proto {
                         Proto::Tcp => Blind::Sockets(error.to_string()),

@@ -28,6 +28,7 @@ mod limit;
 mod links;
 mod losses;
 mod moves;
+mod nothing;
 mod one_key;
 mod open_vswitch;
 mod owners;

@@ -169,7 +169,8 @@ fn every_sentence_that_denies_something_says_in_the_table_what_it_needs() {
     assert!(sources.len() > 1000, "the strings of the sources are there: {}", sources.len());
     let denies = |line: &&&str| {
         let padded = format!(" {} ", line.to_lowercase());
-        DENYING.iter().any(|words| padded.contains(words))
+        // What is only compared with is said to nobody.
+        DENYING.iter().any(|words| padded.contains(words) && padded.trim() != *words)
     };
     let has_row = |line: &str| DENIALS.iter().any(|denial| line.contains(denial.words));
     let new: Vec<&&str> = sources.iter().filter(denies).filter(|line| !has_row(line)).collect();

@@ -17,12 +17,12 @@ fn metrics(state: TracerStage, since_s: Option<u64>) -> Metrics {
 #[test]
 fn before_the_kernel_is_asked_nothing_is_denied() {
     let looked = |state, since_s| drops(&metrics(state, since_s), [], 5.0);
-    assert_eq!(looked(TracerStage::BeingAttached, None), Looked::BeingAttached);
-    assert_eq!(looked(TracerStage::Refused, None), Looked::Not);
-    assert_eq!(looked(TracerStage::Attached, Some(98)), Looked::For(2), "the figure covers more than that");
-    assert_eq!(looked(TracerStage::Attached, Some(95)), Looked::Throughout);
+    assert_eq!(looked(TracerStage::BeingAttached, None), DropsSeen::BeingAttached);
+    assert_eq!(looked(TracerStage::Refused, None), DropsSeen::Not);
+    assert_eq!(looked(TracerStage::Attached, Some(98)), DropsSeen::For(2), "the figure covers more than that");
+    assert_eq!(looked(TracerStage::Attached, Some(95)), DropsSeen::Throughout);
     let of_unknown_path = drops(&metrics(TracerStage::Attached, Some(1)), [&Connection::default()], 5.0);
-    assert!(matches!(of_unknown_path, Looked::Beyond(_)), "what it crosses is not known: {of_unknown_path:?}");
+    assert!(matches!(of_unknown_path, DropsSeen::Beyond(_)), "what it crosses is not known: {of_unknown_path:?}");
 }
 
 #[test]

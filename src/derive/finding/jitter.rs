@@ -111,7 +111,7 @@ pub(super) fn untraced(scene: &LintInput<'_>) -> Option<Diagnostic> {
 
 /// Why none is traced. Who has the rights is not asked for them.
 fn untraced_since(metrics: &Metrics) -> &'static str {
-    let is_of_rights = |problem: &Problem| problem.source == ProblemSource::Kernel && problem.text.contains("as root");
+    let is_of_rights = |problem: &Problem| problem.source == ProblemSource::Kernel && problem.is_of_rights();
     match metrics.tracer.map(|tracer| tracer.state) {
         Some(TracerStage::Idle | TracerStage::BeingAttached) => "the tracer is being attached",
         Some(TracerStage::Attached) => "migrations are not among what this kernel lets vnettop trace",

@@ -3,7 +3,7 @@
 use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::Metrics;
-use crate::derive::denial::{self, Looked};
+use crate::derive::denial::{self, DropsSeen};
 use crate::derive::losses::{Loss, LossPlace, Losses};
 use crate::sample::OvsDatapathKind;
 
@@ -261,12 +261,12 @@ fn late_or_lost(metrics: &Metrics) -> String {
     let is_here = connections().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
     let seconds = metrics.elapsed_s.unwrap_or(0.0) + SENT_AGAIN_WITHIN_S;
     match denial::drops(metrics, connections(), seconds) {
-        Looked::Throughout if is_here => ": the first copies are late, this kernel drops none".to_owned(),
-        Looked::Throughout => ": the first copies are late, or lost outside this kernel".to_owned(),
-        Looked::BeingAttached => ": late or dropped; what counts drops is being attached".to_owned(),
-        Looked::For(for_s) => format!(": late or dropped; drops are counted for {for_s} s only"),
-        Looked::Beyond(what) => format!(": the first copies are late, or lost beyond this kernel's view: {what}"),
-        Looked::Not => ": delayed, or dropped where no counter shows it".to_owned(),
+        DropsSeen::Throughout if is_here => ": the first copies are late, this kernel drops none".to_owned(),
+        DropsSeen::Throughout => ": the first copies are late, or lost outside this kernel".to_owned(),
+        DropsSeen::BeingAttached => ": late or dropped; what counts drops is being attached".to_owned(),
+        DropsSeen::For(for_s) => format!(": late or dropped; drops are counted for {for_s} s only"),
+        DropsSeen::Beyond(what) => format!(": the first copies are late, or lost beyond this kernel's view: {what}"),
+        DropsSeen::Not => ": delayed, or dropped where no counter shows it".to_owned(),
     }
 }
 

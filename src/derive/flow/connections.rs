@@ -44,6 +44,7 @@ struct EndTrack {
     /// Since when nothing has moved, in whichever direction.
     silent_from_ns: u64,
     connecting: bool,
+    mptcp: Option<u32>,
     /// How it stands, and stood in the tick before.
     tcp: Option<TcpState>,
     tcp_before: Option<TcpState>,
@@ -204,6 +205,7 @@ impl Connections {
                 carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
                 relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
+                mptcp: [from, to].into_iter().flatten().find_map(|end| end.mptcp),
                 connecting: [from, to].into_iter().flatten().any(|end| end.connecting),
                 silent_s: [from, to].into_iter().flatten().map(EndTrack::silent_s).reduce(f64::min),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
@@ -287,6 +289,7 @@ impl EndTrack {
             before: None,
             silent_from_ns: flow.pulses.first().map_or(0, |pulse| pulse.at_ns),
             connecting: flow.connecting,
+            mptcp: flow.mptcp,
             tcp: None,
             tcp_before: None,
             carries_from_ns: None,
@@ -300,7 +303,7 @@ impl EndTrack {
     /// Takes new pulses; tells the time in which it began to carry data, if it did.
     fn extend(&mut self, flow: &FlowSample) -> Option<(u64, u64)> {
         let mut began = None;
-        (self.tcp, self.connecting) = (flow.tcp, flow.connecting);
+        (self.tcp, self.connecting, self.mptcp) = (flow.tcp, flow.connecting, flow.mptcp.or(self.mptcp));
         for pulse in &flow.pulses {
             let last = self.pulses.back();
             if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {

@@ -31,6 +31,7 @@ impl Sockets {
             (self.benchmarks, self.paths) = (Arc::clone(&facts.benchmarks), Arc::clone(&facts.paths));
         }
         follow_relays(sample, &mut self.tests);
+        follow_subflows(sample, &mut self.tests);
     }
 
     /// Whose it is; none where it waits for anybody.
@@ -103,6 +104,17 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
         let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
         let key = if may.is_empty() { alone() } else { told() };
         tests.extend(key.map(|key| (second.key, key)));
+    }
+}
+
+/// The subflows of one connection of MPTCP are of one test, whatever their addresses: that of the first.
+fn follow_subflows(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
+    let mut firsts: BTreeMap<(u64, u32), TestKey> = BTreeMap::new();
+    for flow in &sample.flows {
+        let Some(token) = flow.mptcp else { continue };
+        let Some(&own) = tests.get(&flow.key()) else { continue };
+        let first = *firsts.entry((flow.netns, token)).or_insert(own);
+        tests.insert(flow.key(), first);
     }
 }
 
@@ -200,6 +212,21 @@ mod tests {
         let of_address = |address: &str| TestKey::Server(90, address.parse().expect("an address"));
         let (one, other) = (of_address("10.0.0.1"), of_address("10.0.0.2"));
         assert_eq!(keys(&of(flows, &[])), [(1, one), (2, one), (3, other), (4, TestKey::Client(50))], "or its process");
+    }
+
+    #[test]
+    fn the_subflows_of_one_connection_are_of_one_test_whatever_their_addresses() {
+        let of_token = |flow: FlowSample, token| FlowSample { mptcp: Some(token), ..flow };
+        let flows = vec![
+            of_token(end(1, 90, "10.0.0.9:5201", "10.0.0.1:40000"), 7),
+            of_token(end(2, 90, "10.0.1.9:5201", "10.0.1.1:40001"), 7),
+            of_token(end(3, 90, "10.0.0.9:5201", "10.0.2.1:40002"), 8),
+        ];
+        let mut sockets = Sockets::default();
+        sockets.observe(&of(flows, &[]));
+        let cookies = sockets.by_test().into_values().map(|own| own.into_iter().map(|one| one.cookie).collect());
+        let cookies: Vec<Vec<u64>> = cookies.collect();
+        assert_eq!(cookies, [vec![1, 2], vec![3]], "a client elsewhere with two addresses, and another one");
     }
 
     #[test]

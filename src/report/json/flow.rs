@@ -20,6 +20,9 @@ impl JsonObject for Connection {
         object.serialize_entry("from", &InJson(&self.from, metrics))?;
         object.serialize_entry("to", &InJson(&self.to, metrics))?;
         object.serialize_entry("control", &self.controls())?;
+        object.serialize_entry("connecting", &self.connecting)?;
+        object.serialize_entry("silent_s", &self.silent_s)?;
+        object.serialize_entry("mptcp_token", &self.mptcp)?;
         object.serialize_entry("relayed", &self.relayed)?;
         object.serialize_entry("relay", &Relay::of(metrics, self))?;
         object.serialize_entry("bits_per_s", &self.bits_per_s)?;

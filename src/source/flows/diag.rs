@@ -28,6 +28,12 @@ const CONG: u16 = 4;
 const SKMEMINFO: u16 = 7;
 /// `INET_DIAG_MARK`: 32 bits, for who has `CAP_NET_ADMIN` (Linux 4.9).
 const MARK: u16 = 15;
+/// `INET_DIAG_ULP_INFO` (Linux 5.4), within it `INET_ULP_INFO_MPTCP` and `MPTCP_SUBFLOW_ATTR_TOKEN_LOC` (Linux 5.6), 32 bits.
+const ULP: u16 = 19;
+const ULP_MPTCP: u16 = 3;
+const TOKEN_LOCAL: u16 = 2;
+/// `NLA_F_NESTED`, which some attributes have in their type.
+const NESTED: u16 = 0x8000;
 /// Offset of `tcpi_bytes_acked` in `struct tcp_info` of `linux/tcp.h`, the same since it was added (Linux 4.1).
 const ACKED: usize = 120;
 /// And of `tcpi_bytes_received` (Linux 4.1).
@@ -78,6 +84,8 @@ pub(in crate::source) struct SocketInfo {
     state: u8,
     /// Of sockfs, as `/proc/PID/fd` names it; 0 when no process holds the socket any more.
     pub inode: u32,
+    /// Of a subflow of MPTCP, the token of its connection here.
+    pub mptcp: Option<u32>,
     /// `SO_MARK`; none where it may not be told.
     pub mark: Option<u32>,
     /// Bytes acknowledged and received; none where they were not asked for or the kernel does not count them.
@@ -213,13 +221,14 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
     let bytes = *body.get(4..)?.first_chunk::<ID>()?;
     let inode = u32_at(body, INODE)?;
     let queues = (u32_at(body, RX_QUEUE)?, u32_at(body, TX_QUEUE)?);
-    let (mut info, mut congestion, mut memory, mut mark) = (None, None, None, None);
+    let (mut info, mut congestion, mut memory, mut mark, mut mptcp) = (None, None, None, None, None);
     for (kind, value) in attributes(body.get(FIXED..)?) {
         match kind {
             INFO => info = Some(value),
             CONG => congestion = Some(Congestion::new(value)),
             SKMEMINFO => memory = Some(value),
             MARK => mark = u32_at(value, 0),
+            _ if kind & !NESTED == ULP => mptcp = token(value),
             _ => {}
         }
     }
@@ -227,11 +236,18 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
         id: SocketId { family, bytes },
         state,
         inode,
+        mptcp,
         mark,
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
         tcp: info.and_then(|info| tcp_state(info, queues, congestion)),
         udp: memory.and_then(|memory| udp_state(memory, queues)),
     })
+}
+
+/// The token of the connection that a subflow belongs to.
+fn token(ulp: &[u8]) -> Option<u32> {
+    let within = |bytes, wanted| attributes(bytes).find(|(kind, _)| kind & !NESTED == wanted).map(|(_, value)| value);
+    u32_at(within(within(ulp, ULP_MPTCP)?, TOKEN_LOCAL)?, 0)
 }
 
 fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<Congestion>) -> Option<TcpState> {

@@ -118,10 +118,12 @@ impl SocketHolder {
         self.sockets.iter().filter(|socket| !socket.followed).filter(is_new).map(|socket| socket.inode)
     }
 
-    /// This socket is followed from now on; false if the process does not hold it, or it is followed already.
+    /// This socket is followed from now on; false if the process does not hold it. The subflows of MPTCP are several sockets of
+    /// one inode.
     pub fn follow(&mut self, inode: u32) -> bool {
-        let socket = self.find(inode).filter(|socket| !socket.followed);
-        socket.is_some_and(|socket| !std::mem::replace(&mut socket.followed, true))
+        let Some(socket) = self.find(inode) else { return false };
+        socket.followed = true;
+        true
     }
 
     /// A connection of it has ended: others may stand where it stood.

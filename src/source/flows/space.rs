@@ -11,6 +11,9 @@ use crate::source::netlink::socket::Transport;
 /// Asked for in one call: the answers, about a kilobyte of the kernel's memory each, must fit the socket's buffer.
 const MOST_TOGETHER: usize = 48;
 
+/// How often it is looked for subflows of MPTCP that have joined, ns.
+const SUBFLOWS_NS: u64 = 500_000_000;
+
 /// The sockets of one namespace.
 #[derive(Debug)]
 pub(super) struct NamespaceFlows<W> {
@@ -20,6 +23,8 @@ pub(super) struct NamespaceFlows<W> {
     udp: FollowedSockets,
     /// When the other UDP sockets were counted last, ns, and what there was.
     others: Option<(u64, OtherUdp)>,
+    /// When it was looked for subflows that have joined, ns.
+    subflows_at_ns: u64,
 }
 
 /// How often the other UDP sockets of a namespace are counted, ns.
@@ -47,7 +52,7 @@ struct Followed {
 impl<W: Transport> NamespaceFlows<W> {
     pub fn new(netns: u64, netlink: NetlinkClient<W>) -> Self {
         let [connections, udp] = std::array::from_fn(|_| FollowedSockets::default());
-        Self { netlink, netns, connections, udp, others: None }
+        Self { netlink, netns, connections, udp, others: None, subflows_at_ns: 0 }
     }
 
     /// How many connections are followed.
@@ -66,6 +71,26 @@ impl<W: Transport> NamespaceFlows<W> {
     /// The kernel refused or broke off a dump.
     pub fn list(&mut self, proto: Proto, each: impl FnMut(&SocketInfo)) -> Result<(), SourceError> {
         diag::list(&mut self.netlink, proto, each)
+    }
+
+    /// It follows this socket.
+    pub fn follows(&self, proto: Proto, told: &SocketInfo) -> bool {
+        let FollowedSockets { sockets, .. } = match proto {
+            Proto::Tcp => &self.connections,
+            Proto::Udp => &self.udp,
+        };
+        find(sockets, told).is_ok()
+    }
+
+    /// It follows a subflow of MPTCP: others may join it, behind the same descriptor of their process. True so often as it is
+    /// worth looking.
+    pub fn may_have_more(&mut self, now_ns: u64) -> bool {
+        let is_due = now_ns.saturating_sub(self.subflows_at_ns) >= SUBFLOWS_NS;
+        let may = is_due && self.connections.sockets.iter().any(|held| held.told.mptcp.is_some());
+        if may {
+            self.subflows_at_ns = now_ns;
+        }
+        may
     }
 
     /// Follows a socket of that process from the next reading on.
@@ -160,10 +185,10 @@ impl<W: Transport> NamespaceFlows<W> {
                 }
                 let room = Vec::with_capacity(pulses.len());
                 let pulses = std::mem::replace(pulses, room);
-                let SocketInfo { id, mark, tcp, udp, .. } = *told;
+                let SocketInfo { id, mptcp, mark, tcp, udp, .. } = *told;
                 let plain = FlowSample::new(id.cookie(), (self.netns, *pid), (id.local(), id.remote()));
                 let connecting = proto == Proto::Tcp && told.is_connecting();
-                into.push(FlowSample { proto, connecting, mark, tcp, udp, pulses, ..plain });
+                into.push(FlowSample { proto, connecting, mptcp, mark, tcp, udp, pulses, ..plain });
             }
             let keeps: Vec<bool> = sockets.iter().map(|held| !ended(held.pid, held.lives)).collect();
             let (mut of_sockets, mut of_requests) = (keeps.iter(), keeps.iter());

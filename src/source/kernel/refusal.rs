@@ -44,7 +44,7 @@ pub(super) fn no_more_elsewhere() -> String {
 fn way(roots: &Roots, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Rights if rustix::process::geteuid().is_root() => {
-            "vnettop is root, but CAP_BPF and CAP_PERFMON are missing, or the kernel is locked down".to_owned()
+            "vnettop is root without CAP_BPF and CAP_PERFMON, or the kernel is locked down".to_owned()
         }
         Refusal::Rights if knows_cap_bpf(roots) => "run vnettop as root or with CAP_BPF and CAP_PERFMON".to_owned(),
         Refusal::Rights => "run vnettop as root or with CAP_SYS_ADMIN".to_owned(),
