@@ -196,7 +196,7 @@ impl FlowTrack {
     pub fn metrics(&self) -> FlowMetrics {
         let mut connections: Vec<Connection> = self.connections.list().chain(self.datagrams.list()).collect();
         // What only controls a test is no flow that somebody asks for.
-        connections.sort_by_key(|connection| !connection.carries);
+        connections.sort_by_key(|connection| (!connection.carries, connection.joined));
         let tests = self.datagrams.tests.clone();
         // Nobody has ever got anything: that is known, and no rate of a link stands for it.
         let is_nothing = self.basis.is_none() && tests.is_empty() && connections.iter().any(Connection::is_stuck);

@@ -227,6 +227,10 @@ pub struct FlowSample {
     /// `INET_DIAG_ULP_INFO`, Linux 5.6), unique in its namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mptcp: Option<u32>,
+    /// A subflow that has joined its connection later (`MPTCP_SUBFLOW_FLAG_JOIN_LOC`): the first one has the addresses that the
+    /// programs know.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub joined: bool,
     /// The socket's mark (`SO_MARK`, by `INET_DIAG_MARK`, Linux 4.9); none where it is not told, which needs
     /// `CAP_NET_ADMIN`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,9 +267,9 @@ impl FlowSample {
     /// A TCP connection by its cookie, the namespace and process that hold it, its own and its other end; everything else unknown.
     #[must_use]
     pub fn new(cookie: u64, (netns, pid): (u64, u32), (local, remote): (SocketAddr, SocketAddr)) -> Self {
-        let (proto, connecting, mptcp, mark) = (Proto::Tcp, false, None, None);
+        let (proto, connecting, mptcp, joined, mark) = (Proto::Tcp, false, None, false, None);
         let (tcp, udp, pulses) = (None, None, Vec::new());
-        Self { proto, cookie, netns, pid, local, remote, connecting, mptcp, mark, tcp, udp, pulses }
+        Self { proto, cookie, netns, pid, local, remote, connecting, mptcp, joined, mark, tcp, udp, pulses }
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Connection {
     pub silent_s: Option<f64>,
     /// Of a subflow of MPTCP the token of its connection, at the sender where that is known.
     pub mptcp: Option<u32>,
+    /// It has joined that connection later.
+    pub joined: bool,
     /// The same data as another connection's, behind a program that copies them (socat, haproxy, Docker's proxy): they count once.
     pub relayed: bool,
     /// The process of that program, where this connection goes to one or comes from one.

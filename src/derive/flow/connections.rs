@@ -45,6 +45,7 @@ struct EndTrack {
     silent_from_ns: u64,
     connecting: bool,
     mptcp: Option<u32>,
+    joined: bool,
     /// How it stands, and stood in the tick before.
     tcp: Option<TcpState>,
     tcp_before: Option<TcpState>,
@@ -206,6 +207,7 @@ impl Connections {
                 relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
                 relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
                 mptcp: [from, to].into_iter().flatten().find_map(|end| end.mptcp),
+                joined: [from, to].into_iter().flatten().any(|end| end.joined),
                 connecting: [from, to].into_iter().flatten().any(|end| end.connecting),
                 silent_s: [from, to].into_iter().flatten().map(EndTrack::silent_s).reduce(f64::min),
                 bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
@@ -290,6 +292,7 @@ impl EndTrack {
             silent_from_ns: flow.pulses.first().map_or(0, |pulse| pulse.at_ns),
             connecting: flow.connecting,
             mptcp: flow.mptcp,
+            joined: flow.joined,
             tcp: None,
             tcp_before: None,
             carries_from_ns: None,
@@ -303,7 +306,8 @@ impl EndTrack {
     /// Takes new pulses; tells the time in which it began to carry data, if it did.
     fn extend(&mut self, flow: &FlowSample) -> Option<(u64, u64)> {
         let mut began = None;
-        (self.tcp, self.connecting, self.mptcp) = (flow.tcp, flow.connecting, flow.mptcp.or(self.mptcp));
+        (self.tcp, self.connecting, self.joined) = (flow.tcp, flow.connecting, flow.joined);
+        self.mptcp = flow.mptcp.or(self.mptcp);
         for pulse in &flow.pulses {
             let last = self.pulses.back();
             if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {

@@ -92,7 +92,7 @@ fn asked(scene: &Scene) -> Option<Limit> {
     (rate >= ASKED * asked && !is_lost).then(|| {
         let who = scene.sender.as_deref().unwrap_or("the client");
         // Of UDP it says nothing of what arrives.
-        let is_unheard = scene.proto == Some(Proto::Udp) && scene.missing.is_none();
+        let is_unheard = scene.proto == Some(Proto::Udp) && scene.missing.is_none() && scene.losses_per_s.is_empty();
         let beside = if is_unheard { "; whether it arrives is not known" } else { "" };
         let text = format!("application: {who} sends the {} it was asked for{beside}", speed(asked));
         let limit = Limit::new(LimitKind::Application, text, vec![("asked_bits_per_s", asked), ("bits_per_s", rate)]);

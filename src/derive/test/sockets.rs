@@ -110,7 +110,8 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
 /// The subflows of one connection of MPTCP are of one test, whatever their addresses: that of the first.
 fn follow_subflows(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
     let mut firsts: BTreeMap<(u64, u32), TestKey> = BTreeMap::new();
-    for flow in &sample.flows {
+    let (later, first): (Vec<_>, Vec<_>) = sample.flows.iter().partition(|flow| flow.joined);
+    for flow in first.into_iter().chain(later) {
         let Some(token) = flow.mptcp else { continue };
         let Some(&own) = tests.get(&flow.key()) else { continue };
         let first = *firsts.entry((flow.netns, token)).or_insert(own);

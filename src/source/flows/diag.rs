@@ -32,6 +32,9 @@ const MARK: u16 = 15;
 const ULP: u16 = 19;
 const ULP_MPTCP: u16 = 3;
 const TOKEN_LOCAL: u16 = 2;
+/// `MPTCP_SUBFLOW_ATTR_FLAGS`, 32 bits, with `MPTCP_SUBFLOW_FLAG_JOIN_REM` and `…_JOIN_LOC`.
+const SUBFLOW_FLAGS: u16 = 8;
+const JOINS: u32 = 1 << 2 | 1 << 3;
 /// `NLA_F_NESTED`, which some attributes have in their type.
 const NESTED: u16 = 0x8000;
 /// Offset of `tcpi_bytes_acked` in `struct tcp_info` of `linux/tcp.h`, the same since it was added (Linux 4.1).
@@ -86,6 +89,8 @@ pub(in crate::source) struct SocketInfo {
     pub inode: u32,
     /// Of a subflow of MPTCP, the token of its connection here.
     pub mptcp: Option<u32>,
+    /// It has joined that later.
+    pub joined: bool,
     /// `SO_MARK`; none where it may not be told.
     pub mark: Option<u32>,
     /// Bytes acknowledged and received; none where they were not asked for or the kernel does not count them.
@@ -221,14 +226,14 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
     let bytes = *body.get(4..)?.first_chunk::<ID>()?;
     let inode = u32_at(body, INODE)?;
     let queues = (u32_at(body, RX_QUEUE)?, u32_at(body, TX_QUEUE)?);
-    let (mut info, mut congestion, mut memory, mut mark, mut mptcp) = (None, None, None, None, None);
+    let (mut info, mut congestion, mut memory, mut mark, mut mptcp) = (None, None, None, None, (None, false));
     for (kind, value) in attributes(body.get(FIXED..)?) {
         match kind {
             INFO => info = Some(value),
             CONG => congestion = Some(Congestion::new(value)),
             SKMEMINFO => memory = Some(value),
             MARK => mark = u32_at(value, 0),
-            _ if kind & !NESTED == ULP => mptcp = token(value),
+            _ if kind & !NESTED == ULP => mptcp = subflow(value),
             _ => {}
         }
     }
@@ -236,7 +241,8 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
         id: SocketId { family, bytes },
         state,
         inode,
-        mptcp,
+        mptcp: mptcp.0,
+        joined: mptcp.1,
         mark,
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
         tcp: info.and_then(|info| tcp_state(info, queues, congestion)),
@@ -244,10 +250,12 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
     })
 }
 
-/// The token of the connection that a subflow belongs to.
-fn token(ulp: &[u8]) -> Option<u32> {
+/// The token of the connection that a subflow belongs to, and whether it has joined that later.
+fn subflow(ulp: &[u8]) -> (Option<u32>, bool) {
     let within = |bytes, wanted| attributes(bytes).find(|(kind, _)| kind & !NESTED == wanted).map(|(_, value)| value);
-    u32_at(within(within(ulp, ULP_MPTCP)?, TOKEN_LOCAL)?, 0)
+    let Some(told) = within(ulp, ULP_MPTCP) else { return (None, false) };
+    let number = |wanted| within(told, wanted).and_then(|value| u32_at(value, 0));
+    (number(TOKEN_LOCAL), number(SUBFLOW_FLAGS).is_some_and(|flags| flags & JOINS != 0))
 }
 
 fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<Congestion>) -> Option<TcpState> {

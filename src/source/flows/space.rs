@@ -185,10 +185,10 @@ impl<W: Transport> NamespaceFlows<W> {
                 }
                 let room = Vec::with_capacity(pulses.len());
                 let pulses = std::mem::replace(pulses, room);
-                let SocketInfo { id, mptcp, mark, tcp, udp, .. } = *told;
+                let SocketInfo { id, mptcp, joined, mark, tcp, udp, .. } = *told;
                 let plain = FlowSample::new(id.cookie(), (self.netns, *pid), (id.local(), id.remote()));
                 let connecting = proto == Proto::Tcp && told.is_connecting();
-                into.push(FlowSample { proto, connecting, mptcp, mark, tcp, udp, pulses, ..plain });
+                into.push(FlowSample { proto, connecting, mptcp, joined, mark, tcp, udp, pulses, ..plain });
             }
             let keeps: Vec<bool> = sockets.iter().map(|held| !ended(held.pid, held.lives)).collect();
             let (mut of_sockets, mut of_requests) = (keeps.iter(), keeps.iter());
