@@ -164,7 +164,10 @@ fn no_more_sentences_are_long_than_were() {
 fn every_sentence_that_denies_something_says_in_the_table_what_it_needs() {
     let text = read(&root().join("tests/strings.txt"));
     // The help says what options do.
-    let parts = text.split("\n== ").skip(1).filter(|part| !part.starts_with("help of "));
+    let parts = text
+        .split("\n== ")
+        .skip(1)
+        .filter(|part| !part.starts_with("help of ") && !part.starts_with("derive/denial.rs"));
     let sources: Vec<&str> = parts.flat_map(|part| part.lines().skip(1)).collect();
     assert!(sources.len() > 1000, "the strings of the sources are there: {}", sources.len());
     let denies = |line: &&&str| {
