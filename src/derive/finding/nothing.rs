@@ -45,8 +45,8 @@ pub(super) fn arrives(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let of = metrics.flow.connections.iter().find(|one| metrics.flow.test_of(one) == Some(test))?;
     let sent = test.sent?.packets_per_s?;
     let text =
-        format!("{} datagrams/s are sent to {}, and none arrives{}", rate(sent), of.to.address, why(metrics, of));
-    Some(Diagnostic::new(text, [("sent_per_s", sent)]))
+        format!("{} datagrams/s are sent to {}, and none arrives{}", rate(per_s), of.to.address, why(metrics, of));
+    Some(Diagnostic::new(text, [("sent_per_s", per_s)]))
 }
 
 /// A benchmark's client is connected, and neither it nor its server has said more than hello: what has moved something last.

@@ -12,6 +12,7 @@ const STUCK_S: f64 = 1.0;
 
 /// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
 /// end that is not a watched process' is none.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Connection {
     /// What it speaks.

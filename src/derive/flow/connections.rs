@@ -32,6 +32,7 @@ pub(super) struct Connections {
 }
 
 /// One end, pulse by pulse.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, PartialEq)]
 struct EndTrack {
     key: SocketKey,
