@@ -44,10 +44,12 @@ pub use flows::{
 };
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime, Tracer, TracerStage};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
-pub use losses::{Conntrack, IpCounters, Offload, Offloads, OtherUdp, ProtocolCounters, QdiscCounters};
+pub use losses::{
+    Conntrack, GsoLimits, IpCounters, Offload, Offloads, OtherUdp, ProtocolCounters, QdiscCounters, XdpProgram,
+};
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
-pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, SilentNeighbour, WireNames};
+pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, NextHop, SilentNeighbour, WireNames};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{

@@ -2,10 +2,12 @@
 //! reason means. The losses of the flows are made elsewhere; this is the list as it is.
 
 use super::Metrics;
+use super::losses::LossPlace;
 use super::losses::counted::rises;
 use super::losses::kernel::{self, is_same};
+use super::losses::other_host::OTHERHOST;
 use super::losses::place_of_drop::{DropVerdict, is_packet, verdict_of};
-use crate::sample::{DropCount, Ifindex};
+use crate::sample::{DropCount, Ifindex, LinkKey};
 use std::sync::Arc;
 
 /// Packets dropped at one place for one reason.
@@ -47,6 +49,17 @@ pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
     for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.others), &now.others) {
         // A count of others falls where a flow has turned out to be a watched one's: nothing was dropped for that.
         add(row, false, per_second(rise.unwrap_or(0.0)), &mut list);
+    }
+    // Whether a frame for another is a copy or the packet itself, the losses have told.
+    let is_lost = |drop: &Drop| {
+        let link = drop.netns.zip(drop.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
+        let mut lost = metrics.losses.places.iter().filter(|loss| loss.place == LossPlace::MacAddress);
+        drop.of_flows && drop.reason.as_deref() == Some(OTHERHOST) && lost.any(|loss| loss.link == link)
+    };
+    for drop in &mut list {
+        if is_lost(drop) {
+            drop.verdict = DropVerdict::Lost(LossPlace::MacAddress);
+        }
     }
     let rate = |drop: &Drop| drop.packets_per_s.unwrap_or(0.0);
     list.sort_by(|one, other| rate(other).total_cmp(&rate(one)).then(other.packets.cmp(&one.packets)));

@@ -24,6 +24,7 @@ use super::history::History;
 pub enum FindingId {
     Loss,
     NothingArrives,
+    SameMac,
     PathMtu,
     Fragments,
     HalfDown,
@@ -40,6 +41,8 @@ pub enum FindingId {
     Iperf3Single,
     Proxy,
     ThroughLo,
+    GsoLimits,
+    Xdp,
     Offloads,
     Steered,
     OneCore,
@@ -99,9 +102,10 @@ impl Diagnostic {
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 35] = [
+const LINTS: [Lint; 38] = [
     (FindingId::Loss, None, 2.0, loss::lost),
     (FindingId::NothingArrives, None, 1.9, nothing::arrives),
+    (FindingId::SameMac, None, 1.6, loss::same_mac),
     (FindingId::PathMtu, None, 1.5, path::mtu),
     (FindingId::Fragments, None, 1.45, loss::fragmented),
     (FindingId::HalfDown, None, 1.4, path::half_down),
@@ -118,6 +122,8 @@ const LINTS: [Lint; 35] = [
     (FindingId::Iperf3Single, None, 0.25, threads::one_thread_for_all),
     (FindingId::Proxy, None, 0.24, path::proxied),
     (FindingId::ThroughLo, None, 0.23, path::through_lo),
+    (FindingId::GsoLimits, None, 0.227, path::limited),
+    (FindingId::Xdp, None, 0.225, path::taken_by_xdp),
     (FindingId::Offloads, None, 0.22, path::offloads),
     (FindingId::Steered, None, 0.215, path::steered),
     (FindingId::OneCore, None, 0.21, path::one_core),

@@ -25,6 +25,7 @@ mod ends;
 mod fragments;
 pub(in crate::derive) mod kernel;
 mod loss;
+pub(in crate::derive) mod other_host;
 pub mod place_of_drop;
 pub(in crate::derive) mod qdiscs;
 mod route;

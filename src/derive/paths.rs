@@ -5,7 +5,7 @@ pub(in crate::derive) mod softirq;
 
 use super::{Basis, LinkMetrics, Loss, LossPlace, Metrics};
 use crate::derive::flow::Connection;
-use crate::sample::{FlowPath, Holder, Hop, HopWay, LinkKey, Offloads, row_of};
+use crate::sample::{FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
 
 pub use softirq::{Softirq, SoftirqBy};
 
@@ -149,6 +149,12 @@ pub(in crate::derive) fn offloads(metrics: &Metrics, link: LinkKey) -> Option<&O
     row_of(&metrics.facts.offloads, &link, |told| told.link)
 }
 
+/// The bridge that a link is a port of.
+pub(in crate::derive) fn bridge_of<'a>(metrics: &'a Metrics, port: &LinkMetrics) -> Option<&'a LinkMetrics> {
+    let bridge = metrics.link(port.facts.beside(port.facts.master?))?;
+    (bridge.facts.kind == Kind::Bridge).then_some(bridge)
+}
+
 /// A process that holds an end of a connection and is not watched.
 #[must_use]
 pub fn holder(metrics: &Metrics, pid: u32) -> Option<&Holder> {
@@ -189,6 +195,7 @@ mod tests {
             ends: None,
             outside: None,
             silent: None,
+            neighbours: Vec::new(),
         }
     }
 

@@ -5,7 +5,7 @@
 mod labels;
 
 use crate::sample::{
-    Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, OvsBridge,
+    Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, NextHop, OvsBridge,
     OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem, ProblemSource,
     RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, Steering, WireNames,
 };
@@ -114,7 +114,8 @@ impl Anonymiser {
     }
 
     fn link(&mut self, link: &LinkFacts) -> LinkFacts {
-        LinkFacts { name: self.labels.link(link.kind.word(), &link.name), alias: None, ..link.clone() }
+        let mac = link.mac.as_ref().map(|mac| self.labels.of("mac", mac));
+        LinkFacts { name: self.labels.link(link.kind.word(), &link.name), alias: None, mac, ..link.clone() }
     }
 
     fn space(&mut self, space: &Space) -> Space {
@@ -183,7 +184,7 @@ impl Anonymiser {
     }
 
     fn path(&mut self, path: &FlowPath) -> FlowPath {
-        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside, silent } = path;
+        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside, silent, neighbours } = path;
         FlowPath {
             netns: *netns,
             proto: *proto,
@@ -197,6 +198,14 @@ impl Anonymiser {
                 .map(|out| WireNames { from: self.labels.socket(out.from), to: self.labels.socket(out.to) }),
             silent: silent
                 .map(|silent| SilentNeighbour { ip: self.labels.socket((silent.ip, 0).into()).ip(), ..silent }),
+            neighbours: neighbours
+                .iter()
+                .map(|next| NextHop {
+                    link: next.link,
+                    ip: self.labels.address(next.ip),
+                    mac: self.labels.of("mac", &next.mac),
+                })
+                .collect(),
         }
     }
 

@@ -42,6 +42,15 @@ pub struct LinkFacts {
     /// `IFLA_BRPORT_STATE`: what its bridge lets through it; of a bridge's ports only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_state: Option<PortState>,
+    /// `IFLA_BRPORT_ISOLATED`: its bridge sends nothing from it to another port that is so too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub isolated: bool,
+    /// `IFLA_ADDRESS` of six octets, as `ip link` prints it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// `IFLA_MACVLAN_MODE`, of macvlan and macvtap only: 1 private, 2 vepa, 4 bridge, 8 passthru.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub macvlan_mode: Option<u32>,
     /// `IFLA_LINK` of a veth (or netkit): the other end.
     pub peer: Option<PeerRef>,
     /// `IFLA_LINK` of anything stacked (vlan, macvlan, vxlan with `dev`, …): the link below it.

@@ -122,6 +122,40 @@ pub struct Offloads {
     /// that is wanted and yet off is off because of another link or switch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unwanted: Vec<Offload>,
+    /// How much one packet may hold that is cut later; none where the kernel does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gso_limits: Option<GsoLimits>,
+    /// The XDP program that sees what it receives; none where there is none, or that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub xdp: Option<XdpProgram>,
+}
+
+/// How much a packet may hold that TCP gives to a link to be cut there or behind it (`RTM_GETLINK`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GsoLimits {
+    /// `IFLA_GSO_MAX_SIZE`, bytes: of IPv6, and of IPv4 too where it has no limit of its own.
+    pub size: u32,
+    /// `IFLA_GSO_IPV4_MAX_SIZE`, bytes (Linux 6.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipv4_size: Option<u32>,
+    /// `IFLA_GSO_MAX_SEGS`.
+    pub segments: u32,
+    /// `IFLA_TSO_MAX_SIZE`, bytes (Linux 5.19): nobody can set more, because the device cuts no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_size: Option<u32>,
+    /// `IFLA_TSO_MAX_SEGS`, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_segments: Option<u32>,
+}
+
+/// A BPF program that sees packets before the network stack does (`IFLA_XDP`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct XdpProgram {
+    /// `IFLA_XDP_PROG_ID`; none where several are attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<u32>,
+    /// It runs in the driver or in the device, else on what the driver has made of a packet.
+    pub native: bool,
 }
 
 /// One of a link's switches.

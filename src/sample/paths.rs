@@ -32,6 +32,9 @@ pub struct FlowPath {
     /// be sent to it; none where each has, and where nobody was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<SilentNeighbour>,
+    /// To which MAC addresses its packets are sent, in their order; of a way that was found backwards none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<NextHop>,
 }
 
 /// A neighbour whose MAC address nobody tells (ARP, neighbour discovery).
@@ -41,6 +44,17 @@ pub struct SilentNeighbour {
     pub link: LinkKey,
     /// The address that is asked for: the receiver's, or that of the router to it.
     pub ip: IpAddr,
+}
+
+/// A neighbour that packets are routed to, and its MAC address in the kernel's table (`RTM_GETNEIGH`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextHop {
+    /// The link that they are sent by.
+    pub link: LinkKey,
+    /// The gateway's address, or the destination's own.
+    pub ip: IpAddr,
+    /// As `ip neighbour` prints it.
+    pub mac: String,
 }
 
 /// Addresses of a flow's packets outside this machine, in the flow's direction: after the NAT that this machine does (connection

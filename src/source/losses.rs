@@ -6,6 +6,7 @@ mod conntrack;
 mod netns_counters;
 mod offloads;
 mod qdisc;
+mod segmentation;
 mod snmp;
 
 use crate::sample::{

@@ -182,7 +182,8 @@ fn path<L: NetworkQueries>(
     };
     let outside = way.outside.map(|out| if backwards { WireNames { from: out.to, to: out.from } } else { out });
     let lookups::Packet { proto, from, to, .. } = packet;
-    FlowPath { netns, proto, from, to, hops, gap, note: way.note, ends, outside, silent: way.silent }
+    let neighbours = if backwards { Vec::new() } else { way.neighbours };
+    FlowPath { netns, proto, from, to, hops, gap, note: way.note, ends, outside, silent: way.silent, neighbours }
 }
 
 /// What is known of both ends beyond the packet's addresses.

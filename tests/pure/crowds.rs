@@ -117,6 +117,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         ends: None,
         outside: None,
         silent: None,
+        neighbours: Vec::new(),
     };
     metrics.paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);

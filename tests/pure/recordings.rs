@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Busy, Congestion, CoreSet, DatagramCounts, Direction, Event, Facts, FlowProgress, FlowSample, Host,
+    Benchmark, Busy, Congestion, CoreSet, DatagramCounts, Direction, Event, Facts, FlowProgress, FlowSample, GsoLimits, Host,
     Ifindex, Interrupts, Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads,
     OwnCost, PlacedThread, PlacementClass, PortState, Problem, ProblemSource, Program, Proto, Report, Reported, Runner,
-    Sample, SearchStep, Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole,
+    Sample, SearchStep, Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole, XdpProgram,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
@@ -23,6 +23,9 @@ fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {
         master: Some(Ifindex(9)),
         slave_kind: Some("bridge".to_owned()),
         port_state: Some(PortState::Learning),
+        isolated: true,
+        mac: Some("02:00:00:00:00:01".to_owned()),
+        macvlan_mode: Some(4),
         ..LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(ifindex) }, name, Kind::Wireguard)
     })
 }
@@ -75,6 +78,14 @@ fn slow(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Facts {
             tx_checksum: true,
             rx_checksum: false,
             unwanted: vec![Offload::Gro],
+            gso_limits: Some(GsoLimits {
+                size: 65_536,
+                ipv4_size: Some(65_536),
+                segments: 65_535,
+                device_size: None,
+                device_segments: None,
+            }),
+            xdp: (tick > 4).then_some(XdpProgram { id: Some(7), native: true }),
         }]),
         steering: Arc::new(vec![Steering {
             link: LinkKey { netns: 4_026_531_840, ifindex: Ifindex(2) },

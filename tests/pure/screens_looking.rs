@@ -73,6 +73,7 @@ fn links_of_the_test_that_are_not_shown_are_said_with_the_option_that_shows_them
         ends: None,
         outside: None,
         silent: None,
+        neighbours: Vec::new(),
     };
     metrics.paths = Arc::new(vec![elsewhere]);
     stage.state.receive(metrics.clone());

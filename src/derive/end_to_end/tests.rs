@@ -56,6 +56,7 @@ fn path(connection: &Connection, hops: &[Hop], gap: Option<&str>, outside: Optio
         ends: None,
         outside: outside.map(|[from, to]| WireNames { from: at(from), to: at(to) }),
         silent: None,
+        neighbours: Vec::new(),
     }
 }
 

@@ -1,10 +1,16 @@
 //! Where packets go missing, and what is done about that place.
 
+mod bridge;
+mod doubled;
+mod mac;
+
+pub(super) use doubled::same_mac;
+
 use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
-use crate::derive::Metrics;
 use crate::derive::denial::{self, DropsSeen};
 use crate::derive::losses::{Loss, LossPlace, Losses};
+use crate::derive::{Metrics, paths};
 use crate::sample::OvsDatapathKind;
 
 /// Less than one packet a second is nothing that a test would notice.
@@ -102,9 +108,13 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
         LossPlace::ReversePath => format!("by rp_filter{at}"),
         LossPlace::Firewall => format!("by a firewall rule{at}"),
         LossPlace::TrafficControl => format!("by a traffic control filter{at}"),
+        LossPlace::Policy if loss.is_of_xdp() => format!("by the XDP program{at}"),
         LossPlace::Policy => format!("by a rule{at}"),
         LossPlace::Bridge => format!("by the bridge{at}"),
         LossPlace::Neighbour => format!("waiting for a neighbour's MAC address{at}"),
+        LossPlace::MacAddress => {
+            format!("because they are for another MAC address{}", at.replacen(" at", " than that of", 1))
+        }
         LossPlace::NoSocket => format!("because no socket accepts them{at}"),
         LossPlace::Tcp => format!("by TCP{at}"),
         LossPlace::Kernel => format!("in the kernel{at}"),
@@ -140,12 +150,24 @@ fn space(loss: &Loss, metrics: &Metrics) -> String {
 fn remedy(loss: &Loss, metrics: &Metrics) -> String {
     match loss.place {
         LossPlace::Qdisc => "its queue is full, or it is set up to drop (tc -s qdisc); raise its limit or rate",
+        LossPlace::Link if let Some(pair) = bridge::of_pair(loss, metrics) => return pair,
         LossPlace::Link => "its queue is full, or its other end accepts nothing (ip -s link, ethtool -S)",
         LossPlace::Ovs if loss.function.is_some() => {
             "a flow or a meter drops them (ovs-dpctl dump-flows, ovs-ofctl meter-stats BRIDGE); or they exceed the output port's MTU (ip link)"
         }
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-perf-show show why",
         LossPlace::Backlog => "for bursts raise net.core.netdev_max_backlog; for constant load use RPS on more cores",
+        LossPlace::Ip | LossPlace::NoSocket
+            if let Some(twin) = loss.link.and_then(|link| doubled::sentence(metrics, link)) =>
+        {
+            return twin;
+        }
+        LossPlace::Ip
+            if loss.reason.is_none()
+                && let Some(narrow) = bridge::narrow_in(metrics, loss.netns) =>
+        {
+            return narrow;
+        }
         LossPlace::Ip => ip(loss),
         LossPlace::Checksum => {
             "something on the path damages them (netem corrupt, a rule that rewrites them); or a link omits the \
@@ -165,12 +187,12 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         }
         LossPlace::Firewall => return firewall(metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
+        LossPlace::Policy if loss.is_of_xdp() => return xdp(loss, metrics),
         LossPlace::Policy => {
-            "an XDP, cgroup, socket or IPsec filter drops them (bpftool net, bpftool cgroup tree)"
+            "a cgroup, socket or IPsec filter drops them (bpftool net, bpftool cgroup tree)"
         }
-        LossPlace::Bridge => {
-            "the port does not accept their VLAN (bridge vlan show); or does not forward (bridge -d link)"
-        }
+        LossPlace::Bridge => return bridge::remedy(loss, metrics),
+        LossPlace::MacAddress => return mac::remedy(loss, metrics),
         LossPlace::Neighbour => "the neighbour does not answer ARP or ND (ip neighbour); or its link is down (ip link)",
         LossPlace::NoSocket => "the receiver has closed its socket, or listens elsewhere (ss -uanp there)",
         LossPlace::Tcp => "the receiver's TCP rejects invalid segments (nstat -az there shows which)",
@@ -200,6 +222,14 @@ fn firewall(metrics: &Metrics) -> String {
     let tracked =
         (invalid >= LEAST_PER_S).then(|| format!("; connection tracking marks {} packets/s as invalid", rate(invalid)));
     format!("nft list ruleset and iptables -vL there show the rule{}", tracked.unwrap_or_default())
+}
+
+/// The program, as far as it is known.
+fn xdp(loss: &Loss, metrics: &Metrics) -> String {
+    let program = loss.link.and_then(|link| paths::offloads(metrics, link)?.xdp?.id);
+    let shows = program.map_or_else(String::new, |id| format!("; bpftool prog show id {id} names it"));
+    let link = loss.name.as_deref().unwrap_or("LINK");
+    format!("it is there to drop some (ip -d link show {link} there{shows}); ip link set {link} xdp off removes it")
 }
 
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.

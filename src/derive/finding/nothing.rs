@@ -41,9 +41,9 @@ pub(super) fn arrives(scene: &LintInput<'_>) -> Option<Diagnostic> {
         let arrives = test.received.map(|rate| rate.bits_per_s > 0.0);
         test.sent.and_then(|rate| rate.packets_per_s) >= Some(1.0) && arrives == Some(false)
     };
-    let test = metrics.flow.tests.iter().find(is_empty)?;
-    let of = metrics.flow.connections.iter().find(|one| metrics.flow.test_of(one) == Some(test))?;
-    let sent = test.sent?.packets_per_s?;
+    let empty = metrics.flow.tests.iter().find(is_empty)?;
+    let of = metrics.flow.connections.iter().find(|one| metrics.flow.test_of(one) == Some(empty))?;
+    let per_s = empty.sent?.packets_per_s?;
     let text =
         format!("{} datagrams/s are sent to {}, and none arrives{}", rate(per_s), of.to.address, why(metrics, of));
     Some(Diagnostic::new(text, [("sent_per_s", per_s)]))

@@ -3,6 +3,7 @@
 
 mod cores;
 mod offloads;
+mod segmentation;
 
 use super::{Diagnostic, LintInput};
 use crate::derive::flow::Connection;
@@ -12,6 +13,7 @@ use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Proto, 
 
 pub(super) use cores::{one_core, steered};
 pub(super) use offloads::offloads;
+pub(super) use segmentation::{limited, taken_by_xdp};
 
 /// What vxlan adds to a packet over IPv4 and over IPv6, bytes.
 const VXLAN: [u32; 2] = [50, 70];
@@ -27,7 +29,7 @@ fn is_whole(path: &FlowPath) -> bool {
 }
 
 /// The link with its namespace's name, where that has one.
-fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
+pub(super) fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
     metrics
         .space_name(link.facts.netns)
         .map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
@@ -149,22 +151,31 @@ pub(super) fn half_down(scene: &LintInput<'_>) -> Option<Diagnostic> {
 /// A bridge that does not forward through a port yet, or not at all.
 pub(super) fn port_waits(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = scene.metrics;
+    let is_crossed = |link: &LinkMetrics| {
+        let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
+        crossed.any(|hop| hop.link == link.facts.key())
+    };
     let port = |link: &&LinkMetrics| {
         let up = matches!(link.facts.state, LinkState::Up | LinkState::Unknown);
         // A port that spanning tree blocks is one of two ways to the same place, and the other one is taken.
-        let waits = |state: PortState| !state.forwards() && state != PortState::Blocking;
+        let waits = |state: PortState| !state.forwards() && (state != PortState::Blocking || is_crossed(link));
         up && link.facts.port_state.is_some_and(waits)
     };
     let link = metrics.links.iter().filter(port).find(|link| concerns(scene, link.facts.netns))?;
     let state = link.facts.port_state?;
     let bridge = link.facts.master.and_then(|master| metrics.link(link.facts.beside(master)));
-    let text = format!(
-        "{} forwards nothing through {port}: its port is {} while spanning tree waits (wait 30 s; or, only if there is no loop: ip link set {} type bridge stp_state 0; bridge link set dev {port} state 3)",
-        bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge)),
-        state.word(),
-        bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
-        port = link.facts.name,
-    );
+    let who = bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge));
+    let (port, word) = (&link.facts.name, state.word());
+    let text = if matches!(state, PortState::Blocking | PortState::Disabled) {
+        format!(
+            "{who} forwards nothing through {port}: its port is {word} (bridge link set dev {port} state 3, if no loop)"
+        )
+    } else {
+        format!(
+            "{who} forwards nothing through {port}: its port is {word} while spanning tree waits (wait 30 s; or, only if there is no loop: ip link set {} type bridge stp_state 0; bridge link set dev {port} state 3)",
+            bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
+        )
+    };
     Some(Diagnostic::new(text, []))
 }
 

@@ -254,6 +254,7 @@ mod tests {
             ends: None,
             outside: None,
             silent: None,
+            neighbours: Vec::new(),
         }
     }
 

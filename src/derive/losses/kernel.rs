@@ -4,7 +4,7 @@
 
 use super::counted::{SampleStep, drops, risen};
 use super::place_of_drop::{DropVerdict, verdict_of};
-use super::{Loss, LossPlace, ProtocolSpan};
+use super::{Loss, LossPlace, ProtocolSpan, other_host};
 use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -37,6 +37,8 @@ impl ConntrackDrops {
         for (row, packets) in risen(before, &told.flows) {
             let verdict = verdict_of(row.reason.as_deref(), row.function.as_deref());
             let counts = |place: &LossPlace| (!new || !place.is_counted()) && step.is_theirs(row);
+            let verdict =
+                if other_host::is_lost(step, row) { DropVerdict::Lost(LossPlace::MacAddress) } else { verdict };
             let Some(place) = verdict.place().filter(counts) else { continue };
             let mut loss = loss(step, row, place, packets, verdict);
             if place == LossPlace::Firewall {
@@ -83,7 +85,7 @@ impl SampleStep<'_> {
         self.next.flows.iter().chain(&self.previous.flows)
     }
 
-    fn paths(&self) -> impl Iterator<Item = &FlowPath> {
+    pub(super) fn paths(&self) -> impl Iterator<Item = &FlowPath> {
         self.next.facts.paths.iter().chain(self.previous.facts.paths.iter())
     }
 
@@ -97,7 +99,7 @@ impl SampleStep<'_> {
     }
 
     /// The namespace that a flow's packets are addressed to.
-    fn destination(&self, flow: DropFlow) -> Option<u64> {
+    pub(super) fn destination(&self, flow: DropFlow) -> Option<u64> {
         let leads = |path: &&FlowPath| path.gap.is_none() && goes(path, flow.from, flow.to);
         let end = || Some(self.paths().find(leads)?.hops.last()?.link.netns);
         self.flows().find(|one| is_same(one.local, flow.to)).map(|one| one.netns).or_else(end)
@@ -149,7 +151,7 @@ pub(in crate::derive) fn is_theirs<'a>(
 }
 
 /// Whether a path leads from one end to the other.
-fn goes(path: &FlowPath, from: SocketAddr, to: SocketAddr) -> bool {
+pub(super) fn goes(path: &FlowPath, from: SocketAddr, to: SocketAddr) -> bool {
     is_same(path.from, from) && is_same(path.to, to)
 }
 

@@ -1,6 +1,7 @@
 //! A loss and the losses of a tick: plain values, in packets.
 
 use super::fragments::Fragments;
+use super::place_of_drop::is_of_xdp;
 use crate::sample::{CoreId, LinkKey, row_of};
 use compact_str::CompactString;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub enum LossPlace {
     Bridge,
     /// No answer to whose address it was, or too many packets waiting for one (ARP, neighbour discovery).
     Neighbour,
+    /// A link received it, and it was for another MAC address, which nobody else has taken it for.
+    MacAddress,
     /// No socket took it.
     NoSocket,
     /// TCP itself.
@@ -58,7 +61,8 @@ pub enum LossPlace {
 impl LossPlace {
     /// Some counter of drops has what is lost there.
     pub(super) fn is_counted(self) -> bool {
-        let uncounted = [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour];
+        let uncounted =
+            [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour, Self::MacAddress];
         !uncounted.contains(&self) && ![Self::NoSocket, Self::Tcp, Self::Kernel].contains(&self)
     }
 }
@@ -173,6 +177,12 @@ impl Loss {
     #[must_use]
     pub fn is_of_vpn(&self) -> bool {
         self.place == LossPlace::ReceiveBuffer && self.name.is_some() && self.function.is_none()
+    }
+
+    /// A link's XDP program dropped it.
+    #[must_use]
+    pub fn is_of_xdp(&self) -> bool {
+        self.place == LossPlace::Policy && is_of_xdp(self.reason.as_deref(), self.function.as_deref())
     }
 
     /// Adds it to the others. Several flows, several lines of one function, several counters of one place are one loss.

@@ -117,6 +117,7 @@ const FUNCTIONS: &[(DropVerdict, &str)] = &[
     // in TIME_WAIT; what it refuses of a living one is freed without a word before Linux 5.18, and has a reason from then
     // on.
     (Harmless, "tcp_v4_rcv tcp_v6_rcv tcp_v4_do_rcv tcp_v6_do_rcv"),
+    (Refused(At::Policy), XDP),
     (Refused(At::Firewall), "nf_hook_slow* nft_do_chain ipt_do_table ip6t_do_table ebt_do_table"),
     (Refused(At::TrafficControl), "__netif_receive_skb_core* tcf_*"),
     (Refused(At::Bridge), "__allowed_ingress br_allowed_ingress br_handle_vlan"),
@@ -144,6 +145,15 @@ const FUNCTIONS: &[(DropVerdict, &str)] = &[
     (Lost(At::Ip), "ip_* ip6_* ipv6_* __ip_* ip4_* inet_*"),
     (Lost(At::Link), "*_xmit *_rcv vxlan* geneve* wg_* tun_* __dev_forward_skb* dev_forward_skb*"),
 ];
+
+/// Where a link runs its XDP program on what is a packet already: a veth its own, the kernel for every other link.
+const XDP: &str = "veth_xdp_rcv* do_xdp_generic netif_receive_generic_xdp bpf_prog_run_generic_xdp";
+
+/// Whether a link's XDP program dropped it.
+#[must_use]
+pub fn is_of_xdp(reason: Option<&str>, function: Option<&str>) -> bool {
+    reason == Some("XDP") || function.is_some_and(|function| is_among(XDP, function))
+}
 
 /// Buffers that are no packets of their own: the pieces of one that was put together, which are freed after it and counted
 /// with it; messages of netlink and of Unix sockets; what a question for a route is asked with, as vnettop asks one for
@@ -186,6 +196,7 @@ mod tests {
         assert_eq!(of("NETFILTER_DROP", "skb_release_data"), DropVerdict::Harmless, "a piece counted with its packet");
         assert_eq!(of("NOT_SPECIFIED", "ip_error"), DropVerdict::Refused(LossPlace::Ip), "a prohibit route");
         assert_eq!(of("IP_INNOROUTES", "ip_error"), DropVerdict::Lost(LossPlace::Ip), "no route");
+        assert_eq!(of("NOT_SPECIFIED", "veth_xdp_rcv_skb"), DropVerdict::Refused(LossPlace::Policy), "XDP of a veth");
         assert_eq!(of("NO_TX_TARGET", "br_flood"), DropVerdict::Lost(LossPlace::Bridge), "nobody forbade it");
     }
 
@@ -193,6 +204,7 @@ mod tests {
     fn without_reasons_the_function_tells() {
         let of = |function: &str| verdict_of(None, Some(function));
         assert_eq!(of("nf_hook_slow"), DropVerdict::Refused(LossPlace::Firewall), "Linux 5.10");
+        assert_eq!(of("do_xdp_generic"), DropVerdict::Refused(LossPlace::Policy), "Linux 5.10");
         assert_eq!(of("kfree_skb_list"), DropVerdict::Lost(LossPlace::Qdisc), "Linux 5.10");
         assert_eq!(of("udp_queue_rcv_one_skb"), DropVerdict::Lost(LossPlace::ReceiveBuffer), "Linux 5.10");
         assert_eq!(of("tcp_conn_request"), DropVerdict::Lost(LossPlace::Tcp), "a protocol's own");

@@ -84,6 +84,7 @@ fn path() -> FlowPath {
         ends: None,
         outside: None,
         silent: None,
+        neighbours: Vec::new(),
     }
 }
 

@@ -95,7 +95,7 @@ impl Labels {
     }
 
     /// An address of a range that nobody uses: `240.0.0.0/8` and `100::/64`. This host and no host stay what they are.
-    fn address(&mut self, address: IpAddr) -> IpAddr {
+    pub fn address(&mut self, address: IpAddr) -> IpAddr {
         if address.to_canonical().is_loopback() || address.to_canonical().is_unspecified() {
             return address;
         }

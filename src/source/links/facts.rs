@@ -25,6 +25,10 @@ const IFF_TAP: u8 = 2;
 const BOND_MODE: u16 = 1;
 /// `IFLA_BRPORT_STATE` within a bridge port's `IFLA_INFO_SLAVE_DATA`.
 const PORT_STATE: u16 = 1;
+/// `IFLA_BRPORT_ISOLATED` there (Linux 4.18).
+const ISOLATED: u16 = 33;
+/// `IFLA_MACVLAN_MODE` within macvlan's and macvtap's `IFLA_INFO_DATA`.
+const MACVLAN_MODE: u16 = 1;
 /// `IFLA_VXLAN_LINK` within vxlan's `IFLA_INFO_DATA`: vxlan has no `IFLA_LINK`.
 const VXLAN_LINK: u16 = 3;
 
@@ -44,8 +48,9 @@ pub(super) struct MessageNamespace {
 pub(super) enum LinkChange {
     /// It exists and is this.
     Is(Box<Described>),
-    /// Its bridge, which alone announces this, lets so much through it (`IFLA_PROTINFO` of `AF_BRIDGE`).
-    Port(Ifindex, PortState),
+    /// Its bridge, which alone announces this, lets so much through it, and whether it is isolated (`IFLA_PROTINFO` of
+    /// `AF_BRIDGE`).
+    Port(Ifindex, PortState, bool),
     /// It was deleted, or moved to another namespace.
     Gone(Ifindex),
 }
@@ -72,8 +77,9 @@ pub(super) fn change(message: &Message<'_>, place: &MessageNamespace) -> Option<
     let family = *message.body.first()?;
     let header = LinkHeader::parse(message.body).ok().filter(|header| header.index != 0)?;
     if i32::from(family) == libc::AF_BRIDGE && message.kind == libc::RTM_NEWLINK {
-        let port = attribute(attribute(message.body.get(FIXED..)?, libc::IFLA_PROTINFO)?, PORT_STATE)?;
-        return Some(LinkChange::Port(Ifindex(header.index), PortState::from_repr(*port.first()?)?));
+        let port = attribute(message.body.get(FIXED..)?, libc::IFLA_PROTINFO)?;
+        let state = PortState::from_repr(*attribute(port, PORT_STATE)?.first()?)?;
+        return Some(LinkChange::Port(Ifindex(header.index), state, is_isolated(port)));
     }
     if i32::from(family) != libc::AF_UNSPEC {
         return None;
@@ -136,7 +142,13 @@ impl<'a> LinkMessage<'a> {
             mtu: self.number(libc::IFLA_MTU).unwrap_or(0),
             master: self.index(libc::IFLA_MASTER),
             slave_kind: self.info(libc::IFLA_INFO_SLAVE_KIND).map(|kind| clean(text(kind))),
-            port_state: self.port_state(),
+            port_state: self.port().and_then(|port| PortState::from_repr(*attribute(port, PORT_STATE)?.first()?)),
+            isolated: self.port().is_some_and(is_isolated),
+            mac: self.value(libc::IFLA_ADDRESS).and_then(mac_text),
+            macvlan_mode: self
+                .data(MACVLAN_MODE)
+                .filter(|_| matches!(kind, Kind::Macvlan | Kind::Macvtap))
+                .and_then(|mode| u32_at(mode, 0)),
             peer,
             lower,
             node: if kind.is_hardware() { node(&place.sysfs, name, ifindex) } else { None },
@@ -168,9 +180,10 @@ impl<'a> LinkMessage<'a> {
         (moved || ifindex.0 != self.header.index).then_some(PeerRef { netnsid, netns, ifindex })
     }
 
-    fn port_state(&self) -> Option<PortState> {
+    /// What a bridge says of the link as its port.
+    fn port(&self) -> Option<&'a [u8]> {
         self.info(libc::IFLA_INFO_SLAVE_KIND).filter(|&kind| text(kind) == b"bridge")?;
-        PortState::from_repr(*attribute(self.info(libc::IFLA_INFO_SLAVE_DATA)?, PORT_STATE)?.first()?)
+        self.info(libc::IFLA_INFO_SLAVE_DATA)
     }
 
     fn kind(&self, place: &MessageNamespace) -> Kind {
@@ -208,6 +221,17 @@ impl<'a> LinkMessage<'a> {
             .or_else(|| kind_by_driver(place.drivers.as_ref()?, ifindex))
             .unwrap_or_else(|| Kind::Other(layer.to_string().to_lowercase()))
     }
+}
+
+fn is_isolated(port: &[u8]) -> bool {
+    attribute(port, ISOLATED).and_then(|value| value.first()).is_some_and(|&value| value != 0)
+}
+
+/// A MAC address as `ip link` prints it; none of what has another length.
+pub(in crate::source) fn mac_text(octets: &[u8]) -> Option<String> {
+    let [first, .., _] = octets else { return None };
+    let rest = octets[1..].iter().map(|octet| format!(":{octet:02x}"));
+    (octets.len() == 6).then(|| std::iter::once(format!("{first:02x}")).chain(rest).collect())
 }
 
 /// /sys/class/net/NAME/device, for kernels that do not name the parent. sysfs shows the namespace it was mounted in, so

@@ -54,16 +54,17 @@ impl Table {
     pub fn apply(&mut self, change: LinkChange) {
         match change {
             LinkChange::Is(described) => self.describe(*described, true),
-            LinkChange::Port(ifindex, state) => self.let_through(ifindex, state),
+            LinkChange::Port(ifindex, state, isolated) => self.let_through(ifindex, state, isolated),
             LinkChange::Gone(ifindex) => self.delete(ifindex),
         }
     }
 
-    /// A bridge's port has another state.
-    fn let_through(&mut self, ifindex: Ifindex, state: PortState) {
+    /// A bridge's port has another state, or is isolated or no more.
+    fn let_through(&mut self, ifindex: Ifindex, state: PortState, isolated: bool) {
         let Some(entry) = self.links.get_mut(&ifindex) else { return };
-        if entry.facts.master.is_some() && entry.facts.port_state != Some(state) {
-            Arc::make_mut(&mut entry.facts).port_state = Some(state);
+        if entry.facts.master.is_some() && (entry.facts.port_state, entry.facts.isolated) != (Some(state), isolated) {
+            let facts = Arc::make_mut(&mut entry.facts);
+            (facts.port_state, facts.isolated) = (Some(state), isolated);
             self.changed = true;
         }
     }

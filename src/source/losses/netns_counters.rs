@@ -2,8 +2,9 @@
 //! keep showing it; while they are open they keep it alive, so they are closed as soon as no flow needs them.
 
 use super::offloads::Asker;
-use super::{conntrack, qdisc, snmp};
+use super::{conntrack, qdisc, segmentation, snmp};
 use crate::sample::{Ifindex, Offloads, ProtocolCounters, QdiscCounters};
+use crate::source::links::facts;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
 use crate::source::netlink::socket::KernelSocket;
@@ -116,7 +117,13 @@ impl NetnsCounters {
 
     /// What these links leave to their device or do for others; a link that does not say is left out.
     pub fn offloads(&mut self, netns: u64, links: &[Ifindex]) -> Vec<Offloads> {
-        let Some(asker) = &mut self.offloads else { return Vec::new() };
-        links.iter().filter_map(|&ifindex| asker.ask(netns, ifindex)).collect()
+        let (Some(asker), Some(netlink)) = (&mut self.offloads, &mut self.qdiscs) else { return Vec::new() };
+        let ask = |&ifindex: &Ifindex| {
+            let told = asker.ask(netns, ifindex)?;
+            let link = netlink.get(&mut facts::request(Some(ifindex)), segmentation::parse);
+            let (gso_limits, xdp) = link.ok().flatten().unwrap_or_default();
+            Some(Offloads { gso_limits, xdp, ..told })
+        };
+        links.iter().filter_map(ask).collect()
     }
 }

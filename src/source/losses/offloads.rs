@@ -88,7 +88,7 @@ fn offloads(link: LinkKey, on: [bool; 5], changeable: [bool; 5], wanted: [bool; 
     };
     let [tso, gso, gro, tx_checksum, rx_checksum] = on;
     let unwanted = Offload::EACH.into_iter().filter(is_unwanted).collect();
-    Offloads { link, tso, gso, gro, tx_checksum, rx_checksum, unwanted }
+    Offloads { link, tso, gso, gro, tx_checksum, rx_checksum, unwanted, gso_limits: None, xdp: None }
 }
 
 /// Which of ours are in a set, in the order of [`Offload::EACH`].

@@ -23,6 +23,7 @@ fn path(netns: u64) -> FlowPath {
         ends: None,
         outside: None,
         silent: None,
+        neighbours: Vec::new(),
     }
 }
 

@@ -13,7 +13,8 @@ mod route;
 mod wireguard;
 
 use super::lookups::{
-    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, Redirect, RouteResult, Wireguard,
+    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, Redirect, RouteHop, RouteResult, TcHook,
+    Wireguard,
 };
 use super::map::NetworkMap;
 use crate::sample::{EndName, LinkKey, Proto};
@@ -49,6 +50,9 @@ pub(super) struct QuerySockets {
     pub holders: KnownHolders,
 }
 
+/// Namespace, both addresses, mark and origin: what next hops are asked for by, whatever the ports.
+type RouteQuestion = (u64, [IpAddr; 2], Option<u32>, PacketOrigin);
+
 /// What was answered in one round: hundreds of streams share their neighbours and bridges.
 #[derive(Debug, Default)]
 pub(super) struct Round {
@@ -59,7 +63,8 @@ pub(super) struct Round {
     wireguards: HashMap<LinkKey, Result<Arc<Wireguard>, String>>,
     listening: HashMap<(u64, u16), Result<bool, String>>,
     markings: HashMap<(u64, bool), Marking>,
-    redirects: HashMap<(LinkKey, bool), Option<Redirect>>,
+    redirects: HashMap<(LinkKey, TcHook, bool), Option<Redirect>>,
+    next_hops: HashMap<RouteQuestion, Vec<RouteHop>>,
     /// Of each kind in a namespace, by inode.
     connected: HashMap<(u64, Proto), HashMap<u32, EndName>>,
     /// The sockets that a process holds.
@@ -238,8 +243,16 @@ impl NetworkQueries for KernelQueries<'_> {
         )
     }
 
-    fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
-        self.once(|round| &mut round.redirects, (link, is_ipv6), |this| this.ask_filters(link, is_ipv6))
+    fn redirected(&mut self, link: LinkKey, hook: TcHook, is_ipv6: bool) -> Option<Redirect> {
+        self.once(|round| &mut round.redirects, (link, hook, is_ipv6), |this| this.ask_filters(link, hook, is_ipv6))
+    }
+
+    fn next_hops(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Vec<RouteHop> {
+        self.once(
+            |round| &mut round.next_hops,
+            (netns, [packet.from.ip(), packet.to.ip()], packet.mark, origin),
+            |this| this.ask(netns, route::entry_request(packet, origin), route::next_hops).unwrap_or_default(),
+        )
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Packet {
 }
 
 /// Whose packet it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum PacketOrigin {
     /// The namespace's own.
     Own,
@@ -132,14 +132,27 @@ pub(super) enum Marking {
     Changed(String),
 }
 
-/// What filters of traffic control do with what a link receives.
+/// Where filters of traffic control stand: at what a link receives, or at what it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
+pub(super) enum TcHook {
+    Ingress,
+    Egress,
+}
+
+/// What filters of traffic control do with what a link receives or sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirect {
-    /// They send all of it out through that link.
+    /// They send all of it to that link.
     All(Ifindex),
     /// They send some of it there: of what, is not asked.
     Some(Ifindex),
+    /// A program decides, packet by packet.
+    Program,
 }
+
+/// A next hop of a route: the link, and the gateway where there is one.
+pub(super) type RouteHop = (Ifindex, Option<IpAddr>);
 
 /// What the facts of a link leave out and a walk needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -154,6 +167,8 @@ pub(super) struct Detail {
     pub macvlan_mode: Option<u32>,
     /// `IFLA_BOND_ACTIVE_SLAVE`.
     pub active_port: Option<Ifindex>,
+    /// An XDP program sees what it receives (`IFLA_XDP_ATTACHED`).
+    pub has_xdp: bool,
 }
 
 /// A program that holds a tun, tap or macvtap open.
@@ -194,8 +209,11 @@ pub(super) trait NetworkQueries: HolderLookups {
     fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String>;
     /// What marks do to the namespace's routes for that family.
     fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking;
-    /// Where filters send packets of that family that a link receives; none where they leave them alone.
-    fn redirected(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect>;
+    /// Where filters send packets of that family; none where they leave them alone.
+    fn redirected(&mut self, link: LinkKey, hook: TcHook, is_ipv6: bool) -> Option<Redirect>;
+    /// The next hops of the packet's route that are in use, where it has several (multipath); which of them a packet takes only
+    /// the packet shows.
+    fn next_hops(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Vec<RouteHop>;
 }
 
 /// Whoever has the sockets at the ends and the programs behind tuns, as a walk asks for them.

@@ -50,11 +50,6 @@ impl<'a> NetworkMap<'a> {
         self.links.chunk_by(|one, next| one.netns == next.netns).map(|links| links[0].netns)
     }
 
-    /// Some link of that namespace is of that kind.
-    pub fn has_kind(&self, netns: u64, kind: &Kind) -> bool {
-        self.within(netns).any(|link| link.kind == *kind)
-    }
-
     pub fn loopback(&self, netns: u64) -> Option<LinkKey> {
         self.within(netns).find(|link| link.kind == Kind::Loopback).map(LinkFacts::key)
     }

@@ -11,9 +11,11 @@ mod tunnel;
 mod vrf;
 mod wireguard;
 
-use super::lookups::{Mac, NetworkQueries, Packet, PacketOrigin, RouteResult, any_port, unspecified};
+use super::lookups::{Mac, NetworkQueries, Packet, PacketOrigin, RouteHop, RouteResult, any_port, unspecified};
 use super::map::NetworkMap;
-use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, SilentNeighbour, WireNames};
+use crate::sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, NextHop, SilentNeighbour, WireNames};
+use crate::source::links::facts;
+use redirect::Takeover;
 use std::net::SocketAddr;
 use wireguard::WireguardHop;
 
@@ -42,6 +44,8 @@ pub(super) struct WalkedPath {
     pub outside: Option<WireNames>,
     /// The first neighbour that does not answer.
     pub silent: Option<SilentNeighbour>,
+    /// To which MAC addresses it is sent.
+    pub neighbours: Vec<NextHop>,
 }
 
 /// Where the packet is, and what happens to it next.
@@ -97,6 +101,8 @@ struct Walk<'a, L> {
     path: WalkedPath,
     /// Hops before the last program that copies.
     copied_at: usize,
+    /// What may have taken the packet elsewhere, first.
+    takeover: Option<Takeover>,
 }
 
 /// Walks from a namespace that sends the packet.
@@ -108,9 +114,11 @@ pub(super) fn walk<L: NetworkQueries>(
     packet: Packet,
 ) -> WalkedPath {
     let (inner, tags, bound, path) = (Vec::new(), Vec::new(), None, WalkedPath::default());
-    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in: netns, path, copied_at: 0 };
+    let (marked_in, copied_at, takeover) = (netns, 0, None);
+    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in, path, copied_at, takeover };
     walk.bound = walk.vrf_of_sender(netns);
     walk.path.gap = walk.run(netns).err();
+    walk.mind_takeover();
     walk.path.outside = walk.outside();
     walk.path
 }
@@ -208,6 +216,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
         if let Some(source) = source.filter(|_| self.packet.from.ip().is_unspecified()) {
             self.packet.from.set_ip(source);
         }
+        if bound.is_none() {
+            self.mind_multipath(netns, &asked, origin)?;
+        }
         let link = LinkKey { netns, ifindex: link };
         if self.map.link(link).is_some_and(|facts| facts.kind == Kind::Loopback) {
             return Ok(At::Arrived { netns, from: None });
@@ -220,7 +231,29 @@ impl<L: NetworkQueries> Walk<'_, L> {
         if neighbour.is_silent {
             self.path.silent.get_or_insert(SilentNeighbour { link, ip });
         }
-        Ok(At::Send { link, mac: neighbour.mac })
+        let mac = neighbour.mac;
+        if let Some(mac) = mac.and_then(|mac| facts::mac_text(&mac)) {
+            self.path.neighbours.push(NextHop { link, ip, mac });
+        }
+        Ok(At::Send { link, mac })
+    }
+
+    /// Of several next hops the kernel answers one that the flow's packets need not take.
+    fn mind_multipath(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<(), String> {
+        let hops = self.lookups.next_hops(netns, packet, origin);
+        if hops.len() < 2 {
+            return Ok(());
+        }
+        let name = |&(link, gateway): &RouteHop| {
+            let name = self.map.name(LinkKey { netns, ifindex: link });
+            gateway.map_or_else(|| name.to_owned(), |gateway| format!("{name} via {gateway}"))
+        };
+        let names: Vec<String> = hops.iter().map(name).collect();
+        let (count, to) = (hops.len(), packet.to.ip());
+        Err(format!(
+            "one of {count} next hops of the route to {to} follows, which one is not known: {}",
+            names.join(", ")
+        ))
     }
 
     /// At its address: none where that is the receiver.

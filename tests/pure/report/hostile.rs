@@ -196,6 +196,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
         }),
         outside: Some(WireNames { from: address("203.0.113.66:40000"), to: there }),
         silent: Some(SilentNeighbour { link: hop(2).link, ip: there.ip() }),
+        neighbours: Vec::new(),
     }]);
     facts.benchmarks = Arc::new(vec![Benchmark {
         target: Some("acme-server".into()),

@@ -51,6 +51,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         ends: None,
         outside: None,
         silent: None,
+        neighbours: Vec::new(),
     };
     change(&mut links, &mut path);
     let link = |facts: LinkFacts| LinkMetrics {
@@ -171,7 +172,13 @@ fn half_a_pair_and_a_waiting_port_are_named() {
     let port =
         |state| metrics(move |links, _| (links[2].master, links[2].port_state) = (Some(Ifindex(3)), Some(state)));
     assert_eq!(findings(&port(PortState::Forwarding)), [], "a port that forwards is as it should be");
-    assert_eq!(findings(&port(PortState::Blocking)), [], "the other of two ways is taken");
+    let blocked = said(&port(PortState::Blocking), "port_waits");
+    assert!(blocked.contains("through b0: its port is blocking"), "the path goes through it: {blocked}");
+    let beside = metrics(|links, path| {
+        (links[2].master, links[2].port_state) = (Some(Ifindex(3)), Some(PortState::Blocking));
+        path.hops.pop();
+    });
+    assert_eq!(findings(&beside), [], "the other of two ways is taken");
     let told = said(&port(PortState::Learning), "port_waits");
     assert!(told.starts_with("br0 (c2) forwards nothing through b0: its port is learning"), "{told}");
 }
@@ -194,6 +201,8 @@ fn offloads(netns: u64, ifindex: u32, off: &[Offload], unwanted: &[Offload]) -> 
         tx_checksum: on(Offload::TxChecksum),
         rx_checksum: on(Offload::RxChecksum),
         unwanted: unwanted.to_vec(),
+        gso_limits: None,
+        xdp: None,
     }
 }
 
@@ -246,3 +255,6 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
     let told = said(&middle(HopWay::Received, &[RxChecksum], Proto::Udp), "offloads");
     assert!(told.starts_with("rx is off on x0 (c1): the CPU computes"), "{told}");
 }
+
+mod segmentation;
+mod switching;

@@ -24,6 +24,7 @@ pub(in crate::derive) fn path((netns, local, remote): (u64, &str, &str), holders
         ends,
         outside: None,
         silent: None,
+        neighbours: Vec::new(),
     }
 }
 

@@ -103,7 +103,7 @@ fn captured_notifications_tell_what_became_of_links() {
         messages(&bytes).filter_map(|message| change(&message, &MessageNamespace::default())).collect();
     assert!(!changes.iter().any(|change| matches!(change, LinkChange::Gone(_))), "which is no link's end");
     let mut ports = changes.iter().filter_map(|change| match change {
-        LinkChange::Port(_, state) => Some(*state),
+        LinkChange::Port(_, state, _) => Some(*state),
         _ => None,
     });
     assert_eq!(ports.next_back(), Some(PortState::Disabled), "the bridge says what it still let through the port");

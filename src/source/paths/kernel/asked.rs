@@ -8,7 +8,7 @@ use crate::source::netlink::client::{NetlinkClient, with_buffer};
 use crate::source::netlink::generic;
 use crate::source::netlink::message::Message;
 use crate::source::netlink::socket::KernelSocket;
-use crate::source::paths::lookups::{Marking, Redirect, Wireguard};
+use crate::source::paths::lookups::{Marking, Redirect, TcHook, Wireguard};
 use std::io;
 use std::sync::Arc;
 
@@ -47,11 +47,15 @@ impl KernelQueries<'_> {
         heard.map(|_| listens).map_err(|error| unfound(&error.to_string()))
     }
 
-    /// The first filter of what a link receives that takes packets elsewhere.
-    pub(super) fn ask_filters(&mut self, link: LinkKey, is_ipv6: bool) -> Option<Redirect> {
+    /// The first filter of what a link receives or sends that takes packets elsewhere.
+    pub(super) fn ask_filters(&mut self, link: LinkKey, hook: TcHook, is_ipv6: bool) -> Option<Redirect> {
         let mut first = None;
         let each = |message: &Message<'_>, _: u64| first = first.or_else(|| redirect::parse(message, is_ipv6));
-        self.inside(link.netns).ok()?.route.dump(&mut redirect::request(link.ifindex), "list filters", each).ok()?;
+        self.inside(link.netns)
+            .ok()?
+            .route
+            .dump(&mut redirect::request(link.ifindex, hook), "list filters", each)
+            .ok()?;
         first
     }
 

@@ -8,6 +8,8 @@ use std::net::IpAddr;
 
 /// `struct ifinfomsg`, bytes.
 const FIXED: usize = 16;
+/// `IFLA_XDP_ATTACHED`; 0 is `XDP_ATTACHED_NONE`.
+const XDP_ATTACHED: u16 = 2;
 /// Well-known ports, where the link says none.
 const VXLAN: u16 = 8472;
 const GENEVE: u16 = 6081;
@@ -22,6 +24,9 @@ pub(super) fn parse(message: &Message<'_>) -> Option<(Detail, Option<i32>)> {
     let mut detail = Detail {
         mac: mac.filter(|mac| mac.len() == 6).and_then(|mac| mac.first_chunk().copied()),
         tunnel: tunnel(kind, data),
+        has_xdp: attribute(attributes, libc::IFLA_XDP)
+            .and_then(|xdp| attribute(xdp, XDP_ATTACHED)?.first().copied())
+            .is_some_and(|attached| attached != 0),
         ..Detail::default()
     };
     let number = |at| attribute(data, at);

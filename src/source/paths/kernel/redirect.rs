@@ -1,14 +1,16 @@
-//! `RTM_GETTFILTER`: filters of traffic control that take what a link receives elsewhere, as CNI's bandwidth plugin has it
-//! pass an ifb first. Every byte is treated as hostile: what does not fit is no filter.
+//! `RTM_GETTFILTER`: filters of traffic control that take what a link receives or sends elsewhere, as CNI's bandwidth plugin has
+//! it pass an ifb first, and as cilium's programs hand it to another link. Every byte is treated as hostile: what does not fit is no
+//! filter.
 
 use crate::sample::Ifindex;
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, text, u32_at};
-use crate::source::paths::lookups::Redirect;
+use crate::source::paths::lookups::{Redirect, TcHook};
 
 /// `struct tcmsg`, bytes: the index at 4, the parent at 12, at 16 the priority and, in network order, the protocol.
 const FIXED: usize = 20;
-/// `TC_H_CLSACT | TC_H_MIN_INGRESS`, which the qdisc `ingress` has too.
+/// `TC_H_CLSACT | TC_H_MIN_INGRESS`, which the qdisc `ingress` has too, and `TC_H_MIN_EGRESS`.
 const INGRESS: u32 = 0xffff_fff2;
+const EGRESS: u32 = 0xffff_fff3;
 const ETH_P_ALL: u16 = 0x0003;
 const ETH_P_IP: u16 = 0x0800;
 const ETH_P_IPV6: u16 = 0x86dd;
@@ -22,17 +24,21 @@ const SEL: usize = 16;
 const ACTIONS: [(&[u8], u16); 6] =
     [(b"u32", 7), (b"matchall", 2), (b"flower", 3), (b"bpf", 1), (b"basic", 3), (b"fw", 4)];
 /// Of an action: `TCA_ACT_KIND`, `TCA_ACT_OPTIONS`; of mirred: `TCA_MIRRED_PARMS`, a `struct tc_mirred` with what it does at
-/// 20 and the link at 24; `TCA_EGRESS_REDIR`.
+/// 20 and the link at 24; `TCA_EGRESS_REDIR`, `TCA_INGRESS_REDIR`.
 const ACT_KIND: u16 = 1;
 const ACT_OPTIONS: u16 = 2;
 const PARMS: u16 = 2;
-const EGRESS_REDIR: u32 = 1;
+const REDIRS: [u32; 2] = [1, 3];
+/// `TCA_BPF_FLAGS` with `TCA_BPF_FLAG_ACT_DIRECT`: what the program returns is what becomes of the packet.
+const BPF_FLAGS: u16 = 8;
+const ACT_DIRECT: u32 = 1;
 
-/// Asks for the filters of what a link receives.
-pub(super) fn request(link: Ifindex) -> Request {
+/// Asks for the filters of one direction of a link.
+pub(super) fn request(link: Ifindex, hook: TcHook) -> Request {
     let mut fixed = [0; FIXED];
     fixed[4..8].copy_from_slice(&link.0.to_ne_bytes());
-    fixed[12..16].copy_from_slice(&INGRESS.to_ne_bytes());
+    let parent = if hook == TcHook::Ingress { INGRESS } else { EGRESS };
+    fixed[12..16].copy_from_slice(&parent.to_ne_bytes());
     Request::new(libc::RTM_GETTFILTER, DUMP, &fixed)
 }
 
@@ -45,21 +51,34 @@ pub(super) fn parse(message: &Message<'_>, is_ipv6: bool) -> Option<Redirect> {
         return None;
     }
     let (kind, options) = (text(attribute(all, KIND)?), attribute(all, OPTIONS)?);
-    let (_, at) = ACTIONS.iter().find(|(name, _)| *name == kind)?;
-    let to = attributes(attribute(options, *at)?).find_map(|(_, action)| redirected(action))?;
+    let actions = || {
+        let (_, at) = ACTIONS.iter().find(|(name, _)| *name == kind)?;
+        attributes(attribute(options, *at)?).find_map(|(_, action)| redirected(action))
+    };
+    let acts =
+        || attribute(options, BPF_FLAGS).and_then(|flags| u32_at(flags, 0)).is_some_and(|of| of & ACT_DIRECT != 0);
     let takes_all = match kind {
         b"matchall" => true,
         b"u32" => attribute(options, U32_SEL).is_some_and(is_everything),
         _ => false,
     };
-    Some(if takes_all { Redirect::All(to) } else { Redirect::Some(to) })
+    match actions() {
+        Some(Redirect::Some(to)) if takes_all => Some(Redirect::All(to)),
+        None if kind == b"bpf" && acts() => Some(Redirect::Program),
+        action => action,
+    }
 }
 
-/// The link that a mirred redirects to.
-fn redirected(action: &[u8]) -> Option<Ifindex> {
-    attribute(action, ACT_KIND).filter(|kind| text(kind) == b"mirred")?;
-    let parms = attribute(attribute(action, ACT_OPTIONS)?, PARMS)?;
-    (u32_at(parms, 20)? == EGRESS_REDIR).then_some(Ifindex(u32_at(parms, 24)?))
+/// The link that a mirred redirects to, or a program that may redirect to any.
+fn redirected(action: &[u8]) -> Option<Redirect> {
+    match attribute(action, ACT_KIND).map(text)? {
+        b"mirred" => {
+            let parms = attribute(attribute(action, ACT_OPTIONS)?, PARMS)?;
+            REDIRS.contains(&u32_at(parms, 20)?).then_some(Redirect::Some(Ifindex(u32_at(parms, 24)?)))
+        }
+        b"bpf" => Some(Redirect::Program),
+        _ => None,
+    }
 }
 
 /// No key looks at anything.

@@ -1,13 +1,13 @@
-//! `RTM_GETROUTE`: which way one packet goes, with the namespace's rules, tables and multipath hashing applied by the
-//! kernel. Marks that netfilter puts on packets are not known here: see [`super::marks`].
+//! `RTM_GETROUTE`: which way one packet goes, with the namespace's rules and tables applied by the kernel. Of several next hops it
+//! answers one, which is not always the one that a stream takes (measured on Linux 6.18), so the entry is asked for too. Marks that netfilter puts on packets are not known here: see [`super::marks`].
 
 use crate::sample::Ifindex;
-use crate::source::netlink::message::{Message, Request, attribute, u32_at};
-use crate::source::paths::lookups::{Packet, PacketOrigin, RouteResult};
+use crate::source::netlink::message::{Message, Request, aligned, attribute, u16_at, u32_at};
+use crate::source::paths::lookups::{Packet, PacketOrigin, RouteHop, RouteResult};
 use std::io;
 use std::net::IpAddr;
 
-/// `struct rtmsg`, bytes: family, lengths of destination and source at 1 and 2, type at 7.
+/// `struct rtmsg`, bytes: family, lengths of destination and source at 1 and 2, type at 7, flags at 8.
 const FIXED: usize = 12;
 const DST: u16 = 1;
 const SRC: u16 = 2;
@@ -24,12 +24,23 @@ const VIA: u16 = 18;
 const IP_PROTO: u16 = 27;
 const SOURCE_PORT: u16 = 28;
 const DESTINATION_PORT: u16 = 29;
+/// `RTA_MULTIPATH`: `struct rtnexthop`, 8 bytes with the length at 0, flags at 2 and the link at 4, and its attributes, for each;
+/// `RTNH_F_DEAD`.
+const MULTIPATH: u16 = 9;
+const NEXT_HOP: usize = 8;
+const DEAD: u8 = 1;
+/// `RTM_F_FIB_MATCH`.
+const FIB_MATCH: u32 = 0x2000;
 /// `RTN_UNICAST` and `RTN_LOCAL`.
 const UNICAST: u8 = 1;
 const LOCAL: u8 = 2;
 
 /// Asks for a packet's route.
 pub(super) fn request(packet: &Packet, origin: PacketOrigin) -> Request {
+    asked(packet, origin, 0)
+}
+
+fn asked(packet: &Packet, origin: PacketOrigin, flags: u32) -> Request {
     let (dst, src) = (packet.to.ip(), packet.from.ip());
     let bits = if dst.is_ipv4() { 32 } else { 128 };
     let mut fixed = [0; FIXED];
@@ -37,6 +48,7 @@ pub(super) fn request(packet: &Packet, origin: PacketOrigin) -> Request {
     fixed[1] = bits;
     let with_source = !src.is_unspecified() && src.is_ipv4() == dst.is_ipv4();
     fixed[2] = if with_source { bits } else { 0 };
+    fixed[8..12].copy_from_slice(&flags.to_ne_bytes());
     let mut request = Request::new(libc::RTM_GETROUTE, 0, &fixed).with(DST, &octets(dst));
     if with_source {
         request = request.with(SRC, &octets(src));
@@ -56,6 +68,27 @@ pub(super) fn request(packet: &Packet, origin: PacketOrigin) -> Request {
         }
     }
     request
+}
+
+/// Asks for the entry of the table that the packet's route is of, with all its next hops (Linux 4.13).
+pub(super) fn entry_request(packet: &Packet, origin: PacketOrigin) -> Request {
+    asked(packet, origin, FIB_MATCH)
+}
+
+/// The next hops of a multipath route that are not dead; none of another one.
+pub(super) fn next_hops(message: &Message<'_>) -> Option<Vec<RouteHop>> {
+    let attributes = message.body.get(FIXED..).filter(|_| message.kind == libc::RTM_NEWROUTE)?;
+    let mut rest = attribute(attributes, MULTIPATH)?;
+    let mut hops = Vec::new();
+    while let Some((length, link)) = u16_at(rest, 0).map(usize::from).zip(u32_at(rest, 4)) {
+        let Some(own) = rest.get(NEXT_HOP..length) else { break };
+        let via = || address(attribute(own, VIA)?.get(2..)?);
+        if rest[2] & DEAD == 0 {
+            hops.push((Ifindex(link), attribute(own, GATEWAY).and_then(address).or_else(via)));
+        }
+        rest = rest.get(aligned(length)..).unwrap_or_default();
+    }
+    Some(hops)
 }
 
 /// What the answer says; none if it is something else.

@@ -277,13 +277,52 @@ fn a_filter_redirects_all_or_some_of_what_a_link_receives() {
     assert_eq!(of(filter(3, "flower", (&[], 3), 1), false), Some(Redirect::Some(to)));
     assert_eq!(of(u32(0x0800, &all, 1), false), Some(Redirect::All(to)), "that of IPv4");
     assert_eq!(of(u32(0x0800, &all, 1), true), None, "takes no IPv6");
+    assert_eq!(of(u32(3, &all, 3), false), Some(Redirect::All(to)), "to be received by another link");
     assert_eq!(of(u32(3, &all, 2), false), None, "what is mirrored is received all the same");
+}
+
+#[test]
+fn a_program_that_decides_itself_may_send_packets_anywhere() {
+    use crate::source::paths::lookups::Redirect;
+    let filter = |flags: u32| {
+        let options = Request::new(0, 0, &[]).with(8, &flags.to_ne_bytes()).numbered(0)[16..].to_vec();
+        let mut fixed = [0; 20];
+        fixed[16..].copy_from_slice(&u32::from(3_u16.to_be()).to_ne_bytes());
+        Request::new(libc::RTM_NEWTFILTER, 0, &fixed).with(1, b"bpf\0").with(2, &options)
+    };
+    let of = |flags| messages(filter(flags).numbered(1)).next().and_then(|message| redirect::parse(&message, false));
+    assert_eq!(of(1), Some(Redirect::Program), "direct-action");
+    assert_eq!(of(0), None, "a classifier without an action only gives a class");
+}
+
+#[test]
+fn next_hops_of_a_multipath_route_are_those_in_use() {
+    let hop = |flags: u8, link: u32, gateway: [u8; 4]| {
+        let own = [&8_u16.to_ne_bytes()[..], &5_u16.to_ne_bytes(), &gateway].concat();
+        let length = u16::try_from(8 + own.len()).expect("short");
+        [&length.to_ne_bytes()[..], &[flags, 0], &link.to_ne_bytes(), &own].concat()
+    };
+    let hops = [hop(0, 7, [10, 0, 0, 1]), hop(1, 8, [10, 0, 0, 2]), hop(0, 9, [10, 0, 0, 3])].concat();
+    let mut answer = routed(1).with(9, &hops);
+    let told = messages(answer.numbered(1)).next().and_then(|message| route::next_hops(&message));
+    let via = |last| Some(IpAddr::from([10, 0, 0, last]));
+    assert_eq!(told, Some(vec![(Ifindex(7), via(1)), (Ifindex(9), via(3))]), "the dead one is left out");
+    let plain = messages(routed(1).with(4, &7_u32.to_ne_bytes()).numbered(1))
+        .next()
+        .and_then(|message| route::next_hops(&message));
+    assert_eq!(plain, None, "a route with one next hop has no list");
 }
 
 /// Reads the bytes as every kind of answer.
 fn read(bytes: &[u8]) {
     for message in messages(bytes) {
-        let _ = (route::route(&message), link::parse(&message), nsid::number(&message), conntrack::tracked(&message));
+        let _ = (
+            route::next_hops(&message),
+            route::route(&message),
+            link::parse(&message),
+            nsid::number(&message),
+            conntrack::tracked(&message),
+        );
         let _ = (neighbour::told(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = (redirect::parse(&message, false), redirect::parse(&message, true));
         let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));

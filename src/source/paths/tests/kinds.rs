@@ -56,13 +56,59 @@ fn what_is_redirected_to_an_ifb_passes_it_and_is_received_as_before() {
     assert_eq!(net.walked(8, "198.18.0.1:5201"), "8:veth0 sent route, 1:eth0 received peer", "the answers do not");
     net.redirects.insert(port, Redirect::All(near.ifindex));
     let plain = "1:eth0 sent route, 8:veth0 received peer";
-    assert_eq!(net.walked(1, "198.18.0.8:5201"), plain, "another link is no ifb");
     net.redirects.insert(port, Redirect::Some(ifb.ifindex));
     let told = net.walked(1, "198.18.0.8:5201");
     assert!(
         told.starts_with(plain) && told.contains("some packets, perhaps these, through ifb0"),
         "which, is not known: {told}"
     );
+}
+
+#[test]
+fn a_way_that_a_filter_or_a_program_takes_over_is_known_as_far_as_there() {
+    let mut net = Net::default();
+    let [near, port] = net.pair((1, "eth0"), (8, "veth0"));
+    let [_, other] = net.pair((2, "eth0"), (8, "veth1"));
+    net.address(near, "198.18.0.1");
+    net.address(port, "198.18.0.8");
+    let as_far = "1:eth0 sent route, 8:veth0 received peer";
+    net.redirects.insert(port, Redirect::All(other.ifindex));
+    let told = net.walked(1, "198.18.0.8:5201");
+    assert!(told.starts_with(&format!("{as_far} … a tc filter at veth0 takes over here")), "all go to it: {told}");
+    assert!(told.contains("redirects all packets to veth1"), "{told}");
+    for redirect in [Redirect::Some(other.ifindex), Redirect::Program] {
+        net.redirects.insert(port, redirect);
+        let told = net.walked(1, "198.18.0.8:5201");
+        assert!(told.starts_with(as_far) && !told.contains('…'), "it arrives, so it may be left alone: {told}");
+        assert!(told.contains("may send packets elsewhere (tc filter show dev veth0 ingress)"), "{told}");
+        net.routes.insert(
+            (1, "198.18.7.7".parse().expect("an address")),
+            net.routes[&(1, "198.18.0.8".parse().expect("an address"))],
+        );
+        let told = net.walked(1, "198.18.7.7:5201");
+        assert!(told.starts_with(&format!("{as_far} … a tc ")), "routes lead nowhere, and are not asked: {told}");
+        assert!(told.contains("takes over here") && !told.contains("route to"), "{told}");
+    }
+    net.redirects.clear();
+    net.detail(port).has_xdp = true;
+    let told = net.walked(1, "198.18.7.7:5201");
+    assert!(told.starts_with(&format!("{as_far} … an XDP program at veth0 takes over here")), "{told}");
+}
+
+#[test]
+fn of_several_next_hops_none_is_told_for_the_one() {
+    let mut net = Net::default();
+    let [near, far] = net.pair((1, "eth0"), (2, "eth0"));
+    let [other, _] = net.pair((1, "eth1"), (3, "eth0"));
+    net.address(near, "198.18.0.1");
+    net.address(far, "198.18.0.2");
+    let to: std::net::IpAddr = "198.18.0.2".parse().expect("an address");
+    net.next_hops.insert((1, to), vec![(near.ifindex, None), (other.ifindex, Some(to))]);
+    let told = net.walked(1, "198.18.0.2:5201");
+    assert!(told.starts_with(" … one of 2 next hops of the route to 198.18.0.2 follows"), "no hop is guessed: {told}");
+    assert!(told.ends_with("eth0, eth1 via 198.18.0.2"), "all of them are named: {told}");
+    net.next_hops.insert((1, to), vec![(near.ifindex, None)]);
+    assert_eq!(net.walked(1, "198.18.0.2:5201"), "1:eth0 sent route, 2:eth0 received peer", "one alone is certain");
 }
 
 #[test]

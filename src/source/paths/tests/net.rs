@@ -7,7 +7,7 @@ use crate::sample::{
 use crate::source::paths::ends::WantedPath;
 use crate::source::paths::lookups::{
     Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin,
-    Redirect, RouteResult, Wireguard,
+    Redirect, RouteHop, RouteResult, TcHook, Wireguard,
 };
 use crate::source::paths::map::NetworkMap;
 use crate::source::paths::walk::{WalkedPath, walk};
@@ -45,6 +45,8 @@ pub(super) struct Net {
     /// By namespace, mark and destination; what is not here is as for packets without a mark.
     pub marked: HashMap<(u64, u32, IpAddr), RouteResult>,
     pub redirects: HashMap<LinkKey, Redirect>,
+    /// Next hops of a multipath route, by namespace and destination.
+    pub next_hops: HashMap<(u64, IpAddr), Vec<RouteHop>>,
     /// Who holds a tun, and where its UDP socket leads.
     pub programs: HashMap<LinkKey, (DeviceProgram, Option<EndName>)>,
     /// Of the socket.
@@ -280,8 +282,12 @@ impl NetworkQueries for Net {
         self.markings.get(&netns).cloned().unwrap_or(Marking::Unused)
     }
 
-    fn redirected(&mut self, link: LinkKey, _: bool) -> Option<Redirect> {
-        self.redirects.get(&link).copied()
+    fn redirected(&mut self, link: LinkKey, hook: TcHook, _: bool) -> Option<Redirect> {
+        self.redirects.get(&link).copied().filter(|_| hook == TcHook::Ingress)
+    }
+
+    fn next_hops(&mut self, netns: u64, packet: &Packet, _: PacketOrigin) -> Vec<RouteHop> {
+        self.next_hops.get(&(netns, packet.to.ip())).cloned().unwrap_or_default()
     }
 }
 

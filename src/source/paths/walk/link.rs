@@ -14,6 +14,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// The frame leaves through a link.
     pub(super) fn send(&mut self, key: LinkKey, mac: Option<Mac>) -> Result<At, String> {
         let link = self.seen(key)?;
+        self.redirect_sent(link)?;
         if let Some(port) = self.map.switch_port(key).filter(|at| at.port.kind == OvsPortKind::Internal) {
             return self.switch(port, mac);
         }

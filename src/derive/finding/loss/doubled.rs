@@ -1,0 +1,40 @@
+//! Two links with one MAC address behind the ports of one bridge, as cloned guests have it: the bridge sends frames to whichever
+//! spoke last.
+
+use crate::derive::finding::path::named;
+use crate::derive::finding::{Diagnostic, LintInput};
+use crate::derive::links::LinkMetrics;
+use crate::derive::{Metrics, paths};
+use crate::sample::{LinkKey, PeerRef};
+
+/// Two links on the way of a flow.
+pub(in crate::derive::finding) fn same_mac(scene: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = scene.metrics;
+    let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
+    crossed.find_map(|hop| sentence(metrics, hop.link)).map(|text| Diagnostic::new(text, []))
+}
+
+/// What is said of a link that has the MAC address of another one: of the link itself, or of the bridge's port before it.
+pub(super) fn sentence(metrics: &Metrics, at: LinkKey) -> Option<String> {
+    let link = metrics.link(at)?;
+    let beside = |port: &LinkMetrics, own: &LinkMetrics| -> Option<String> {
+        let bridge = paths::bridge_of(metrics, port)?;
+        let mac = own.facts.mac.as_ref()?;
+        let ports = metrics.links.iter().filter(|other| {
+            let (master, netns) = (other.facts.master, other.facts.netns);
+            master == port.facts.master && netns == port.facts.netns && other.facts.key() != port.facts.key()
+        });
+        let ends = ports.filter_map(|other| metrics.link(other.facts.peer.and_then(PeerRef::key)?));
+        let twin =
+            ends.into_iter().find(|end| end.facts.mac.as_ref() == Some(mac) && end.facts.key() != own.facts.key())?;
+        let (one, two) = (named(metrics, own), named(metrics, twin));
+        Some(format!(
+            "{one} and {two} have one MAC address, {mac}: {} sends frames to whichever spoke last (ip link set {} \
+             address ANOTHER there)",
+            named(metrics, bridge),
+            twin.facts.name
+        ))
+    };
+    let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.link(peer))?;
+    beside(peer, link).or_else(|| beside(link, peer))
+}

@@ -1,0 +1,89 @@
+//! Frames that reach a link and are for another MAC address (`OTHERHOST`): a copy for everybody, as a bridge makes them while it has
+//! not learnt where an address is, or the packet itself, which nobody else takes. Which of the two is told by whom the way's
+//! neighbours say that the packets are for.
+
+use super::counted::{SampleStep, rise};
+use super::kernel::{goes, is_same};
+use crate::derive::links::LinkMetrics;
+use crate::sample::{DropCount, DropFlow, FlowPath, FlowSample, HopWay, Kind, LinkKey, NextHop, Proto, row_of};
+
+/// What the kernel calls it.
+pub(in crate::derive) const OTHERHOST: &str = "OTHERHOST";
+
+/// Whom the packets of a way that are dropped at a link are for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::derive) struct Addressee<'a> {
+    /// The neighbour that they are sent to, as the sender's table has it.
+    pub next: &'a NextHop,
+    /// The link whose MAC address that is; none where no visible link has it.
+    pub owner: Option<&'a LinkMetrics>,
+}
+
+/// Whether what a row counts is missing for the flow.
+pub(super) fn is_lost(step: &SampleStep<'_>, row: &DropCount) -> bool {
+    let (Some(flow), Some(at)) = (row.flow.filter(|_| row.reason.as_deref() == Some(OTHERHOST)), row.link()) else {
+        return false;
+    };
+    let receiver = step.destination(flow);
+    let mut ways = step.paths().filter(|path| path.proto == flow.proto && leads(path, flow)).peekable();
+    match ways.peek() {
+        Some(_) => ways.any(|path| addressee(path, step.links, at, receiver).is_some()),
+        None => receiver == row.netns && gets_nothing(step, flow),
+    }
+}
+
+fn leads(path: &FlowPath, flow: DropFlow) -> bool {
+    let is_to = flow.from.port() == 0 && path.to.port() == flow.to.port();
+    !path.neighbours.is_empty() && (is_to || goes(path, flow.from, flow.to))
+}
+
+/// For whom packets are that a link has received and discards; none where another one takes them, or may.
+pub(in crate::derive) fn addressee<'a>(
+    path: &'a FlowPath,
+    links: &'a [LinkMetrics],
+    at: LinkKey,
+    receiver: Option<u64>,
+) -> Option<Addressee<'a>> {
+    let is_own = |next: &NextHop| link(links, at).is_some_and(|own| own.facts.mac.as_ref() == Some(&next.mac));
+    let crosses = |key: LinkKey| path.hops.iter().any(|hop| hop.link == key);
+    let comes_in = path.hops.iter().any(|hop| hop.link == at && hop.way == HopWay::Received);
+    let is_there = comes_in || receiver == Some(at.netns);
+    path.neighbours.iter().filter(|next| !is_own(next)).rev().find_map(|next| {
+        // A bridge or a vlan has the MAC address of a link below it.
+        let mut owners = links.iter().filter(|link| link.facts.mac.as_ref() == Some(&next.mac));
+        // A way that gets to its owner has only copies elsewhere. What leaves the machine, or goes to a guest, is for somebody
+        // whose link is not seen.
+        let is_copy = owners.clone().any(|owner| crosses(owner.facts.key()));
+        let owner = owners.next();
+        let is_lost = !is_copy && (owner.is_some() || (is_there && !leaves(path, links)));
+        is_lost.then_some(Addressee { next, owner })
+    })
+}
+
+/// The last link leads out of the machine or into a program.
+fn leaves(path: &FlowPath, links: &[LinkMetrics]) -> bool {
+    let last = path.hops.last().filter(|_| path.gap.is_some()).and_then(|hop| link(links, hop.link));
+    last.is_some_and(|last| last.facts.kind.is_hardware() || matches!(last.facts.kind, Kind::Tun | Kind::Tap))
+}
+
+fn link(links: &[LinkMetrics], key: LinkKey) -> Option<&LinkMetrics> {
+    row_of(links, &key, |link| link.facts.key())
+}
+
+/// Nothing of the flow has arrived meanwhile at the end that the packets are addressed to; false where that is not known.
+fn gets_nothing(step: &SampleStep<'_>, flow: DropFlow) -> bool {
+    let mut ends = step.next.flows.iter().filter(|end| is_same(end.local, flow.to));
+    let Some(end) = ends.next() else { return false };
+    if flow.proto == Proto::Udp {
+        let of = |sample: &crate::sample::Sample| {
+            row_of(&sample.protocols, &end.netns, |row| row.netns).map(|row| row.udp_in_datagrams)
+        };
+        return of(step.previous).zip(of(step.next)).and_then(|(from, to)| rise(from, to)) == Some(0.0);
+    }
+    let before = step.previous.flows.iter().find(|before| before.key() == end.key());
+    let come = |end: &FlowSample| end.pulses.last().map(|last| (last.acked, last.received));
+    before.is_some_and(|before| come(before).is_some() && come(before) == come(end))
+}
+
+#[cfg(test)]
+mod tests;
