@@ -53,8 +53,8 @@ pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
     // Whether a frame for another is a copy or the packet itself, the losses have told.
     let is_lost = |drop: &Drop| {
         let link = drop.netns.zip(drop.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
-        let mut lost = metrics.losses.places.iter().filter(|loss| loss.place == LossPlace::MacAddress);
-        drop.of_flows && drop.reason.as_deref() == Some(OTHERHOST) && lost.any(|loss| loss.link == link)
+        let mut places = metrics.losses.places.iter().filter(|loss| loss.place == LossPlace::MacAddress);
+        drop.of_flows && drop.reason.as_deref() == Some(OTHERHOST) && places.any(|loss| loss.link == link)
     };
     for drop in &mut list {
         if is_lost(drop) {

@@ -1,7 +1,7 @@
 //! Each thing that can be wrong with a path, made on real namespaces: vnettop names the place, and is silent again a few
 //! seconds after the command that it proposed. Healthy networks of the same kinds have no such finding.
 
-mod flow;
+pub mod flow;
 
 use crate::ground::docker::{Docker, PROGRAMS};
 use crate::ground::machine::{HOST, Machine};
@@ -26,7 +26,7 @@ const ABOUT_PATHS: [&str; 9] = [
 ];
 
 /// A veth pair between two namespaces, up at both ends.
-fn cable((one, name): (&Netns, &str), (other, peer): (&Netns, &str)) {
+pub fn cable((one, name): (&Netns, &str), (other, peer): (&Netns, &str)) {
     one.run(&format!("ip link add {name} type veth peer name {peer} netns {}; ip link set {name} up", other.pid()));
     other.run(&format!("ip link set {peer} up"));
 }
@@ -36,7 +36,7 @@ fn tune(netns: &Netns, script: &str) {
     netns.run(&format!("unshare --mount sh -ec 'mount -t sysfs sysfs /sys; {script}'"));
 }
 
-fn finding(object: &Value, id: &str) -> Option<String> {
+pub fn finding(object: &Value, id: &str) -> Option<String> {
     let findings = object["findings"].as_array().expect("a list");
     Some(findings.iter().find(|finding| finding["id"] == id)?["text"].as_str()?.to_owned())
 }
@@ -61,7 +61,7 @@ fn routed() -> [Netns; 3] {
 }
 
 /// Two containers on one bridge: `va`, `vb` on the host.
-fn bridged() -> [Netns; 3] {
+pub fn bridged() -> [Netns; 3] {
     let [host, one, two] = [Netns::new(), Netns::new(), Netns::new()];
     host.run("ip link add br0 type bridge; ip link set br0 up");
     for (container, port, address) in [(&one, "va", "198.18.0.1"), (&two, "vb", "198.18.0.2")] {

@@ -8,6 +8,7 @@ mod ground;
 
 mod beside;
 mod bpf_object;
+mod causes;
 mod churn;
 mod compare;
 mod containers;

@@ -226,10 +226,12 @@ fn firewall(metrics: &Metrics) -> String {
 
 /// The program, as far as it is known.
 fn xdp(loss: &Loss, metrics: &Metrics) -> String {
-    let program = loss.link.and_then(|link| paths::offloads(metrics, link)?.xdp?.id);
-    let shows = program.map_or_else(String::new, |id| format!("; bpftool prog show id {id} names it"));
+    let program = loss.link.and_then(|link| paths::offloads(metrics, link)?.xdp);
+    let id = program.and_then(|program| program.id);
+    let shows = id.map_or_else(String::new, |id| format!("; bpftool prog show id {id} names it"));
+    let word = if program.is_some_and(|program| !program.native) { "xdpgeneric" } else { "xdp" };
     let link = loss.name.as_deref().unwrap_or("LINK");
-    format!("it is there to drop some (ip -d link show {link} there{shows}); ip link set {link} xdp off removes it")
+    format!("it is there to drop some (ip -d link show {link} there{shows}); ip link set {link} {word} off removes it")
 }
 
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.

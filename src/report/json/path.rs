@@ -36,14 +36,19 @@ impl JsonObject for HopMetrics<'_> {
     }
 }
 
-/// What is on.
+/// What is on, and what it depends on.
 impl JsonObject for Offloads {
     fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("tso", &self.tso)?;
         object.serialize_entry("gso", &self.gso)?;
         object.serialize_entry("gro", &self.gro)?;
         object.serialize_entry("tx_checksum", &self.tx_checksum)?;
-        object.serialize_entry("rx_checksum", &self.rx_checksum)
+        object.serialize_entry("rx_checksum", &self.rx_checksum)?;
+        object.serialize_entry("gso_max_size", &self.gso_limits.map(|limits| limits.size))?;
+        object.serialize_entry("gso_ipv4_max_size", &self.gso_limits.and_then(|limits| limits.ipv4_size))?;
+        object.serialize_entry("gso_max_segs", &self.gso_limits.map(|limits| limits.segments))?;
+        // By its number; null also where several run there.
+        object.serialize_entry("xdp_program", &self.xdp.and_then(|program| program.id))
     }
 }
 

@@ -64,7 +64,7 @@ impl Flow {
     }
 
     /// Awaits an object of which this is true, within so many ticks.
-    pub fn awaits(&mut self, what: &str, ticks: usize, is: impl Fn(&Self, &Value) -> bool) -> Value {
+    pub fn awaits(&mut self, what: &str, ticks: usize, mut is: impl FnMut(&Self, &Value) -> bool) -> Value {
         let mut last = Value::Null;
         for _ in 0..ticks {
             last = self.watching.next();
@@ -112,6 +112,16 @@ impl Flow {
             seen += usize::from(self.of(&object).is_some_and(moves));
         }
         assert!(seen > 8, "the flow moves all the while, {seen} of 16 ticks");
+    }
+
+    /// Datagrams arrive for two seconds, and none is lost.
+    pub fn is_healthy_for_datagrams(&mut self) {
+        let mut healthy = 0;
+        self.awaits("datagrams arrive, and none is lost", 120, |_, object| {
+            let arrives = object["tests"][0]["bits_per_s"].as_f64().is_some_and(|bits| bits > 1e6);
+            healthy = if arrives && finding(object, "loss").is_none() { healthy + 1 } else { 0 };
+            healthy == 8
+        });
     }
 
     /// What the hop through a link of that name is told to be handled on: cores, what says so, why not.
