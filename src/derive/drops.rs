@@ -4,9 +4,10 @@
 use super::Metrics;
 use super::losses::LossPlace;
 use super::losses::counted::rises;
-use super::losses::kernel::{self, is_same};
+use super::losses::kernel;
 use super::losses::other_host::OTHERHOST;
 use super::losses::place_of_drop::{DropVerdict, is_packet, verdict_of};
+use super::losses::same_ends::is_same;
 use crate::sample::{DropCount, Ifindex, LinkKey};
 use std::sync::Arc;
 

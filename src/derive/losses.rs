@@ -31,6 +31,7 @@ pub(in crate::derive) mod qdiscs;
 mod route;
 mod sent;
 mod takeover;
+pub(in crate::derive) mod same_ends;
 mod upcalls;
 mod vpn;
 

@@ -168,7 +168,7 @@ pub(super) fn port_waits(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (port, word) = (&link.facts.name, state.word());
     let text = if matches!(state, PortState::Blocking | PortState::Disabled) {
         format!(
-            "{who} forwards nothing through {port}: its port is {word} (bridge link set dev {port} state 3, if no loop)"
+            "{who} forwards nothing through {port}: its port is {word}; if there is no loop: bridge link set dev {port} state 3"
         )
     } else {
         format!(

@@ -4,10 +4,10 @@
 
 use super::counted::{SampleStep, drops, risen};
 use super::place_of_drop::{DropVerdict, verdict_of};
+use super::same_ends::{goes, is_same};
 use super::{Loss, LossPlace, ProtocolSpan, other_host};
 use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 /// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -148,14 +148,4 @@ pub(in crate::derive) fn is_theirs<'a>(
     let crosses = |path: &FlowPath| path.netns == netns || path.hops.iter().any(|hop| hop.link.netns == netns);
     let mut ways = paths.filter(|path| goes(path, flow.from, flow.to) || goes(path, flow.to, flow.from)).peekable();
     is_end || ways.peek().is_none() || ways.any(|path| !is_whole(path) || crosses(path))
-}
-
-/// Whether a path leads from one end to the other.
-pub(super) fn goes(path: &FlowPath, from: SocketAddr, to: SocketAddr) -> bool {
-    is_same(path.from, from) && is_same(path.to, to)
-}
-
-/// Whether two ends are the same: an IPv4 address may be written as IPv6.
-pub(in crate::derive) fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
-    one.port() == other.port() && one.ip().to_canonical() == other.ip().to_canonical()
 }

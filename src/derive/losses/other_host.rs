@@ -3,7 +3,7 @@
 //! neighbours say that the packets are for.
 
 use super::counted::{SampleStep, rise};
-use super::kernel::{goes, is_same};
+use super::same_ends::{goes, is_same};
 use crate::derive::links::LinkMetrics;
 use crate::sample::{DropCount, DropFlow, FlowPath, FlowSample, HopWay, Kind, LinkKey, NextHop, Proto, row_of};
 

@@ -76,7 +76,7 @@ fn too_long(metrics: &Metrics, link: &LinkMetrics) -> Option<String> {
     let smaller = mtu.saturating_sub(UDP_HEADERS[usize::from(ipv6)]);
     let or = if proto == Proto::Udp { format!(", or iperf3 -l {smaller}") } else { String::new() };
     Some(format!(
-        "{} has MTU {mtu}, {} {}: longer frames are dropped without ICMP (ip link set {} mtu {mtu} at both ends{or})",
+        "{} has MTU {mtu}, {} {}: what is longer is dropped without ICMP; at both ends: ip link set {} mtu {mtu}{or}",
         named(metrics, link),
         named(metrics, first),
         first.facts.mtu,
@@ -118,8 +118,7 @@ fn isolated(metrics: &Metrics, port: &LinkMetrics, out: Option<&LinkMetrics>) ->
     };
     let name = &port.facts.name;
     Some(format!(
-        "{name} and {to} are isolated ports of {}, which passes nothing between them (there: bridge link set dev \
-         {name} isolated off)",
+        "{name} and {to} are isolated ports of {}: nothing passes between them; there: bridge link set dev {name} isolated off",
         named(metrics, bridge)
     ))
 }

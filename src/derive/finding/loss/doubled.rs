@@ -29,8 +29,7 @@ pub(super) fn sentence(metrics: &Metrics, at: LinkKey) -> Option<String> {
             ends.into_iter().find(|end| end.facts.mac.as_ref() == Some(mac) && end.facts.key() != own.facts.key())?;
         let (one, two) = (named(metrics, own), named(metrics, twin));
         Some(format!(
-            "{one} and {two} have one MAC address, {mac}: {} sends frames to whichever spoke last (ip link set {} \
-             address ANOTHER there)",
+            "{one} and {two} have one MAC address, {mac}: {} sends frames to whichever spoke last; there: ip link set {} address ANOTHER",
             named(metrics, bridge),
             twin.facts.name
         ))

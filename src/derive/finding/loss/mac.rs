@@ -20,9 +20,7 @@ pub(super) fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         ways.find_map(|path| Some((path, addressee(path, &metrics.links, at.facts.key(), Some(at.facts.netns))?)))
     };
     let Some((at, (path, whose))) = at.and_then(|at| Some((at, addressed(at)?))) else {
-        return "an entry of the sender's neighbour table or of a bridge's forwarding table is stale (ip neighbour; \
-                bridge fdb)"
-            .to_owned();
+        return "a neighbour or forwarding entry on the path is stale (ip neighbour, bridge fdb)".to_owned();
     };
     let apart = |link: &LinkMetrics| link.facts.macvlan_mode.is_some_and(|mode| APART.contains(&mode));
     let sender = path.hops.first().and_then(|hop| metrics.link(hop.link)).filter(|link| apart(link));
@@ -43,7 +41,7 @@ fn neighbour(metrics: &Metrics, at: &LinkMetrics, whose: &Addressee<'_>) -> Stri
     let device = from.map_or("LINK", |link| &link.facts.name);
     let own = at.facts.mac.as_deref().map_or_else(String::new, |mac| format!(", {} has {mac}", at.facts.name));
     format!(
-        "{by} sends to {} as {}{own}: its neighbour entry is stale or set by hand (ip neigh del {} dev {device} there)",
+        "{by} sends to {} as {}{own}: a stale or static entry; there: ip neigh del {} dev {device}",
         next.ip, next.mac, next.ip
     )
 }
@@ -55,7 +53,7 @@ fn forwarded(metrics: &Metrics, at: &LinkMetrics, owner: &LinkMetrics) -> String
     let port = at.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.link(peer));
     match port.and_then(|port| Some((port, paths::bridge_of(metrics, port)?))) {
         Some((port, bridge)) => format!(
-            "they are for {whose}: {} has {mac} behind the wrong port (there: bridge fdb del {mac} dev {} master)",
+            "they are for {whose}: {} has {mac} behind the wrong port; there: bridge fdb del {mac} dev {} master",
             named(metrics, bridge),
             port.facts.name
         ),

@@ -41,8 +41,7 @@ pub(in crate::derive::finding) fn limited(scene: &LintInput<'_>) -> Option<Diagn
         }
     };
     let text = format!(
-        "{} allows {each} per packet (gso_max_size {}, gso_max_segs {}): TSO and GSO merge nothing, each is processed \
-         alone ({mends})",
+        "{} allows {each} per packet (gso_max_size {}, gso_max_segs {}); TSO and GSO merge no more, and each is processed alone ({mends})",
         named(metrics, small.link),
         small.size,
         limits.segments,
@@ -88,8 +87,7 @@ pub(in crate::derive::finding) fn taken_by_xdp(scene: &LintInput<'_>) -> Option<
     let (program, off, at) = of_tcp(scene).find_map(|path| path.hops.windows(2).find_map(taken))?;
     let number = program.id.map_or_else(String::new, |id| format!(" {id}"));
     let text = format!(
-        "tso is off on {} because of XDP program{number} at its other end {}: the CPU cuts what it sends into packets, \
-         and each is processed alone (ip link set {} xdp off there, or xdpgeneric instead of xdpdrv)",
+        "tso is off on {} because of XDP program{number} at its other end {}; the CPU cuts what it sends, and each packet is processed alone; there: ip link set {} xdp off, or xdpgeneric",
         named(metrics, off),
         named(metrics, at),
         at.facts.name,

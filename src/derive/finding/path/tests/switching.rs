@@ -71,8 +71,8 @@ fn datagrams_longer_than_a_port_takes_name_its_mtu_and_no_vlan() {
     for function in ["br_nf_dev_queue_xmit", "br_dev_queue_push_xmit"] {
         let metrics = bridged(3, ("NOT_SPECIFIED", function), |links| link(links, HOST, 3).mtu = 1450);
         let told = told(&metrics);
-        assert!(told.contains("p2 has MTU 1450, a0 (c1) 1500: longer frames are dropped without ICMP"), "{told}");
-        assert!(told.ends_with("(ip link set a0 mtu 1450 at both ends, or iperf3 -l 1422)"), "{told}");
+        assert!(told.contains("p2 has MTU 1450, a0 (c1) 1500: what is longer is dropped without ICMP"), "{told}");
+        assert!(told.ends_with("at both ends: ip link set a0 mtu 1450, or iperf3 -l 1422"), "{told}");
     }
     let down = bridged(3, ("NOT_SPECIFIED", "br_dev_queue_push_xmit"), |links| {
         let port = link(links, HOST, 3);
