@@ -9,7 +9,7 @@ pub(super) use doubled::same_mac;
 use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::denial::{self, DropsSeen};
-use crate::derive::losses::{Loss, LossPlace, Losses};
+use crate::derive::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::derive::{Metrics, paths};
 use crate::sample::OvsDatapathKind;
 
@@ -108,7 +108,7 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
         LossPlace::ReversePath => format!("by rp_filter{at}"),
         LossPlace::Firewall => format!("by a firewall rule{at}"),
         LossPlace::TrafficControl => format!("by a traffic control filter{at}"),
-        LossPlace::Policy if loss.is_of_xdp() => format!("by the XDP program{at}"),
+        LossPlace::Policy if is_of_xdp(loss) => format!("by the XDP program{at}"),
         LossPlace::Policy => format!("by a rule{at}"),
         LossPlace::Bridge => format!("by the bridge{at}"),
         LossPlace::Neighbour => format!("waiting for a neighbour's MAC address{at}"),
@@ -187,7 +187,7 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         }
         LossPlace::Firewall => return firewall(metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
-        LossPlace::Policy if loss.is_of_xdp() => return xdp(loss, metrics),
+        LossPlace::Policy if is_of_xdp(loss) => return xdp(loss, metrics),
         LossPlace::Policy => {
             "a cgroup, socket or IPsec filter drops them (bpftool net, bpftool cgroup tree)"
         }
@@ -222,6 +222,11 @@ fn firewall(metrics: &Metrics) -> String {
     let tracked =
         (invalid >= LEAST_PER_S).then(|| format!("; connection tracking marks {} packets/s as invalid", rate(invalid)));
     format!("nft list ruleset and iptables -vL there show the rule{}", tracked.unwrap_or_default())
+}
+
+/// A link's XDP program dropped it.
+fn is_of_xdp(loss: &Loss) -> bool {
+    place_of_drop::is_of_xdp(loss.reason.as_deref(), loss.function.as_deref())
 }
 
 /// The program, as far as it is known.

@@ -1,7 +1,6 @@
 //! A loss and the losses of a tick: plain values, in packets.
 
 use super::fragments::Fragments;
-use super::place_of_drop::is_of_xdp;
 use crate::sample::{CoreId, LinkKey, row_of};
 use compact_str::CompactString;
 use std::sync::Arc;
@@ -177,12 +176,6 @@ impl Loss {
     #[must_use]
     pub fn is_of_vpn(&self) -> bool {
         self.place == LossPlace::ReceiveBuffer && self.name.is_some() && self.function.is_none()
-    }
-
-    /// A link's XDP program dropped it.
-    #[must_use]
-    pub fn is_of_xdp(&self) -> bool {
-        self.place == LossPlace::Policy && is_of_xdp(self.reason.as_deref(), self.function.as_deref())
     }
 
     /// Adds it to the others. Several flows, several lines of one function, several counters of one place are one loss.
