@@ -180,7 +180,7 @@ mod tests {
         let path = folder.path().join("a\u{1b}[31m\u{202e}.jsonl");
         std::fs::write(&path, "{\"vnettop_recording\":1,\"vnettop\":\"0.2.0\"}\nno line\nno line\n").expect("writable");
         for format in [ReportFormat::Html, ReportFormat::Markdown] {
-            let text = report(&[path.clone()], format, ReportOptions::default()).expect("a recording");
+            let text = report(std::slice::from_ref(&path), format, ReportOptions::default()).expect("a recording");
             assert!(text.contains("a?[31m?.jsonl") || text.contains("a?\\[31m?.jsonl"), "{text}");
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
         }

@@ -183,9 +183,9 @@ fn mean(bins: &[Bin]) -> f64 {
 /// between phases count too.
 fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
     let mut squares = Mean::default();
-    bins.iter().for_each(|bin| {
+    for bin in bins {
         squares.add(bin.bits_per_s.map(|rate| (rate / mean_of_side - 1.0).powi(2)), bin.length_s());
-    });
+    }
     squares.value().unwrap_or(0.0)
 }
 

@@ -4,6 +4,7 @@
 mod connection;
 mod connections;
 mod datagrams;
+mod end_track;
 mod fallback_link;
 pub(super) mod join;
 mod move_binning;

@@ -55,7 +55,9 @@ impl Jitter {
         let mean = Bin::mean(bins.iter().copied()).or_else(|| Some(sorted.first()?.0))?;
         let mut squares = Mean::default();
         let weight = |bin: &Bin| bin.length_ns() as f64;
-        bins.iter().for_each(|bin| squares.add(bin.bits_per_s.map(|rate| (rate - mean).powi(2)), weight(bin)));
+        for bin in &bins {
+            squares.add(bin.bits_per_s.map(|rate| (rate - mean).powi(2)), weight(bin));
+        }
         let count = bins.len() as f64;
         let deviation = (squares.value().unwrap_or(0.0) * count / (count - 1.0)).sqrt();
         let p50 = percentile(&sorted, 0.5);

@@ -29,9 +29,9 @@ pub(in crate::derive) mod other_host;
 pub mod place_of_drop;
 pub(in crate::derive) mod qdiscs;
 mod route;
-mod sent;
-mod takeover;
 pub(in crate::derive) mod same_ends;
+mod sent;
+mod tracing_start;
 mod upcalls;
 mod vpn;
 
@@ -56,7 +56,7 @@ pub struct LossTrack {
     /// By namespace.
     receivers: BTreeMap<u64, ends::CounterSkew>,
     tracked: kernel::ConntrackDrops,
-    takeover: takeover::Takeover,
+    tracing_start: tracing_start::TracingStart,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,
     /// The worst place then.
@@ -137,13 +137,13 @@ impl LossTrack {
         let is_new = told.is_none() || counted::drops(step.previous).is_none();
         if is_new {
             self.counted(step, route, spans, &mut places);
-            self.takeover.begin(&places);
+            self.tracing_start.begin(&places);
         }
         if let Some(told) = told {
             self.tracked.add_kernel_losses(step, told, is_new, &mut places);
             if !is_new {
-                if self.takeover.is_open() {
-                    self.takeover.settle(&qdiscs::lost(step, route), &mut places);
+                if self.tracing_start.is_open() {
+                    self.tracing_start.settle(&qdiscs::lost(step, route), &mut places);
                 }
                 backlog::of_devices(step, route, told, &mut places);
             }

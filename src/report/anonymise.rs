@@ -5,9 +5,9 @@
 mod labels;
 
 use crate::sample::{
-    Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, NextHop, OvsBridge,
-    OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem, ProblemSource,
-    RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, Steering, WireNames,
+    Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, NextHop,
+    OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem,
+    ProblemSource, RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, Steering, WireNames,
 };
 use labels::Labels;
 use std::sync::Arc;

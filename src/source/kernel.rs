@@ -2,6 +2,7 @@
 //! faces want. Where it cannot be had it says once what that would add (`refusal`).
 
 mod datagrams;
+mod lost_flows;
 pub(in crate::source) mod refusal;
 mod sites;
 
@@ -12,19 +13,15 @@ use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use crate::sample::{
-    DropCount, DropFlow, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey,
-    OnRequest, Problem, ProblemSource, SOFTIRQ_KINDS, SoftirqTime, Tracer, TracerStage,
+    DropCount, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest, Problem,
+    ProblemSource, SOFTIRQ_KINDS, SoftirqTime, Tracer, TracerStage,
 };
+use lost_flows::{SeenFlow, end, release, remember};
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A flow's packets are counted for so long after its socket was seen last, and over one reading without it: what it lost at its
-/// end is in the next sample.
-const LINGER_NS: u64 = 3_000_000_000;
-/// Flows that are told apart, in both directions.
-const MOST_FLOWS: usize = 4096;
 /// How often the drops of others are read where not the whole machine is asked for, and how often hops are counted, ns.
 const OTHERS_EVERY_NS: u64 = 500_000_000;
 const HOPS_EVERY_NS: u64 = 1_000_000_000;
@@ -39,17 +36,6 @@ enum Stage {
     Loading(Programs),
     Running(Programs, Box<Maps>),
     Refused,
-}
-
-/// A flow's socket.
-#[derive(Debug, Clone, Copy)]
-struct SeenFlow {
-    /// When it was seen last, ns.
-    at_ns: u64,
-    /// The namespace it is in.
-    netns: u64,
-    /// It was missing the last time: what it lost at its end has been read.
-    missing: bool,
 }
 
 /// The programs of a run.
@@ -339,53 +325,6 @@ impl KernelReader {
     }
 }
 
-/// The flows of these sockets in both directions, and those that were there a moment ago; gives those that are gone.
-fn remember(known: &mut BTreeMap<FlowKey, SeenFlow>, flows: &[FlowSample], now_ns: u64) -> BTreeMap<FlowKey, SeenFlow> {
-    for flow in flows {
-        for DropFlow { proto, from, to } in flow.directions() {
-            let seen = SeenFlow { at_ns: now_ns, netns: flow.netns, missing: false };
-            known.insert(FlowKey { proto: proto.number(), from, to }, seen);
-        }
-    }
-    // However long ago it was seen: the first reading without it is the one that has what it lost at last.
-    let is_gone = |seen: &mut SeenFlow| {
-        std::mem::replace(&mut seen.missing, seen.at_ns < now_ns) && seen.at_ns.saturating_add(LINGER_NS) < now_ns
-    };
-    let mut gone: BTreeMap<FlowKey, SeenFlow> = known.extract_if(.., |_, seen| is_gone(seen)).collect();
-    while known.len() > MOST_FLOWS {
-        gone.extend(known.pop_last());
-    }
-    gone
-}
-
-/// Adds what a flow that is gone has lost to what those before it have.
-fn end(row: &DropCount, gone: &BTreeMap<FlowKey, SeenFlow>, ended: &mut Vec<DropCount>) {
-    let key = row.flow.map(|flow| FlowKey { proto: flow.proto.number(), from: flow.from, to: flow.to });
-    let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
-    // Who is known by a port alone is not known in another's namespace.
-    if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {
-        return;
-    }
-    add_to(DropCount { flow: None, ..row.clone() }, ended);
-}
-
-fn add_to(row: DropCount, ended: &mut Vec<DropCount>) {
-    match ended.binary_search_by(|one| one.key().cmp(&row.key())) {
-        Ok(at) => ended[at].packets = ended[at].packets.saturating_add(row.packets),
-        Err(at) if ended.len() < MOST_FLOWS => ended.insert(at, row),
-        Err(_) => {}
-    }
-}
-
-/// What was lost in namespaces whose inodes these have now is no link's any more.
-fn release(ended: &mut Vec<DropCount>, inodes: &BTreeSet<u32>) {
-    let is_of =
-        |row: &DropCount| row.netns.and_then(|netns| u32::try_from(netns).ok()).is_some_and(|n| inodes.contains(&n));
-    for row in ended.extract_if(.., |row| is_of(row)).collect::<Vec<_>>() {
-        add_to(DropCount { netns: None, ifindex: None, ..row }, ended);
-    }
-}
-
 /// The namespaces that flows end in or cross, as the kernel writes their inodes.
 fn namespaces(flows: &[FlowSample], paths: &[FlowPath]) -> BTreeSet<u32> {
     let ends = flows.iter().map(|flow| flow.netns);
@@ -414,27 +353,5 @@ fn hop(HopCount { hop: [netns, ifindex, sent], mut cores }: HopCount) -> HopCore
         link: LinkKey { netns: u64::from(netns), ifindex: Ifindex(ifindex) },
         way: if sent == 1 { HopWay::Sent } else { HopWay::Received },
         cores,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_flow_loses_in_its_last_interval_is_read_however_long_that_is() {
-        let address = |text: &str| text.parse().expect("an address");
-        let flow = FlowSample::new(1, (2, 7), (address("10.0.0.1:40000"), address("10.0.0.2:5201")));
-        let mut known = BTreeMap::new();
-        let seconds = |seconds: u64| seconds * 1_000_000_000;
-        assert!(remember(&mut known, &[flow.clone()], seconds(10)).is_empty());
-        assert!(remember(&mut known, &[], seconds(40)).is_empty(), "half a minute later it is asked for once more");
-        assert_eq!(remember(&mut known, &[], seconds(41)).len(), 2, "then both of its directions are gone");
-        assert!(known.is_empty());
-        remember(&mut known, &[flow.clone()], seconds(50));
-        remember(&mut known, &[], seconds(51));
-        remember(&mut known, &[flow], seconds(52));
-        assert!(remember(&mut known, &[], seconds(56)).is_empty(), "it was there again");
-        assert!(remember(&mut known, &[], seconds(58)).len() == 2, "and is gone again");
     }
 }

@@ -18,7 +18,8 @@ fn observed(near: &Netns, far: &Netns, address: &str, arguments: &[&str]) -> (Va
     // From the first datagram on: the programs are attached once somebody is watched, and the server is.
     let mut is_attached = || {
         let object = watching.next();
-        object["drops"].is_array() && object["threads"].as_array().is_some_and(|threads| !threads.is_empty())
+        object["tracer"]["state"] == "attached"
+            && object["threads"].as_array().is_some_and(|threads| !threads.is_empty())
     };
     while !is_attached() {}
     let mut client = far.command("iperf3");
@@ -138,8 +139,8 @@ fn without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why(
         let tests = object["tests"].as_array().expect("a list").clone();
         for test in tests.iter().filter(|test| test["server"]["pid"] == number || test["client"]["pid"] == number) {
             assert!(test["bits_per_s"].is_null(), "no rate is said of counters that have others' datagrams: {test}");
-            let gaps = test["datagrams"].as_array().expect("a list").iter();
-            gap = gaps.filter_map(|one| one["gap"].as_str().map(str::to_owned)).next().or(gap);
+            let mut gaps = test["datagrams"].as_array().expect("a list").iter();
+            gap = gaps.find_map(|one| one["gap"].as_str().map(str::to_owned)).or(gap);
         }
         if gap.as_deref().is_some_and(|gap| gap.contains("other UDP socket")) {
             return;

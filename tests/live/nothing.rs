@@ -66,9 +66,9 @@ fn a_connection_through_which_no_segment_comes_is_a_test_beside_a_healthy_one() 
         return;
     }
     let test = beside_a_healthy_one("tcp dport 5201 meta length > 300", "-P 1");
-    let text = sentence(&test);
-    assert!(text.contains("connected, but nothing has arrived at 198.18.0.1:5201"), "{text}");
-    assert!(text.contains("by a firewall rule"), "and why: {text}");
+    let said = sentence(&test);
+    assert!(said.contains("connected, but nothing has arrived at 198.18.0.1:5201"), "{said}");
+    assert!(said.contains("by a firewall rule"), "and why: {said}");
     let limit = test["limit"]["sentence"].as_str().expect("a sentence");
     assert!(limit.starts_with("losses: "), "{limit}");
 }
@@ -79,8 +79,8 @@ fn a_client_whose_request_to_connect_is_not_answered_is_a_test_beside_a_healthy_
         return;
     }
     let test = beside_a_healthy_one("tcp dport 5201", "-P 1");
-    let text = sentence(&test);
-    assert!(text.contains("198.18.0.1:5201 does not answer the request to connect"), "{text}");
-    assert!(text.contains("by a firewall rule"), "and why: {text}");
+    let said = sentence(&test);
+    assert!(said.contains("198.18.0.1:5201 does not answer the request to connect"), "{said}");
+    assert!(said.contains("by a firewall rule"), "and why: {said}");
     assert!(test["flows"][0]["connecting"] == true, "{test}");
 }

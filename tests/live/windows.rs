@@ -62,7 +62,7 @@ fn dropped(interval_s: f64, seconds: &str) -> (Vec<f64>, f64, f64) {
         }
     }
     let rest: Vec<Value> = watching.stop();
-    let late = rest.iter().filter_map(|object| own(object, &server)).flat_map(|test| test["losses"].as_array());
+    let late = rest.iter().filter_map(|object| own(object, &server)).filter_map(|test| test["losses"].as_array());
     let late = late.flatten().filter(|loss| loss["place"] == "firewall");
     told += late.filter_map(|loss| loss["packets"].as_f64()).sum::<f64>();
     (shares, ruled(&far), told)

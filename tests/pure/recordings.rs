@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::record::{Recorder, Recording};
 use vnettop::sample::{
-    Benchmark, Busy, Congestion, CoreSet, DatagramCounts, Direction, Event, Facts, FlowProgress, FlowSample, GsoLimits, Host,
-    Ifindex, Interrupts, Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads,
+    Benchmark, Busy, Congestion, CoreSet, DatagramCounts, Direction, Event, Facts, FlowProgress, FlowSample, GsoLimits,
+    Host, Ifindex, Interrupts, Item, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, NapiThread, Offload, Offloads,
     OwnCost, PlacedThread, PlacementClass, PortState, Problem, ProblemSource, Program, Proto, Report, Reported, Runner,
-    Sample, SearchStep, Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole, XdpProgram,
+    Sample, SearchStep, Side, Steering, TcpState, TestKind, ThreadId, TriedPlacement, UdpState, Unread, Whole,
+    XdpProgram,
 };
 
 fn facts(ifindex: u32, name: &str) -> Arc<LinkFacts> {

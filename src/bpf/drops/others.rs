@@ -148,36 +148,36 @@ mod tests {
         rows.into()
     }
 
-    fn left(counts: &mut OtherCounts, sums: BTreeMap<RawDropKey, u64>, counted: u64) -> Vec<(RawDropKey, u64)> {
-        counts.read(&sums, counted).collect()
+    fn left(counts: &mut OtherCounts, sums: &BTreeMap<RawDropKey, u64>, counted: u64) -> Vec<(RawDropKey, u64)> {
+        counts.read(sums, counted).collect()
     }
 
     #[test]
     fn a_namespace_does_not_inherit_the_drops_of_a_dead_one_with_its_inode() {
         let mut counts = OtherCounts::default();
         let (dead, other) = (key(7, 2), key(8, 2));
-        assert_eq!(left(&mut counts, rows([(dead, 9664), (other, 5)]), 9669).len(), 2, "both are shown");
+        assert_eq!(left(&mut counts, &rows([(dead, 9664), (other, 5)]), 9669).len(), 2, "both are shown");
         // Packets of the row that a watched flow had lost are the dead one's too.
         counts.taken.insert(dead, 64);
         counts.begin_anew(&rows([(dead, 9664), (other, 5)]), &BTreeSet::from([7]));
         assert_eq!(
-            left(&mut counts, rows([(dead, 9664), (other, 6)]), 9670),
+            left(&mut counts, &rows([(dead, 9664), (other, 6)]), 9670),
             [(other, 6)],
             "the new one has lost none"
         );
-        assert_eq!(left(&mut counts, rows([(dead, 9666), (other, 6)]), 9672)[0], (dead, 2), "and then its own two");
+        assert_eq!(left(&mut counts, &rows([(dead, 9666), (other, 6)]), 9672)[0], (dead, 2), "and then its own two");
         // The table lets go of the row; it comes again and begins at 0.
-        assert_eq!(left(&mut counts, rows([(dead, 3), (other, 6)]), 9675)[0], (dead, 3));
+        assert_eq!(left(&mut counts, &rows([(dead, 3), (other, 6)]), 9675)[0], (dead, 3));
     }
 
     #[test]
     fn rows_that_made_room_are_missed() {
         let mut counts = OtherCounts::default();
-        left(&mut counts, rows([(key(7, 2), 9728), (key(8, 2), 5)]), 9733);
+        left(&mut counts, &rows([(key(7, 2), 9728), (key(8, 2), 5)]), 9733);
         assert_eq!(counts.evicted, 0, "everything counted is in a row");
-        left(&mut counts, rows([(key(8, 2), 9)]), 9737);
+        left(&mut counts, &rows([(key(8, 2), 9)]), 9737);
         assert_eq!(counts.evicted, 9728, "a row is gone");
-        left(&mut counts, rows([(key(8, 2), 30)]), 9740);
+        left(&mut counts, &rows([(key(8, 2), 30)]), 9740);
         assert_eq!(
             counts.evicted, 9728,
             "rows that are read after the total may be ahead of it, and that mends nothing"

@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(RoundTripProbes::of(&bins(|at| [37, 38].contains(&at))), None, "once");
         let long = |at: u64| (37..57).contains(&at) || (139..159).contains(&at) || (241..261).contains(&at);
         assert_eq!(RoundTripProbes::of(&bins(long)), None, "two seconds each");
-        let more = |at: u64| [37, 139, 241].contains(&at) || at % 9 == 0;
+        let more = |at: u64| [37, 139, 241].contains(&at) || at.is_multiple_of(9);
         assert_eq!(RoundTripProbes::of(&bins(more)), None, "where most dips are others");
         assert_eq!(RoundTripProbes::of(&bins(|_| false)), None, "no dip");
     }

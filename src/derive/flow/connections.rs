@@ -1,17 +1,15 @@
 //! Connections from their ends: both ends of one are put together, the bytes of a bin are what lies between pulses, and
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
-use super::connection::{BusyShares, CARRIES, Connection, End};
-use super::join::{self, EndPlace, Translated};
+use super::connection::{CARRIES, Connection, End};
+use super::end_track::EndTrack;
+use super::join::{self, Translated};
 use super::proxied;
 use super::{BIN_NS, next_edge};
-use crate::derive::seconds;
-use crate::sample::{FlowPath, FlowProgress, FlowSample, Proto, Sample, SocketKey, TcpState};
+use crate::sample::{FlowPath, FlowSample, Proto, Sample};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Pulses further apart than this have one bin between them: what happened when within it would be made up.
-const MOST_GAP_NS: u64 = 5 * BIN_NS / 2;
 /// An end whose last pulse is so much older than the tick's has ended.
 const SILENT_NS: u64 = BIN_NS / 2;
 
@@ -29,37 +27,6 @@ pub(super) struct Connections {
     unknown: VecDeque<(u64, u64)>,
     /// Which way they went at last.
     paths: Arc<Vec<FlowPath>>,
-}
-
-/// One end, pulse by pulse.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-#[derive(Debug, Clone, PartialEq)]
-struct EndTrack {
-    key: SocketKey,
-    place: EndPlace,
-    pid: u32,
-    /// Oldest first; from the last one before the next bin on.
-    pulses: VecDeque<FlowProgress>,
-    /// The last pulse of the tick before.
-    before: Option<FlowProgress>,
-    /// Since when nothing has moved, in whichever direction.
-    silent_from_ns: u64,
-    connecting: bool,
-    mptcp: Option<u32>,
-    joined: bool,
-    /// How it stands, and stood in the tick before.
-    tcp: Option<TcpState>,
-    tcp_before: Option<TcpState>,
-    /// Since when it is known to carry data.
-    carries_from_ns: Option<u64>,
-    /// It is gone.
-    is_gone: bool,
-    /// The other end is gone: what this one still does is no part of a benchmark.
-    peer_is_gone: bool,
-    /// It carries what a program copies from another connection.
-    relayed: bool,
-    /// The process of that program, of both connections.
-    relay: Option<u32>,
 }
 
 impl Connections {
@@ -279,130 +246,5 @@ impl Connections {
 
     fn pair(&mut self) {
         self.pairs = join::pairs(&self.ends.iter().map(|end| end.place).collect::<Vec<_>>(), &self.paths);
-    }
-}
-
-impl EndTrack {
-    fn new(flow: &FlowSample, place: EndPlace) -> Self {
-        Self {
-            key: flow.key(),
-            place,
-            pid: flow.pid,
-            pulses: VecDeque::new(),
-            before: None,
-            silent_from_ns: flow.pulses.first().map_or(0, |pulse| pulse.at_ns),
-            connecting: flow.connecting,
-            mptcp: flow.mptcp,
-            joined: flow.joined,
-            tcp: None,
-            tcp_before: None,
-            carries_from_ns: None,
-            is_gone: false,
-            peer_is_gone: false,
-            relayed: false,
-            relay: None,
-        }
-    }
-
-    /// Takes new pulses; tells the time in which it began to carry data, if it did.
-    fn extend(&mut self, flow: &FlowSample) -> Option<(u64, u64)> {
-        let mut began = None;
-        (self.tcp, self.connecting, self.joined) = (flow.tcp, flow.connecting, flow.joined);
-        self.mptcp = flow.mptcp.or(self.mptcp);
-        for pulse in &flow.pulses {
-            let last = self.pulses.back();
-            if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {
-                continue;
-            }
-            if last.is_some_and(|last| (last.acked, last.received) != (pulse.acked, pulse.received)) {
-                self.silent_from_ns = pulse.at_ns;
-            }
-            if self.carries_from_ns.is_none() && !self.peer_is_gone && pulse.acked.max(pulse.received) >= CARRIES {
-                self.carries_from_ns = Some(pulse.at_ns);
-                began = Some((last.map_or(pulse.at_ns, |last| last.at_ns), pulse.at_ns));
-            }
-            self.pulses.push_back(*pulse);
-        }
-        began.or_else(|| self.begin_to_wait())
-    }
-
-    /// As much as a benchmark sends waits to be acknowledged: it is one, also where nothing of it ever arrives.
-    fn begin_to_wait(&mut self) -> Option<(u64, u64)> {
-        let waits = self.tcp.is_some_and(|tcp| u64::from(tcp.tx_queue) >= CARRIES);
-        let newest_ns = self.pulses.back()?.at_ns;
-        (waits && self.carries_from_ns.is_none() && !self.peer_is_gone).then(|| {
-            self.carries_from_ns = Some(newest_ns);
-            (newest_ns, newest_ns)
-        })
-    }
-
-    fn carries_in(&self, from_ns: u64, to_ns: u64) -> bool {
-        let last_ns = self.pulses.back().map_or(0, |pulse| pulse.at_ns);
-        self.carries_from_ns.is_some_and(|began_ns| began_ns <= from_ns) && last_ns >= to_ns
-    }
-
-    /// Neighbouring pulses between which nothing was read for long.
-    fn gaps(&self) -> impl Iterator<Item = (&FlowProgress, &FlowProgress)> {
-        let pairs = self.pulses.iter().zip(self.pulses.iter().skip(1));
-        pairs.filter(|(before, after)| after.at_ns - before.at_ns > MOST_GAP_NS)
-    }
-
-    /// What a counter rose in that time; none where pulses do not cover it.
-    fn bytes(&self, from_ns: u64, to_ns: u64, counter: impl Fn(&FlowProgress) -> u64 + Copy) -> Option<f64> {
-        let moved = self.at(to_ns, counter)? - self.at(from_ns, counter)?;
-        // How much of a gap's sum lies on which side of an edge within it is not known.
-        let is_cut = |at_ns| self.gaps().any(|(before, after)| before.at_ns < at_ns && at_ns < after.at_ns);
-        (!is_cut(from_ns) && !is_cut(to_ns)).then_some(moved.max(0.0))
-    }
-
-    /// A counter at an instant, on the straight line between two pulses.
-    fn at(&self, at_ns: u64, counter: impl Fn(&FlowProgress) -> u64) -> Option<f64> {
-        let after = self.pulses.partition_point(|pulse| pulse.at_ns < at_ns);
-        let next = self.pulses.get(after)?;
-        if next.at_ns == at_ns {
-            return Some(counter(next) as f64);
-        }
-        let last = self.pulses.get(after.checked_sub(1)?)?;
-        let share = (at_ns - last.at_ns) as f64 / (next.at_ns - last.at_ns) as f64;
-        Some(counter(last) as f64 + share * counter(next).saturating_sub(counter(last)) as f64)
-    }
-
-    /// How long nothing has moved.
-    fn silent_s(&self) -> f64 {
-        let newest_ns = self.pulses.back().map_or(0, |pulse| pulse.at_ns);
-        newest_ns.saturating_sub(self.silent_from_ns) as f64 / 1e9
-    }
-
-    /// Segments sent again over the tick.
-    fn retransmits_per_s(&self) -> Option<f64> {
-        let rise = self.tcp?.retransmits.wrapping_sub(self.tcp_before?.retransmits);
-        Some(f64::from(rise) / seconds(self.before?.at_ns, self.pulses.back()?.at_ns)?)
-    }
-
-    /// Segments with data over the tick, sent and received.
-    fn segments_per_s(&self) -> Option<[f64; 2]> {
-        let (now, before) = (self.tcp?, self.tcp_before?);
-        let elapsed_s = seconds(self.before?.at_ns, self.pulses.back()?.at_ns)?;
-        let rise = |of: fn(&TcpState) -> Option<u32>| Some(f64::from(of(&now)?.wrapping_sub(of(&before)?)) / elapsed_s);
-        Some([rise(|tcp| tcp.data_out)?, rise(|tcp| tcp.data_in)?])
-    }
-
-    /// What it was busy with over the tick. The kernel counts in its own ticks, which may be longer than what was missed here.
-    fn busy(&self) -> Option<BusyShares> {
-        let (now, before) = (self.tcp?.busy?, self.tcp_before?.busy?);
-        let elapsed_us = seconds(self.before?.at_ns, self.pulses.back()?.at_ns)? * 1e6;
-        let share = |from: u64, to: u64| Some((to.checked_sub(from)? as f64 / elapsed_us).min(1.0));
-        Some(BusyShares {
-            all: share(before.all_us, now.all_us)?,
-            rwnd: share(before.rwnd_us, now.rwnd_us)?,
-            sndbuf: share(before.sndbuf_us, now.sndbuf_us)?,
-        })
-    }
-
-    fn tick_bits_per_s(&self, counter: impl Fn(&FlowProgress) -> u64) -> Option<f64> {
-        let (before, now) = (self.before?, self.pulses.back()?);
-        let moved = counter(now).checked_sub(counter(&before))?;
-        let elapsed_ns = now.at_ns.checked_sub(before.at_ns).filter(|&ns| ns > 0)?;
-        Some(moved as f64 * 8e9 / elapsed_ns as f64)
     }
 }

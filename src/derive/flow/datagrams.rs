@@ -9,7 +9,7 @@
 //! well, so beside one the rate is unknown. What does not hold: `/proc/PID/io` counts `read` and `write` on sockets, but not
 //! `recv` and `sendmsg`, which newer iperf 3 uses.
 
-use super::moved::{Datagrams, Moved, Reading};
+use super::moved::{DatagramNumbers, Moved, Reading};
 use crate::derive::seconds;
 use crate::sample::{Benchmark, Direction, OtherUdp, Program, Proto, ProtocolCounters, Sample, row_of};
 use std::fmt;
@@ -159,7 +159,7 @@ impl DatagramTest {
     pub(super) fn measured_by(self, streams: &[[Reading; 2]], mtu: Option<u32>) -> Self {
         let of = |end: usize| Moved::total(streams.iter().map(|ends| ends[end]));
         let (from, to) = (of(0), of(1));
-        let datagrams = Datagrams::between(from.as_ref(), to.as_ref(), mtu);
+        let datagrams = DatagramNumbers::between(from.as_ref(), to.as_ref(), mtu);
         let rate = |bytes: u64, datagrams: Option<f64>, seconds: f64| DatagramRate {
             bits_per_s: bytes as f64 * 8.0 / seconds,
             packets_per_s: datagrams.map(|datagrams| datagrams / seconds),
@@ -168,7 +168,9 @@ impl DatagramTest {
         let received = to.map(|to| rate(to.received_bytes, datagrams.received, to.seconds));
         let is_first = streams.iter().flatten().any(|reading| *reading == Reading::First);
         Self {
-            length_bytes: self.length_bytes.or(datagrams.bytes.map(|bytes| bytes.round() as u64)),
+            length_bytes: self
+                .length_bytes
+                .or_else(|| to.and_then(|to| to.read_bytes()).or_else(|| from?.sent_bytes_each())),
             sent,
             received,
             by_socket: true,
@@ -377,7 +379,7 @@ mod tests {
             let bytes = |datagrams| datagrams * 1_200;
             let (sent_bytes, received_bytes) = (bytes(sent), bytes(received));
             let plain = Moved { from_ns: 5_000_000_000, to_ns: 7_000_000_000, seconds: 2.0, ..Moved::default() };
-            Reading::Moved(Moved { sent, received, sent_bytes, received_bytes, ..plain })
+            Reading::Moved(Moved { sent_bytes, received_bytes, sent, received, ..plain })
         };
         let alone = [test(CLIENT, SERVER)];
         let one = alone[0].measured((&[[moved(2_000, 1), moved(1, 1_500)]], None), &alone, Some(&before), &after);

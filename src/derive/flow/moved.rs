@@ -79,6 +79,16 @@ impl Moved {
         (count > 0.0).then(|| Self { seconds: total.seconds / count, ..total })
     }
 
+    /// Mean payload of a datagram that was read, bytes, rounded down; none where a read may be of several.
+    pub fn read_bytes(&self) -> Option<u64> {
+        self.received_bytes.checked_div(self.received).filter(|_| self.merged == 0)
+    }
+
+    /// The same of what was sent.
+    pub fn sent_bytes_each(&self) -> Option<u64> {
+        self.sent_bytes.checked_div(self.sent)
+    }
+
     /// Mean payload of a send, and of a read of one datagram, bytes; none where there were none.
     fn mean_send(&self) -> Option<f64> {
         (self.sent > 0).then(|| self.sent_bytes as f64 / self.sent as f64)
@@ -92,7 +102,7 @@ impl Moved {
 /// How many datagrams went between two sockets: the kernel may cut a send into several, by a control message that nobody sees,
 /// and put several together for one read.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Datagrams {
+pub(super) struct DatagramNumbers {
     /// None where that is not known.
     pub sent: Option<f64>,
     pub received: Option<f64>,
@@ -105,7 +115,7 @@ const CUT: f64 = 1.5;
 /// Headers of UDP and IPv4, bytes.
 const HEADERS: f64 = 28.0;
 
-impl Datagrams {
+impl DatagramNumbers {
     /// What `from` has sent and `to` has read; `mtu` is of the link that they leave through.
     pub fn between(from: Option<&Moved>, to: Option<&Moved>, mtu: Option<u32>) -> Self {
         let (send, read) = (from.and_then(Moved::mean_send), to.and_then(Moved::mean_read));
@@ -119,10 +129,10 @@ impl Datagrams {
         };
         let of = |sum: u64| bytes.filter(|&bytes| bytes > 0.0).map(|bytes| sum as f64 / bytes);
         let is_cut = |from: &Moved| from.mean_send().zip(bytes).is_none_or(|(send, bytes)| send > CUT * bytes);
-        let sent = from
+        let given = from
             .and_then(|from| if is_cut(from) && from.sent > 0 { of(from.sent_bytes) } else { Some(from.sent as f64) });
         let received = to.and_then(|to| if to.merged > 0 { of(to.received_bytes) } else { Some(to.received as f64) });
-        Self { sent, received, bytes }
+        Self { sent: given, received, bytes }
     }
 }
 
@@ -159,13 +169,13 @@ mod tests {
     fn moved(sent: [u64; 2], received: [u64; 3]) -> Moved {
         let [sent, sent_bytes] = sent;
         let [received, received_bytes, merged] = received;
-        Moved { sent, sent_bytes, received, received_bytes, merged, ..Moved::default() }
+        Moved { sent_bytes, received_bytes, sent, received, merged, ..Moved::default() }
     }
 
     #[test]
     fn datagrams_are_counted_in_one_unit_at_both_ends() {
         let between = |from: Option<Moved>, to: Option<Moved>, mtu| {
-            let both = Datagrams::between(from.as_ref(), to.as_ref(), mtu);
+            let both = DatagramNumbers::between(from.as_ref(), to.as_ref(), mtu);
             (both.sent, both.received)
         };
         let plain = moved([100, 120_000], [0; 3]);

@@ -188,7 +188,9 @@ impl<'a> Full<'a> {
         // They were looked at over another time than the core: together they are no more than what others have of it.
         let all: f64 = programs.iter().map(|(_, share)| share).sum();
         let scale = if all > self.others { self.others / all } else { 1.0 };
-        programs.iter_mut().for_each(|(_, share)| *share *= scale);
+        for (_, share) in &mut programs {
+            *share *= scale;
+        }
         programs
     }
 

@@ -279,7 +279,7 @@ fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
 fn silent(metrics: &Metrics) -> Option<(String, IpAddr)> {
     let mut ways = carrying(metrics).filter_map(|connection| paths::found(&metrics.paths, connection));
     let silent = ways.find_map(|path| path.silent)?;
-    Some((metrics.link(silent.link)?.facts.name.to_string(), silent.ip))
+    Some((metrics.link(silent.link)?.facts.name.clone(), silent.ip))
 }
 
 /// What waits in the senders' UDP sockets.

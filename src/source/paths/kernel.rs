@@ -13,8 +13,8 @@ mod route;
 mod wireguard;
 
 use super::lookups::{
-    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, Redirect, RouteHop, RouteResult, TcHook,
-    Wireguard,
+    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, Redirect, RouteHop, RouteResult,
+    TcHook, Wireguard,
 };
 use super::map::NetworkMap;
 use crate::sample::{EndName, LinkKey, Proto};

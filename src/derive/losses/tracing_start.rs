@@ -12,7 +12,7 @@ const MOST_PACKETS: f64 = 2.0;
 
 /// What of the rows was counted before.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Takeover {
+pub(super) struct TracingStart {
     places: Vec<HandedOver>,
 }
 
@@ -27,7 +27,7 @@ struct HandedOver {
     most: f64,
 }
 
-impl Takeover {
+impl TracingStart {
     /// Takes what counters tell of the tick in which the programs were attached.
     pub fn begin(&mut self, counted: &[Loss]) {
         let place = |loss: &Loss| HandedOver {
@@ -86,7 +86,7 @@ mod tests {
         // By the counter and by the rows, in each tick after the first: 2 were lost between the readings of the first one, 3
         // between those of the second, and none in the end.
         let ticks: [(f64, f64); 4] = [(501.0, 500.0), (500.0, 503.0), (100.0, 100.0), (0.0, 0.0)];
-        let mut takeover = Takeover::default();
+        let mut takeover = TracingStart::default();
         takeover.begin(&[lost(1000.0)]);
         let mut sum = 1000.0;
         for (counted, rows) in ticks {
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn what_no_counter_has_is_lost_all_the_same() {
         let lost = |packets| Loss::in_space(LossPlace::Qdisc, 1, packets);
-        let mut takeover = Takeover::default();
+        let mut takeover = TracingStart::default();
         takeover.begin(&[lost(100.0)]);
         let mut told = [lost(500.0)];
         takeover.settle(&[], &mut told);

@@ -1,0 +1,94 @@
+//! Which flows' drops are asked for, and what those lost that have ended.
+
+use crate::bpf::drops::FlowKey;
+use crate::sample::{DropCount, DropFlow, FlowSample};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A flow's packets are counted for so long after its socket was seen last, and over one reading without it: what it lost at its
+/// end is in the next sample.
+const LINGER_NS: u64 = 3_000_000_000;
+/// Flows that are told apart, in both directions.
+const MOST_FLOWS: usize = 4096;
+/// A flow's socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SeenFlow {
+    /// When it was seen last, ns.
+    at_ns: u64,
+    /// The namespace it is in.
+    netns: u64,
+    /// It was missing the last time: what it lost at its end has been read.
+    missing: bool,
+}
+
+/// The flows of these sockets in both directions, and those that were there a moment ago; gives those that are gone.
+pub(super) fn remember(
+    known: &mut BTreeMap<FlowKey, SeenFlow>,
+    flows: &[FlowSample],
+    now_ns: u64,
+) -> BTreeMap<FlowKey, SeenFlow> {
+    for flow in flows {
+        for DropFlow { proto, from, to } in flow.directions() {
+            let seen = SeenFlow { at_ns: now_ns, netns: flow.netns, missing: false };
+            known.insert(FlowKey { proto: proto.number(), from, to }, seen);
+        }
+    }
+    // However long ago it was seen: the first reading without it is the one that has what it lost at last.
+    let is_gone = |seen: &mut SeenFlow| {
+        std::mem::replace(&mut seen.missing, seen.at_ns < now_ns) && seen.at_ns.saturating_add(LINGER_NS) < now_ns
+    };
+    let mut gone: BTreeMap<FlowKey, SeenFlow> = known.extract_if(.., |_, seen| is_gone(seen)).collect();
+    while known.len() > MOST_FLOWS {
+        gone.extend(known.pop_last());
+    }
+    gone
+}
+
+/// Adds what a flow that is gone has lost to what those before it have.
+pub(super) fn end(row: &DropCount, gone: &BTreeMap<FlowKey, SeenFlow>, ended: &mut Vec<DropCount>) {
+    let key = row.flow.map(|flow| FlowKey { proto: flow.proto.number(), from: flow.from, to: flow.to });
+    let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
+    // Who is known by a port alone is not known in another's namespace.
+    if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {
+        return;
+    }
+    add_to(DropCount { flow: None, ..row.clone() }, ended);
+}
+
+fn add_to(row: DropCount, ended: &mut Vec<DropCount>) {
+    match ended.binary_search_by(|one| one.key().cmp(&row.key())) {
+        Ok(at) => ended[at].packets = ended[at].packets.saturating_add(row.packets),
+        Err(at) if ended.len() < MOST_FLOWS => ended.insert(at, row),
+        Err(_) => {}
+    }
+}
+
+/// What was lost in namespaces whose inodes these have now is no link's any more.
+pub(super) fn release(ended: &mut Vec<DropCount>, inodes: &BTreeSet<u32>) {
+    let is_of =
+        |row: &DropCount| row.netns.and_then(|netns| u32::try_from(netns).ok()).is_some_and(|n| inodes.contains(&n));
+    for row in ended.extract_if(.., |row| is_of(row)).collect::<Vec<_>>() {
+        add_to(DropCount { netns: None, ifindex: None, ..row }, ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_flow_loses_in_its_last_interval_is_read_however_long_that_is() {
+        let address = |text: &str| text.parse().expect("an address");
+        let flow = FlowSample::new(1, (2, 7), (address("10.0.0.1:40000"), address("10.0.0.2:5201")));
+        let mut known = BTreeMap::new();
+        let seconds = |seconds: u64| seconds * 1_000_000_000;
+        assert!(remember(&mut known, std::slice::from_ref(&flow), seconds(10)).is_empty());
+        assert!(remember(&mut known, &[], seconds(40)).is_empty(), "half a minute later it is asked for once more");
+        assert_eq!(remember(&mut known, &[], seconds(41)).len(), 2, "then both of its directions are gone");
+        assert!(known.is_empty());
+        remember(&mut known, std::slice::from_ref(&flow), seconds(50));
+        remember(&mut known, &[], seconds(51));
+        remember(&mut known, &[flow], seconds(52));
+        assert!(remember(&mut known, &[], seconds(56)).is_empty(), "it was there again");
+        assert!(remember(&mut known, &[], seconds(58)).len() == 2, "and is gone again");
+    }
+}
