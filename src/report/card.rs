@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(json["verdict"], "steadier and faster", "{json}");
         assert_eq!(json["before"]["mean_bits_per_s"], 20e9, "{json}");
         assert!(json["after"]["moves_per_s"].as_f64().is_some_and(|per_s| (per_s - 10.0).abs() < 1e-6), "{json}");
-        assert_eq!(json["mean_difference_bits_per_s"]["is"], 14.5e9, "{json}");
+        let gained = json["mean_difference_bits_per_s"]["is"].as_f64();
+        assert!(gained.is_some_and(|gained| (gained - 14.5e9).abs() < 1.0), "{json}");
         assert_eq!(json["pinned_t_ns"], Value::Null, "nobody pinned anything");
         assert_eq!(json["text"], "steadier and faster: the mean rose, the spread fell", "{json}");
         assert_eq!((&json["pairs"], &json["phases"][1]["kind"]), (&5.into(), &"pinned".into()), "{json}");

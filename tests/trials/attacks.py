@@ -222,7 +222,7 @@ def small_cgroup(seconds, chance):
         for _ in rounds:
             script = f'echo $$ > {group}/cgroup.procs; exec "$0" --json -n 6 -d 0.3 --netns self --watch {os.getpid()}'
             done = subprocess.run(["sh", "-c", script, VNETTOP], stdin=subprocess.DEVNULL, capture_output=True, timeout=30)
-            if done.returncode or b"memory limit of this cgroup" not in done.stdout:
+            if done.returncode or b"MB of memory left" not in done.stdout:
                 raise Broken(f"it ended with {done.returncode}: {done.stderr[-300:]!r}")
     finally:
         os.rmdir(group)

@@ -9,7 +9,7 @@
 //! well, so beside one the rate is unknown. What does not hold: `/proc/PID/io` counts `read` and `write` on sockets, but not
 //! `recv` and `sendmsg`, which newer iperf 3 uses.
 
-use super::moved::{DatagramNumbers, Moved, Reading};
+use super::moved::{DatagramNumbers, Moved, SocketReading};
 use crate::derive::seconds;
 use crate::sample::{Benchmark, Direction, OtherUdp, Program, Proto, ProtocolCounters, Sample, row_of};
 use std::fmt;
@@ -141,7 +141,7 @@ impl DatagramTest {
     /// command line of the client tell. `all` are the tests of this tick.
     pub(super) fn measured(
         self,
-        (streams, mtu): (&[[Reading; 2]], Option<u32>),
+        (streams, mtu): (&[[SocketReading; 2]], Option<u32>),
         all: &[Self],
         previous: Option<&Sample>,
         next: &Sample,
@@ -149,14 +149,14 @@ impl DatagramTest {
         let client = client(self, next);
         let length_bytes = client.and_then(|client| length(client, next));
         let known = Self { length_bytes, ..self };
-        if streams.iter().flatten().any(|reading| *reading == Reading::Uncounted) {
+        if streams.iter().flatten().any(|reading| *reading == SocketReading::Uncounted) {
             return known.by_namespace(client, all, previous, next);
         }
         known.measured_by(streams, mtu)
     }
 
     /// Fills in what these sockets tell; `mtu` is of the link that their datagrams leave through.
-    pub(super) fn measured_by(self, streams: &[[Reading; 2]], mtu: Option<u32>) -> Self {
+    pub(super) fn measured_by(self, streams: &[[SocketReading; 2]], mtu: Option<u32>) -> Self {
         let of = |end: usize| Moved::total(streams.iter().map(|ends| ends[end]));
         let (from, to) = (of(0), of(1));
         let datagrams = DatagramNumbers::between(from.as_ref(), to.as_ref(), mtu);
@@ -166,7 +166,7 @@ impl DatagramTest {
         };
         let sent = from.map(|from| rate(from.sent_bytes, datagrams.sent, from.seconds));
         let received = to.map(|to| rate(to.received_bytes, datagrams.received, to.seconds));
-        let is_first = streams.iter().flatten().any(|reading| *reading == Reading::First);
+        let is_first = streams.iter().flatten().any(|reading| *reading == SocketReading::First);
         Self {
             length_bytes: self
                 .length_bytes
@@ -307,7 +307,7 @@ mod tests {
         all[0].measured((&UNCOUNTED, None), all, Some(&before), &after)
     }
 
-    const UNCOUNTED: [[Reading; 2]; 1] = [[Reading::Uncounted; 2]];
+    const UNCOUNTED: [[SocketReading; 2]; 1] = [[SocketReading::Uncounted; 2]];
     const CLIENT: Option<(u32, u64)> = Some((7, 1));
     const SERVER: Option<(u32, u64)> = Some((8, 2));
 
@@ -379,16 +379,17 @@ mod tests {
             let bytes = |datagrams| datagrams * 1_200;
             let (sent_bytes, received_bytes) = (bytes(sent), bytes(received));
             let plain = Moved { from_ns: 5_000_000_000, to_ns: 7_000_000_000, seconds: 2.0, ..Moved::default() };
-            Reading::Moved(Moved { sent_bytes, received_bytes, sent, received, ..plain })
+            SocketReading::Moved(Moved { sent_bytes, received_bytes, sent, received, ..plain })
         };
         let alone = [test(CLIENT, SERVER)];
         let one = alone[0].measured((&[[moved(2_000, 1), moved(1, 1_500)]], None), &alone, Some(&before), &after);
         assert_eq!(one.sent.map(|rate| (rate.bits_per_s, rate.packets_per_s)), Some((9_600_000.0, Some(1_000.0))));
         assert_eq!(one.received.map(|rate| rate.packets_per_s), Some(Some(750.0)), "what was read");
         assert_eq!((one.lost(), one.gap, one.source()), (Some(0.25), None, "udp_sockets"));
-        let first = alone[0].measured((&[[Reading::First, Reading::First]], None), &alone, None, &after);
+        let first = alone[0].measured((&[[SocketReading::First, SocketReading::First]], None), &alone, None, &after);
         assert!(first.is_new() && first.rate().is_none(), "one reading is no rate");
-        let shared = alone[0].measured((&[[moved(2_000, 1), Reading::Absent]], None), &alone, Some(&before), &after);
+        let shared =
+            alone[0].measured((&[[moved(2_000, 1), SocketReading::Absent]], None), &alone, Some(&before), &after);
         assert_eq!((shared.received, shared.lost(), shared.gap), (None, None, None), "a server of several clients");
         assert!(shared.rate().is_some(), "what its client sent is its own");
     }

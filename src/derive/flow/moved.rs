@@ -5,7 +5,7 @@ use crate::sample::UdpState;
 
 /// What is known of a socket's datagrams in a tick.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::derive) enum Reading {
+pub(in crate::derive) enum SocketReading {
     /// The socket is not here, or serves several tests.
     Absent,
     /// The kernel cannot be asked.
@@ -34,7 +34,7 @@ pub(in crate::derive) struct Moved {
     pub merged: u64,
 }
 
-impl Reading {
+impl SocketReading {
     /// What a socket that stands so now has moved since it stood so before.
     pub fn of(before: Option<&UdpState>, now: Option<&UdpState>) -> Self {
         match now.map(|now| now.counts) {
@@ -61,11 +61,11 @@ impl Moved {
     }
 
     /// Of several sockets together, over the mean of their times; none where one of them is not known.
-    pub fn total(sockets: impl Iterator<Item = Reading>) -> Option<Self> {
+    pub fn total(sockets: impl Iterator<Item = SocketReading>) -> Option<Self> {
         let mut total = Self { from_ns: u64::MAX, ..Self::default() };
         let mut count = 0.0;
         for socket in sockets {
-            let Reading::Moved(one) = socket else { return None };
+            let SocketReading::Moved(one) = socket else { return None };
             total.from_ns = total.from_ns.min(one.from_ns);
             total.to_ns = total.to_ns.max(one.to_ns);
             total.seconds += one.seconds;
@@ -162,8 +162,12 @@ mod tests {
         assert_eq!((moved.sent, moved.received, moved.sent_bytes), (20, 5, 2_000));
         assert!((moved.seconds - 2.0).abs() < 1e-9, "over the time between them");
         assert_eq!(Moved::between(Some(&at(1, 10, 0)), Some(&at(2, 3, 0))), None, "a row that was lost in between");
-        assert_eq!(Reading::of(None, Some(&at(1, 1, 1))), Reading::First, "a socket that is new");
-        assert_eq!(Reading::of(None, Some(&UdpState::default())), Reading::Uncounted, "a kernel that cannot be asked");
+        assert_eq!(SocketReading::of(None, Some(&at(1, 1, 1))), SocketReading::First, "a socket that is new");
+        assert_eq!(
+            SocketReading::of(None, Some(&UdpState::default())),
+            SocketReading::Uncounted,
+            "a kernel that cannot be asked"
+        );
     }
 
     fn moved(sent: [u64; 2], received: [u64; 3]) -> Moved {

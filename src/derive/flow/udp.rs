@@ -6,7 +6,7 @@ use super::Bin;
 use super::connection::{CARRIES, Connection, End};
 use super::datagrams::{DatagramTest, RateGap};
 use super::join::{self, EndPlace, Translated};
-use super::moved::Reading;
+use super::moved::SocketReading;
 use crate::derive::seconds;
 use crate::sample::{
     Benchmark, DatagramCounts, Direction, FlowPath, LinkFacts, Proto, Sample, Side, SocketKey, UdpState, row_of,
@@ -104,7 +104,7 @@ impl Datagrams {
     /// Puts the flows of the same two processes together, and measures them.
     fn group(&mut self, previous: Option<&Sample>, next: &Sample, others: &BTreeSet<u64>) {
         let mut tests: Vec<DatagramTest> = Vec::new();
-        let mut readings: Vec<(Vec<[Reading; 2]>, Option<u32>)> = Vec::new();
+        let mut readings: Vec<(Vec<[SocketReading; 2]>, Option<u32>)> = Vec::new();
         for (one, other) in self.flows() {
             let flow = self.flow(one, other);
             let (from, to) = (process(&flow.from), process(&flow.to));
@@ -155,13 +155,13 @@ impl Datagrams {
     }
 
     /// What its sender and its receiver have moved in this tick.
-    fn readings(&self, one: usize, other: Option<usize>) -> [Reading; 2] {
+    fn readings(&self, one: usize, other: Option<usize>) -> [SocketReading; 2] {
         let shared = other.is_none().then(|| self.servers.get(&one).copied()).flatten();
         self.ordered(one, other).map(|end| match end {
             Some(end) if Some(end) != shared => {
-                Reading::of(self.ends[end].before.as_ref(), self.ends[end].state.as_ref())
+                SocketReading::of(self.ends[end].before.as_ref(), self.ends[end].state.as_ref())
             }
-            _ => Reading::Absent,
+            _ => SocketReading::Absent,
         })
     }
 

@@ -55,12 +55,12 @@ pub(super) fn datagrams(scene: &Scene) -> Option<Limit> {
 /// Datagrams that no place on this machine tells of, or only of a few.
 pub(super) fn missing(scene: &Scene) -> Option<Limit> {
     let missing = scene.missing.filter(|&missing| missing >= MISSING && worst(scene).is_none())?;
-    let most = if scene.losses_per_s.is_empty() { "" } else { " most of them are lost" };
-    let text = format!(
-        "losses: {} % of datagrams do not arrive; where{most} is not known from {}",
-        percent(missing),
-        scene.looked_at
-    );
+    let (share, looked_at) = (percent(missing), &scene.looked_at);
+    let text = if scene.losses_per_s.is_empty() {
+        format!("losses: {share} % of datagrams do not arrive; where is not known from {looked_at}")
+    } else {
+        format!("losses: {share} % of datagrams do not arrive; where most are lost is not known from {looked_at}")
+    };
     Some(Limit::new(LimitKind::Loss, text, vec![("share", missing)]).named("unknown"))
 }
 

@@ -337,11 +337,12 @@ fn a_full_core_hides_neither_losses_nor_a_shaper_nor_a_small_window() {
     is("before anybody could tell where", &beside(untold), LimitKind::Loss, text);
     let swallowed = Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(1.0))], missing: Some(1.0), ..udp() };
     is("datagrams", &beside(swallowed), LimitKind::Loss, "losses: 100 % of packets lost by a firewall rule");
-    let missing = Scene { missing: Some(0.2), ..udp() };
-    let text = "losses: 20 % of datagrams do not arrive, and no counter here shows where";
+    let looked_at = "the counters of 2 namespaces".to_owned();
+    let missing = Scene { missing: Some(0.2), looked_at, ..udp() };
+    let text = "losses: 20 % of datagrams do not arrive; where is not known from the counters of 2 namespaces";
     is("nobody knows where", &beside(missing.clone()), LimitKind::Loss, text);
     let seen = Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(0.002))], ..missing };
-    let text = "losses: 20 % of datagrams do not arrive; where most of them are lost is not known";
+    let text = "losses: 20 % of datagrams do not arrive; where most are lost is not known from ";
     is("but of a few", &beside(seen), LimitKind::Loss, text);
     let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
     let held = Scene { held: vec![shaper], ..tcp() };

@@ -63,7 +63,7 @@ fn way(roots: &Roots, refusal: &Refusal) -> String {
 
 /// What a control group has too little of.
 pub(in crate::source) fn no_memory(needed_mb: u64, left_mb: u64) -> String {
-    format!("loading BPF takes {needed_mb} MB for a moment, and the memory limit of this cgroup leaves {left_mb} MB")
+    format!("BPF needs {needed_mb} MB for a moment; this cgroup has {left_mb} MB of memory left")
 }
 
 /// Before Linux 5.8 there is no `CAP_BPF` to ask for.

@@ -20,7 +20,7 @@ pub(super) fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         ways.find_map(|path| Some((path, addressee(path, &metrics.links, at.facts.key(), Some(at.facts.netns))?)))
     };
     let Some((at, (path, whose))) = at.and_then(|at| Some((at, addressed(at)?))) else {
-        return "a neighbour or forwarding entry on the path is stale (ip neighbour, bridge fdb)".to_owned();
+        return "a neighbour or forwarding entry on the path is stale (ip neigh, bridge fdb)".to_owned();
     };
     let apart = |link: &LinkMetrics| link.facts.macvlan_mode.is_some_and(|mode| APART.contains(&mode));
     let sender = path.hops.first().and_then(|hop| metrics.link(hop.link)).filter(|link| apart(link));
