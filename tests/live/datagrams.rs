@@ -131,7 +131,8 @@ fn without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why(
     command.args(["--bounding-set", "-bpf,-perfmon,-sys_admin", "--inh-caps", "-bpf,-perfmon,-sys_admin", VNETTOP]);
     command.args(["-d", "0.5", "--netns", "self"]);
     let mut watching = Watching::start(command);
-    let _client = far.keep("iperf3", &["-c", "198.18.0.1", "-u", "-b", "10M", "-t", "30"]);
+    // Both ends in one namespace: those of others may not be entered.
+    let _client = near.keep("iperf3", &["-c", "198.18.0.1", "-u", "-b", "10M", "-t", "30"]);
     let number = pid(&server);
     let mut gap = None;
     for _ in 0..40 {

@@ -5,7 +5,7 @@
 use super::counted::{SampleStep, rise};
 use super::same_ends::{goes, is_same};
 use crate::derive::links::LinkMetrics;
-use crate::sample::{DropCount, DropFlow, FlowPath, FlowSample, HopWay, Kind, LinkKey, NextHop, Proto, row_of};
+use crate::sample::{DropCount, DropFlow, FlowPath, FlowSample, HopBy, HopWay, Kind, LinkKey, NextHop, Proto, row_of};
 
 /// What the kernel calls it.
 pub(in crate::derive) const OTHERHOST: &str = "OTHERHOST";
@@ -55,9 +55,16 @@ pub(in crate::derive) fn addressee<'a>(
         // whose link is not seen.
         let is_copy = owners.clone().any(|owner| crosses(owner.facts.key()));
         let owner = owners.next();
-        let is_lost = !is_copy && (owner.is_some() || (is_there && !leaves(path, links)));
+        // Behind a program that takes all frames of a link, as a switch in user space, the way is not known.
+        let is_astray = owner.is_some() && (receiver == Some(at.netns) || is_switched(path));
+        let is_lost = !is_copy && (is_astray || (owner.is_none() && is_there && !leaves(path, links)));
         is_lost.then_some(Addressee { next, owner })
     })
+}
+
+/// A bridge's forwarding table says which way it goes.
+fn is_switched(path: &FlowPath) -> bool {
+    path.hops.iter().any(|hop| hop.by == HopBy::Fdb)
 }
 
 /// The last link leads out of the machine or into a program.

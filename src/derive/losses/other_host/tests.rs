@@ -2,7 +2,9 @@
 
 use crate::derive::losses::tests::{FAR, NEAR, ROUTER, after, before, key, lost, metrics, said};
 use crate::derive::{Metrics, drops};
-use crate::sample::{DropCount, DropFlow, Drops, KernelCounts, Kind, LinkFacts, LinkKey, NextHop, Proto, Sample};
+use crate::sample::{
+    DropCount, DropFlow, Drops, HopBy, KernelCounts, Kind, LinkFacts, LinkKey, NextHop, Proto, Sample,
+};
 use std::sync::Arc;
 
 const STALE: &str = "02:00:00:00:77:77";
@@ -80,12 +82,23 @@ fn a_copy_that_a_bridge_gives_to_everybody_is_no_loss() {
 fn frames_behind_the_wrong_port_are_lost_there() {
     let astray = |sample: &mut Sample| {
         let path = &mut Arc::make_mut(&mut sample.facts_mut().paths)[0];
+        path.hops[2].by = HopBy::Fdb;
         path.hops[3].link = key(OTHER, 2);
         path.gap = Some("there is no route to 198.18.2.1".into());
     };
     let metrics = discarded(key(OTHER, 2), &own(key(FAR, 2)), astray);
     assert_eq!(lost(&metrics), [("mac_address", Some("c0".to_owned()), 900.0)], "whom they are for gets none");
     assert!(said(&metrics).contains("they are for b0 (c2)"), "{}", said(&metrics));
+}
+
+#[test]
+fn what_a_switch_in_user_space_takes_is_no_loss() {
+    let to_switch = |sample: &mut Sample| {
+        let path = &mut Arc::make_mut(&mut sample.facts_mut().paths)[0];
+        path.hops[3].link = key(OTHER, 2);
+        path.gap = Some("there is no route to 198.18.2.1".into());
+    };
+    assert_eq!(lost(&discarded(key(OTHER, 2), &own(key(FAR, 2)), to_switch)), [], "its packet socket has them too");
 }
 
 #[test]
