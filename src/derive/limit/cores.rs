@@ -19,6 +19,8 @@ const ALWAYS: f64 = 0.85;
 const LATE: f64 = 0.3;
 /// Least running plus waiting time for that: a thread that has little to do may wait, and nothing is lost by it.
 const OFTEN: f64 = 0.6;
+/// A receiver at work for so much of the time has much to do.
+const MUCH: f64 = 0.4;
 /// From this share of a core on it is the test's own work that fills it, where a thread of the test waits for it or the softirqs
 /// are so much; from the other one on it does so alone.
 const OWN: f64 = 0.5;
@@ -77,6 +79,14 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
 /// A thread of the test could always run.
 pub(super) fn starves(scene: &Scene) -> bool {
     scene.threads.iter().any(always)
+}
+
+/// A thread that receives is at work most of the time, or much of it while one that sends could always run: no window of its own is
+/// what they wait for.
+pub(super) fn is_slow(scene: &Scene) -> bool {
+    let is_starved = scene.threads.iter().any(|thread| thread.sends && always(thread));
+    let least = if is_starved { MUCH } else { OFTEN };
+    scene.threads.iter().any(|thread| thread.receives && thread.cpu >= least)
 }
 
 /// The fullest of the cores that threads of the test have their home on: its busy share, and how long its threads wait for it.

@@ -142,13 +142,14 @@ fn held(scene: &Scene) -> Option<Limit> {
     Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }
 
-/// The receiver takes so little at once that both ends wait for each other. One that is too slow for a large window has
-/// more than that in flight.
+/// The receiver takes so little at once that both ends wait for each other. One that is too slow for a large window has more than
+/// that in flight, or waiting to be read, or works all the time.
 fn small_window(scene: &Scene) -> Option<Limit> {
     let tcp = scene.tcp?;
     let (busy, in_flight) = (tcp.busy?, tcp.under_way? * tcp.cwnd_bytes?);
-    let is_it = busy.rwnd >= WAITED.max(SMALL_WAITED * busy.all) && in_flight <= SMALL_BYTES && busy.rwnd > busy.sndbuf;
-    is_it.then(|| receive_window(busy))
+    let is_full = busy.rwnd >= WAITED.max(SMALL_WAITED * busy.all) && busy.rwnd > busy.sndbuf;
+    let is_small = in_flight.max(scene.unread_bytes.unwrap_or(0.0)) <= SMALL_BYTES;
+    (is_full && is_small && !cores::is_slow(scene)).then(|| receive_window(busy))
 }
 
 fn receive_window(busy: BusyShares) -> Limit {

@@ -59,7 +59,7 @@ pub(super) fn missing(scene: &Scene) -> Option<Limit> {
     let text = if scene.losses_per_s.is_empty() {
         format!("losses: {share} % of datagrams do not arrive; where is not known from {looked_at}")
     } else {
-        format!("losses: {share} % of datagrams do not arrive; where most are lost is not known from {looked_at}")
+        format!("losses: {share} % of datagrams do not arrive; where most are lost is not known")
     };
     Some(Limit::new(LimitKind::Loss, text, vec![("share", missing)]).named("unknown"))
 }

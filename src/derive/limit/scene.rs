@@ -34,6 +34,8 @@ pub(super) struct Scene {
     pub sent_again: Option<f64>,
     /// A neighbour that does not answer: the link that asks for it, and its address.
     pub silent: Option<(String, IpAddr)>,
+    /// Of TCP: what waits in the receivers' sockets to be read, bytes.
+    pub unread_bytes: Option<f64>,
     /// Of UDP: what waits in the senders' sockets, bytes.
     pub waiting_bytes: Option<f64>,
     /// The worst place when packets of it were lost last, however long ago; `packets` are those of that tick.

@@ -342,8 +342,7 @@ fn a_full_core_hides_neither_losses_nor_a_shaper_nor_a_small_window() {
     let text = "losses: 20 % of datagrams do not arrive; where is not known from the counters of 2 namespaces";
     is("nobody knows where", &beside(missing.clone()), LimitKind::Loss, text);
     let seen = Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(0.002))], ..missing };
-    let text =
-        "losses: 20 % of datagrams do not arrive; where most are lost is not known from the counters of 2 namespaces";
+    let text = "losses: 20 % of datagrams do not arrive; where most are lost is not known";
     is("but of a few", &beside(seen), LimitKind::Loss, text);
     let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
     let held = Scene { held: vec![shaper], ..tcp() };

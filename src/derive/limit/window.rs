@@ -114,6 +114,7 @@ impl Window {
             losses_per_s: self.losses(metrics, proto),
             sent_again: self.segments.untold(),
             silent: silent(metrics),
+            unread_bytes: unread(metrics),
             waiting_bytes: waiting(metrics),
             last_lost: last_lost(metrics),
             unbegun: unbegun(metrics),
@@ -280,6 +281,12 @@ fn silent(metrics: &Metrics) -> Option<(String, IpAddr)> {
     let mut ways = carrying(metrics).filter_map(|connection| paths::found(&metrics.paths, connection));
     let silent = ways.find_map(|path| path.silent)?;
     Some((metrics.link(silent.link)?.facts.name.clone(), silent.ip))
+}
+
+/// What waits in the receivers' TCP sockets.
+fn unread(metrics: &Metrics) -> Option<f64> {
+    let receivers = carrying(metrics).filter(|one| one.proto == Proto::Tcp);
+    receivers.filter_map(|one| one.rx_queue_bytes).map(|bytes| bytes as f64).reduce(f64::max)
 }
 
 /// What waits in the senders' UDP sockets.
