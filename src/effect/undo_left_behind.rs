@@ -118,7 +118,7 @@ fn elsewhere(past: &Past, space: &str) -> String {
     let pins = if count == 1 { "1 pin".to_owned() } else { format!("{count} pins") };
     format!(
         "{pins} in {path} left alone: written in another namespace, {space}, where {kind} means another thread; \
-         run vnettop undo there, or remove the file once its threads have exited"
+         run vnettop undo there, or remove the file once its threads are over"
     )
 }
 
