@@ -93,6 +93,9 @@ pub struct TcpState {
     /// `tcpi_data_segs_in` (Linux 4.6): segments with data that it has received, mod 2^32.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_in: Option<u32>,
+    /// `SK_MEMINFO_RCVBUF` (Linux 3.4), bytes: room for what was received, with what the kernel adds to each packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcvbuf: Option<u32>,
 }
 
 /// How long a connection had something to send, and waited meanwhile, us since it began.

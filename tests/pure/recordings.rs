@@ -113,6 +113,7 @@ fn connection(tick: u64) -> FlowSample {
         congestion: Some(Congestion::new(b"cubic")),
         data_out: Some(8),
         data_in: Some(7),
+        rcvbuf: Some(131_072),
         ..TcpState::default()
     };
     FlowSample {

@@ -82,7 +82,7 @@ pub struct Connection {
     pub tx_queue_bytes: Option<u64>,
     /// What waits at the receiver to be read, bytes.
     pub rx_queue_bytes: Option<u64>,
-    /// How much the receiver's UDP socket may hold, bytes.
+    /// How much the receiver's socket may hold, with what the kernel adds to each packet, bytes.
     pub rx_buffer_bytes: Option<u64>,
     /// Datagrams dropped at the receiver's UDP socket, a second.
     pub drops_per_s: Option<f64>,

@@ -197,6 +197,7 @@ impl Connections {
                 congestion: sender.and_then(|tcp| tcp.congestion),
                 tx_queue_bytes: sender.map(|tcp| u64::from(tcp.tx_queue)),
                 rx_queue_bytes: receiver.map(|tcp| u64::from(tcp.rx_queue)),
+                rx_buffer_bytes: receiver.and_then(|tcp| tcp.rcvbuf).map(u64::from),
                 ..Connection::between(end(from, to)?, end(to, from)?)
             })
         })

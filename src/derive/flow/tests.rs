@@ -316,6 +316,7 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         busy: Some(Busy { all_us: tick * 400_000, rwnd_us: tick * 100_000, sndbuf_us: 0 }),
         data_out: u32::try_from(tick * 50).ok(),
         data_in: u32::try_from(tick * 20).ok(),
+        rcvbuf: Some(queue * 100),
     };
     let track = run(0..4, |tick, sample| {
         sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 0))));
@@ -330,6 +331,7 @@ fn how_a_connection_stands_is_told_of_its_sender() {
     assert_eq!((one.cwnd_bytes, one.rtt_us, one.mss_bytes), (Some(20_000), Some(41), Some(1000)), "in bytes");
     assert_eq!((one.pacing_bits_per_s, one.delivery_bits_per_s), (Some(1000.0), None), "what is not known is none");
     assert_eq!((one.tx_queue_bytes, one.rx_queue_bytes), (Some(5), Some(7)), "the sender's and the receiver's queue");
+    assert_eq!(one.rx_buffer_bytes, Some(700), "the receiver's");
     let waited = one.busy.expect("told");
     let near = |share: f64, told: f64| (share - told).abs() < 0.001;
     assert!(

@@ -45,6 +45,8 @@ const WAITED: f64 = 0.25;
 const WAITED_IDLE: f64 = 0.05;
 /// A receiver's window of so few bytes in flight is small: two of the largest segments that are handed on as one.
 const SMALL_BYTES: f64 = 65_536.0;
+/// A receive buffer of so many bytes nobody made small: the kernel's own is half of that to begin with (`tcp_rmem`).
+const USUAL_BYTES: f64 = 262_144.0;
 /// Share of the time in which TCP has something to send, from which on it is that window which it waits for.
 const SMALL_WAITED: f64 = 0.5;
 /// Messages and answers: segments one way for each of the other at most, and a second at least.
@@ -142,14 +144,18 @@ fn held(scene: &Scene) -> Option<Limit> {
     Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }
 
-/// The receiver takes so little at once that both ends wait for each other. One that is too slow for a large window has more than
-/// that in flight, or waiting to be read, or works all the time.
+/// The receiver takes so little at once that both ends wait for each other: its buffer holds no more. One that is too slow for a
+/// buffer of the usual size has more than that in flight, or waiting to be read, or works all the time; a larger buffer is none
+/// of its own choice.
 fn small_window(scene: &Scene) -> Option<Limit> {
     let tcp = scene.tcp?;
     let (busy, in_flight) = (tcp.busy?, tcp.under_way? * tcp.cwnd_bytes?);
     let is_full = busy.rwnd >= WAITED.max(SMALL_WAITED * busy.all) && busy.rwnd > busy.sndbuf;
-    let is_small = in_flight.max(scene.unread_bytes.unwrap_or(0.0)) <= SMALL_BYTES;
-    (is_full && is_small && !cores::is_slow(scene)).then(|| receive_window(busy))
+    let is_small = || in_flight.max(scene.unread_bytes.unwrap_or(0.0)) <= SMALL_BYTES && !cores::is_slow(scene);
+    let buffer = scene.receive_buffer_bytes;
+    let has_small =
+        buffer.is_some_and(|most| most <= SMALL_BYTES) || (buffer.is_none_or(|most| most <= USUAL_BYTES) && is_small());
+    (is_full && has_small).then(|| receive_window(busy))
 }
 
 fn receive_window(busy: BusyShares) -> Limit {

@@ -36,6 +36,8 @@ pub(super) struct Scene {
     pub silent: Option<(String, IpAddr)>,
     /// Of TCP: what waits in the receivers' sockets to be read, bytes.
     pub unread_bytes: Option<f64>,
+    /// Of TCP: the largest of the receivers' buffers, bytes.
+    pub receive_buffer_bytes: Option<f64>,
     /// Of UDP: what waits in the senders' sockets, bytes.
     pub waiting_bytes: Option<f64>,
     /// The worst place when packets of it were lost last, however long ago; `packets` are those of that tick.

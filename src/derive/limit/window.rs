@@ -5,7 +5,7 @@ use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread, 
 use super::segments::{self, Segments};
 use super::tick::{HeldTick, Tick, carrying};
 use crate::derive::finding::nothing;
-use crate::derive::flow::{BusyShares, FlowTrack};
+use crate::derive::flow::{BusyShares, Connection, FlowTrack};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
@@ -114,7 +114,8 @@ impl Window {
             losses_per_s: self.losses(metrics, proto),
             sent_again: self.segments.untold(),
             silent: silent(metrics),
-            unread_bytes: unread(metrics),
+            unread_bytes: most_of_receivers(metrics, |one| one.rx_queue_bytes),
+            receive_buffer_bytes: most_of_receivers(metrics, |one| one.rx_buffer_bytes),
             waiting_bytes: waiting(metrics),
             last_lost: last_lost(metrics),
             unbegun: unbegun(metrics),
@@ -283,10 +284,10 @@ fn silent(metrics: &Metrics) -> Option<(String, IpAddr)> {
     Some((metrics.link(silent.link)?.facts.name.clone(), silent.ip))
 }
 
-/// What waits in the receivers' TCP sockets.
-fn unread(metrics: &Metrics) -> Option<f64> {
+/// The most that one of the receivers' TCP sockets has of it.
+fn most_of_receivers(metrics: &Metrics, of: fn(&Connection) -> Option<u64>) -> Option<f64> {
     let receivers = carrying(metrics).filter(|one| one.proto == Proto::Tcp);
-    receivers.filter_map(|one| one.rx_queue_bytes).map(|bytes| bytes as f64).reduce(f64::max)
+    receivers.filter_map(of).map(|bytes| bytes as f64).reduce(f64::max)
 }
 
 /// What waits in the senders' UDP sockets.

@@ -206,7 +206,7 @@ fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
     let is_dump = id == &[0; ID];
     let (extensions, states) = match proto {
         Proto::Tcp if is_dump => (0, 1_u32 << ESTABLISHED | 1 << CONNECTING),
-        Proto::Tcp => (bit(INFO) | bit(CONG), 1 << ESTABLISHED | 1 << CONNECTING),
+        Proto::Tcp => (bit(INFO) | bit(CONG) | bit(SKMEMINFO), 1 << ESTABLISHED | 1 << CONNECTING),
         Proto::Udp => (bit(SKMEMINFO), u32::MAX),
     };
     let mut fixed = [0; 8 + ID];
@@ -245,8 +245,11 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
         joined: mptcp.1,
         mark,
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
-        tcp: info.and_then(|info| tcp_state(info, queues, congestion)),
-        udp: memory.and_then(|memory| udp_state(memory, queues)),
+        tcp: info.and_then(|info| {
+            let rcvbuf = memory.and_then(|memory| u32_at(memory, RCVBUF));
+            Some(TcpState { rcvbuf, congestion, ..tcp_state(info, queues)? })
+        }),
+        udp: memory.filter(|_| info.is_none()).and_then(|memory| udp_state(memory, queues)),
     })
 }
 
@@ -258,7 +261,7 @@ fn subflow(ulp: &[u8]) -> (Option<u32>, bool) {
     (number(TOKEN_LOCAL), number(SUBFLOW_FLAGS).is_some_and(|flags| flags & JOINS != 0))
 }
 
-fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<Congestion>) -> Option<TcpState> {
+fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<TcpState> {
     let delivery = u64_at(info, DELIVERY).filter(|&rate| rate != 0);
     let busy =
         || Some(Busy { all_us: u64_at(info, BUSY)?, rwnd_us: u64_at(info, RWND)?, sndbuf_us: u64_at(info, SNDBUF)? });
@@ -277,9 +280,10 @@ fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32), congestion: Option<C
         segments_out: u32_at(info, SEGMENTS_OUT),
         rx_queue,
         tx_queue,
-        congestion,
+        congestion: None,
         data_out: u32_at(info, DATA_OUT),
         data_in: u32_at(info, DATA_IN),
+        rcvbuf: None,
     })
 }
 
