@@ -101,6 +101,9 @@ struct thread_info {
 struct task_struct {
 	struct thread_info thread_info;
 	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	char comm[16];
 };
 
 /* Before Linux 5.16 the core stands in the task itself. */

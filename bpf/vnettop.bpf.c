@@ -22,7 +22,12 @@ struct move {
 	__u32 tid;
 	__u32 from;
 	__u32 to;
+	/* Whose thread it is, for one that ends before anybody has found it: its process, the process that made that, and its
+	 * name. 0 and empty where the kernel has no BTF. */
+	__u32 pid;
+	__u32 parent;
 	__u32 _pad;
+	char name[16];
 };
 
 struct {
@@ -75,7 +80,8 @@ static __always_inline int is_asked_for(const struct unborn *range, __u32 tid)
 	return bpf_map_lookup_elem(&watched, &tid) != 0;
 }
 
-static __always_inline void write_move(const struct unborn *range, __u32 tid, __u32 from, __u32 to)
+static __always_inline void write_move(const struct unborn *range, struct task_struct *task, __u32 tid, __u32 from,
+				       __u32 to)
 {
 	__u32 zero = 0, slot;
 	__u64 *written = bpf_map_lookup_elem(&moves_written, &zero);
@@ -92,6 +98,11 @@ static __always_inline void write_move(const struct unborn *range, __u32 tid, __
 	move->tid = tid;
 	move->from = from;
 	move->to = to;
+	if (task) {
+		move->pid = BPF_CORE_READ(task, tgid);
+		move->parent = BPF_CORE_READ(task, real_parent, tgid);
+		BPF_CORE_READ_INTO(&move->name, task, comm);
+	}
 	move->sequence = *written + 1;
 	*written += 1;
 }
@@ -114,7 +125,7 @@ int moved(__u64 *ctx)
 	else
 		from = BPF_CORE_READ((struct task_struct___before_5_16 *)task, cpu);
 	if (from != to)
-		write_move(range, tid, from, to);
+		write_move(range, task, tid, from, to);
 	return 0;
 }
 
@@ -134,7 +145,7 @@ int moved_classic(void *ctx)
 	bpf_probe_read(&from, sizeof(from), ctx + (range->from_at & 255));
 	bpf_probe_read(&to, sizeof(to), ctx + (range->to_at & 255));
 	if (from != to)
-		write_move(range, tid, from, to);
+		write_move(range, 0, tid, from, to);
 	return 1;
 }
 

@@ -29,6 +29,7 @@ pub mod pins;
 pub mod placement;
 pub mod run;
 mod scope;
+mod short_lives;
 pub mod summary;
 pub mod test;
 mod test_stages;
@@ -66,6 +67,7 @@ pub use losses::{Loss, LossPlace, Losses};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
 pub use pins::OverriddenPin;
+pub use short_lives::ShortLivedGroup;
 pub use summary::{RecordingSummary, SummaryRoom, SummaryTrack, TestSummary};
 pub use test::{Test, TestKey};
 pub use threads::ThreadMetrics;
@@ -116,6 +118,8 @@ pub struct Metrics {
     pub card: Option<Card>,
     /// The moves since the sample before, as traced; empty where they are not.
     pub moves: Vec<TracedMove>,
+    /// Threads that ended before they were found, by program, since the beginning; none where the kernel does not tell of them.
+    pub short_lives: Option<Arc<Vec<ShortLivedGroup>>>,
     /// Where the traced moves come from, and how many were lost since the trace began; none where nothing is traced.
     pub trace: Option<(TraceSource, u64)>,
     /// Whether the kernel is asked, and since when; none in older recordings.
@@ -294,6 +298,7 @@ struct FirstStage {
     /// The pins of vnettop that stand.
     pins: Pins,
     switches: ovs::Switches,
+    short_lives: short_lives::ShortLives,
     /// As of the sample before.
     datapaths: Vec<ovs::DatapathMetrics>,
     /// What happened since the last sample.
@@ -328,6 +333,7 @@ impl FirstStage {
             undone: self.pins.undone(threads.iter().map(|thread| &thread.sample), &facts.topology),
             threads,
             moves: moves::traced(previous, next),
+            short_lives: self.short_lives.observe(next),
             own_cpu: own_ns_per_s.map(|ns| ns / 1e9),
             own: next.own,
             tracer: next.tracer,

@@ -59,7 +59,7 @@ pub use run::{
 pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
-pub use trace::{Move, Trace, TraceSource};
+pub use trace::{Move, ShortLived, Trace, TraceSource};
 
 /// The word of a variant as it is shown and written, by `strum::IntoStaticStr`.
 pub trait Word: Into<&'static str> {

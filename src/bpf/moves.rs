@@ -21,6 +21,35 @@ pub struct RawMove {
     pub from: u32,
     /// The core it went to.
     pub to: u32,
+    /// The process that it belongs to; none where the kernel has no BTF.
+    pub process: Option<MovedProcess>,
+}
+
+/// Whose thread was moved: for one that ends before anybody has found it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MovedProcess {
+    /// Its process.
+    pub pid: u32,
+    /// The process that made that one.
+    pub parent: u32,
+    /// What it was called then, up to a NUL.
+    name: [u8; 16],
+}
+
+impl MovedProcess {
+    /// One of this name.
+    #[must_use]
+    pub fn new(pid: u32, parent: u32, name: &[u8]) -> Self {
+        let mut bytes = [0; 16];
+        bytes.iter_mut().zip(name).for_each(|(to, from)| *to = *from);
+        Self { pid, parent, name: bytes }
+    }
+
+    /// What the thread was called then (`comm`), any bytes.
+    #[must_use]
+    pub fn name(&self) -> &[u8] {
+        self.name.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
 }
 
 /// Whose migrations are asked for.
@@ -57,8 +86,8 @@ fn field(format: &str, name: &str) -> Option<u32> {
     })
 }
 
-/// `struct move`: time, sequence, thread and core left, core reached.
-type MoveRecord = [u64; 4];
+/// `struct move`: time, sequence, thread and core left, core reached and process, its parent, and 16 bytes of name.
+type MoveRecord = [u64; 7];
 
 /// The rings, and what they are asked for.
 pub struct MoveRings {
@@ -97,6 +126,12 @@ impl MoveRings {
         };
         rings.write_unborn();
         Some(rings)
+    }
+
+    /// Whether each move comes with its process: not from a kernel without BTF.
+    #[must_use]
+    pub fn tell_processes(&self) -> bool {
+        self.layout == RecordLayout::default()
     }
 
     /// Asks for these threads from now on. One for which the kernel has no room is left out of what [`Self::asked`] says.
@@ -146,15 +181,17 @@ impl MoveRings {
 
 /// The move in a slot; none where a later one has been written over it meanwhile.
 fn decode(slot: MoveRecord, sequence: u64) -> Option<RawMove> {
-    let [at_ns, written_as, thread, to] = slot;
+    let [at_ns, written_as, thread, to, parent, name @ ..] = slot;
     // Two fields of four bytes each, in the machine's order.
     let halves = |word: u64| {
         let bytes = word.to_ne_bytes();
         let half = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
         (half(0), half(4))
     };
-    let ((tid, from), (to, _)) = (halves(thread), halves(to));
-    (written_as == sequence).then_some(RawMove { at_ns, tid, from, to })
+    let ((tid, from), (to, pid), (parent, _)) = (halves(thread), halves(to), halves(parent));
+    let name = || name.map(u64::to_ne_bytes).concat();
+    let process = (pid != 0).then(|| MovedProcess::new(pid, parent, &name()));
+    (written_as == sequence).then_some(RawMove { at_ns, tid, from, to, process })
 }
 
 #[cfg(test)]
@@ -187,8 +224,16 @@ mod tests {
             let bytes: Vec<u8> = [low.to_ne_bytes(), high.to_ne_bytes()].concat();
             u64::from_ne_bytes(bytes.try_into().expect("eight bytes"))
         };
-        let slot = [5, 9, pair(77, 3), pair(4, 0)];
-        assert_eq!(decode(slot, 9), Some(RawMove { at_ns: 5, tid: 77, from: 3, to: 4 }), "the fields are read");
+        let name = u64::from_ne_bytes(*b"forky\0xx");
+        let slot = [5, 9, pair(77, 3), pair(4, 76), pair(2, 0), name, 0];
+        let process = MovedProcess::new(76, 2, b"forky");
+        let moved = RawMove { at_ns: 5, tid: 77, from: 3, to: 4, process: Some(process) };
+        let told = decode(slot, 9).expect("a move");
+        assert_eq!((told.tid, told.process.map(|process| (process.pid, process.parent))), (77, Some((76, 2))));
+        assert_eq!(told.process.expect("told").name(), b"forky", "up to a NUL");
+        assert_eq!(RawMove { process: Some(process), ..told }, moved, "the fields are read");
         assert_eq!(decode(slot, 8), None, "a later one stands there");
+        let without = [5, 9, pair(77, 3), pair(4, 0), 0, 0, 0];
+        assert_eq!(decode(without, 9).expect("a move").process, None, "a kernel without BTF");
     }
 }

@@ -60,6 +60,9 @@ pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove
     let earlier = previous.map_or(&[][..], |previous| &previous.threads);
     // The newer sample comes last, and so is asked first where both know the number.
     let mut threads: Vec<ThreadId> = earlier.iter().chain(&next.threads).map(|thread| thread.id).collect();
+    // When one was born that ended before it was found is not known.
+    let short_lived = trace.short_lived.iter().flatten();
+    threads.extend(short_lived.map(|one| ThreadId { pid: one.pid, tid: one.tid, start: 0 }));
     threads.sort_by_key(|thread| thread.tid);
     let thread = |tid: u32| {
         let after = threads.partition_point(|thread| thread.tid <= tid);

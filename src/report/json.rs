@@ -87,6 +87,7 @@ impl JsonObject for Metrics {
         object.serialize_entry("ovs", &Each(&self.facts.ovs, self))?;
         object.serialize_entry("cores", &Each(&self.cores, self))?;
         object.serialize_entry("threads", &Each(&self.threads, self))?;
+        object.serialize_entry("short_lives", &self.short_lives)?;
         object.serialize_entry("test", &self.test)?;
         object.serialize_entry("flows", &Each(&self.flow.connections, self))?;
         object.serialize_entry("datagrams", &Each(&self.flow.tests, self))?;

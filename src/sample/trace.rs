@@ -1,6 +1,7 @@
 //! Moves as the kernel made them (tracepoint `sched:sched_migrate_task`), where rights allow a trace of it.
 
 use super::CoreId;
+use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
 /// One migration of a watched thread from a core to another.
@@ -15,6 +16,17 @@ pub struct Move {
     pub from: CoreId,
     /// The core it went to (`dest_cpu`).
     pub to: CoreId,
+}
+
+/// A thread that would have been watched and ended before it was found: only the kernel's word of its moves is left of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortLived {
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// What it was called when it was moved last (`comm`).
+    pub name: CompactString,
 }
 
 /// Where the moves come from.
@@ -52,4 +64,8 @@ pub struct Trace {
     /// found, or the trace began, in between. Nearly always empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub partly: Vec<u32>,
+    /// Threads that ended before they were found, sorted by number; their moves are among the others. None where the kernel does
+    /// not say whose thread it moved (Linux 5.5 and newer with BTF does).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_lived: Option<Vec<ShortLived>>,
 }

@@ -141,7 +141,7 @@ impl Live {
         let runners = self.threads.runners(&threads);
         let benchmarks = self.reports.join(self.threads.benchmarks());
         self.kernel.begin(waits);
-        let trace = self.moves.read(self.kernel.moves(), &threads);
+        let trace = self.moves.read(self.kernel.moves(), &threads, &self.threads);
         let mut flows = self.flows.read(&threads);
         self.kernel.count_datagrams(&mut flows);
         let ovs = self.ovs.read(&links.links, |netns| self.spaces.wants(netns), now_ns);

@@ -6,11 +6,14 @@ mod pending_moves;
 mod pid_horizon;
 mod timens;
 
+use super::threads::ThreadReader;
 use super::{Roots, now_ns};
 use crate::bpf::moves::{MoveRings, RawMove, TraceRequest};
-use crate::sample::{Move, ThreadSample, Trace, TraceSource};
+use crate::sample::{ShortLived, ThreadSample, Trace, TraceSource};
+use compact_str::CompactString;
 use pending_moves::PendingMoves;
 use pid_horizon::PidHorizon;
+use std::collections::BTreeSet;
 
 /// How often the rings are read though no watched thread has moved: the moves of those yet to be found wait in them.
 const READ_ANYWAY_NS: u64 = 1_000_000_000;
@@ -27,6 +30,8 @@ pub struct MoveReader {
     /// The watched threads of the reading before, sorted, and the sum of their counts.
     watched: Vec<u32>,
     counted: Option<u64>,
+    /// Their processes.
+    pids: BTreeSet<u32>,
     rings_read_at_ns: u64,
     /// What our clock has more than the kernel's own.
     clock_offset_ns: i64,
@@ -39,14 +44,20 @@ impl MoveReader {
         Self { newborn: PidHorizon::new(roots), clock_offset_ns: timens::offset_ns(roots), ..Self::default() }
     }
 
-    /// The moves of these threads since the reading before; none where the kernel tells none. To be called after the threads
-    /// were read: then whatever their cores tell is in the rings.
-    pub fn read(&mut self, rings: Option<&mut MoveRings>, threads: &[ThreadSample]) -> Option<Trace> {
+    /// The moves of these threads since the reading before, and of those that `reader` would have watched had it found them in
+    /// time; none where the kernel tells none. To be called after the threads were read: then whatever their cores tell is in
+    /// the rings.
+    pub fn read(
+        &mut self,
+        rings: Option<&mut MoveRings>,
+        threads: &[ThreadSample],
+        reader: &ThreadReader,
+    ) -> Option<Trace> {
         let rings = rings.filter(|_| !threads.is_empty() || self.in_force.is_some())?;
         let now_ns = now_ns();
         let mut tids: Vec<u32> = threads.iter().map(|thread| thread.id.tid).collect();
         tids.sort_unstable();
-        let trace = self.take(rings, threads, &tids, now_ns);
+        let trace = self.take(rings, threads, &tids, (reader, now_ns));
         self.ask(rings, &tids, now_ns);
         self.watched = tids;
         trace
@@ -66,24 +77,57 @@ impl MoveReader {
         }
     }
 
-    fn take(&mut self, rings: &mut MoveRings, threads: &[ThreadSample], tids: &[u32], now_ns: u64) -> Option<Trace> {
+    fn take(
+        &mut self,
+        rings: &mut MoveRings,
+        threads: &[ThreadSample],
+        tids: &[u32],
+        (reader, now_ns): (&ThreadReader, u64),
+    ) -> Option<Trace> {
         // What happened before it was asked for is not known.
-        let in_force = self.in_force.as_ref()?;
+        let in_force = self.in_force.clone()?;
         let counted = threads.iter().map(|thread| thread.migrations).sum::<Option<u64>>();
         // A thread's count rises after its move is in the ring: where no count rose there is nothing to be read.
         let still = counted.is_some() && counted == self.counted && tids == self.watched;
-        let mut moves = Vec::new();
+        let (mut moves, mut ended) = (Vec::new(), Vec::new());
         if !still || now_ns.saturating_sub(self.rings_read_at_ns) >= READ_ANYWAY_NS {
-            let waiting = &mut self.pending.waiting;
-            let known = waiting.len();
-            rings.read(|RawMove { at_ns, tid, from, to }| waiting.push(Move { at_ns, tid, from, to }));
-            timens::shift(&mut waiting[known..], self.clock_offset_ns);
-            moves = self.pending.claim(tids, now_ns);
+            self.fill(rings);
+            let now: BTreeSet<u32> = threads.iter().map(|thread| thread.id.pid).collect();
+            let before = std::mem::replace(&mut self.pids, now);
+            let pids = &self.pids | &before;
+            let is_wanted = |one: &RawMove| {
+                one.process.is_some_and(|process| pids.contains(&process.pid) || reader.would_watch(one.tid, &process))
+            };
+            ended = self.ended(tids, is_wanted, reader);
+            if !ended.is_empty() {
+                // What they did between the first reading and their end.
+                self.fill(rings);
+            }
+            moves = self.pending.claim(tids, now_ns, &ended, is_wanted);
             self.rings_read_at_ns = now_ns;
         }
         self.counted = counted;
-        let partly = tids.iter().copied().filter(|&tid| !filter::holds(in_force, tid)).collect();
+        let partly = tids.iter().copied().filter(|&tid| !filter::holds(&in_force, tid)).collect();
         let lost = rings.lost + self.pending.crowded_out;
-        Some(Trace { source: TraceSource::Bpf, lost, moves, partly })
+        let short_lived = rings.tell_processes().then_some(ended);
+        Some(Trace { source: TraceSource::Bpf, lost, moves, partly, short_lived })
+    }
+
+    fn fill(&mut self, rings: &mut MoveRings) {
+        let waiting = &mut self.pending.waiting;
+        let known = waiting.len();
+        rings.read(|one| waiting.push(one));
+        timens::shift(&mut waiting[known..], self.clock_offset_ns);
+    }
+
+    /// Whoever was moved, would be watched and has ended before it was found.
+    fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, reader: &ThreadReader) -> Vec<ShortLived> {
+        let unknown = self.pending.of_unknown(tids).into_iter();
+        let ended = unknown.filter(|one| is_wanted(one) && reader.has_ended(one.tid));
+        let told = ended.filter_map(|one| {
+            let process = one.process?;
+            Some(ShortLived { pid: process.pid, tid: one.tid, name: CompactString::from_utf8_lossy(process.name()) })
+        });
+        told.collect()
     }
 }

@@ -9,7 +9,7 @@ use super::text::plural;
 use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::History;
-use crate::derive::{Evidence, Metrics, ThreadMetrics};
+use crate::derive::{Evidence, Metrics, ShortLivedGroup, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource, TracerStage, Word};
 use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
@@ -157,17 +157,42 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     for (y, &index) in (1..).zip(rows.iter().skip(first).take(body)) {
         pane.row(&mut canvas, y, &metrics.threads[index]);
     }
-    if table < area.height {
-        let y = 1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(table - 1);
+    let mut y = 1 + u16::try_from(rows.len()).unwrap_or(u16::MAX).min(table - 1);
+    if tells_hidden(state, area) {
         let idle = format_args!("{} idle threads", state.threads.hidden);
         table::hidden(&mut canvas, state, y, Pane::Threads, idle);
+        y += 1;
+    }
+    if let Some(groups) = short_lives(state, area) {
+        canvas.left(1, y, area.width.saturating_sub(1), Tone::Muted, short_lived(groups));
     }
     canvas
 }
 
-/// Lines for the head and the rows: one more tells how many are hidden, where there is room.
+/// Lines for the head and the rows: where there is room one more tells how many are hidden, and one of those that are gone.
 pub(super) fn table_height(state: &State, area: Area) -> u16 {
-    area.height - u16::from(state.threads.hidden > 0 && area.height >= LEAST_TO_TELL)
+    area.height - u16::from(tells_hidden(state, area)) - u16::from(short_lives(state, area).is_some())
+}
+
+fn tells_hidden(state: &State, area: Area) -> bool {
+    state.threads.hidden > 0 && area.height >= LEAST_TO_TELL
+}
+
+/// Programs with threads too short-lived for a row of their own.
+fn short_lives(state: &State, area: Area) -> Option<&[ShortLivedGroup]> {
+    let groups = state.metrics()?.short_lives.as_deref().filter(|groups| !groups.is_empty())?;
+    (area.height > LEAST_TO_TELL).then_some(groups)
+}
+
+/// The one that migrated most comes first.
+fn short_lived(groups: &[ShortLivedGroup]) -> String {
+    let mut groups: Vec<&ShortLivedGroup> = groups.iter().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.moves));
+    let each = groups.iter().map(|group| {
+        let (threads, moves) = (plural(group.threads, "thread"), plural(group.moves, "migration"));
+        format!("{moves} of {threads} of {}", group.name)
+    });
+    format!("short-lived: {}", each.collect::<Vec<_>>().join(", "))
 }
 
 fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {

@@ -1,8 +1,8 @@
 //! Moves as events, against an ftrace instance of the test's own and against the kernel's own count; what other rights give.
 
 use crate::ground::moving::{
-    OtherTraffic, all_have, as_nobody, assert_same, busy_loops, can_trace, copy_for_others, migrations, seconds, shown,
-    stop, threads, tids,
+    Moved, OtherTraffic, all_have, as_nobody, assert_same, busy_loops, can_trace, copy_for_others, migrations, seconds,
+    shown, stop, threads, tids,
 };
 use crate::ground::{Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, pid, veth_pair};
 use serde_json::Value;
@@ -219,4 +219,52 @@ fn what_is_asked_for_and_cannot_be_counted_is_said() {
     };
     let told = (0..100).map(|_| watching.next()).find(says).expect("it is told within ten seconds");
     assert!(told["cores"][0]["softirqs_exact"]["NET_RX"].is_null(), "no figure stands for it: {}", told["cores"][0]);
+}
+
+/// Makes a child every 50 ms that sends itself from core to core four times and is gone after 40 ms; their numbers on standard
+/// output. Two of three are called something else, as a shell's commands are.
+const FORKS: &str = "
+import os, time
+open('/proc/self/comm', 'w').write('forky')
+for n in range(60):
+    child = os.fork()
+    if child == 0:
+        if n % 3 == 2: open('/proc/self/comm', 'w').write('other')
+        for core in (0, 1, 0, 1):
+            os.sched_setaffinity(0, {core})
+            time.sleep(0.01)
+        os._exit(0)
+    if n % 3 != 2: print(child, flush=True)
+    time.sleep(0.05)
+    os.waitpid(child, 0)
+print('end', flush=True)
+time.sleep(600)";
+
+#[test]
+fn threads_that_live_less_than_a_tick_are_told_to_the_move() {
+    if !can_trace("threads_that_live_less_than_a_tick_are_told_to_the_move", &["python3"]) {
+        return;
+    }
+    // The trace begins with a thread that is watched all the time.
+    let mut command = Command::new(VNETTOP);
+    command.args(["-d", "1", "--watch", "forky", "--watch", &std::process::id().to_string()]);
+    let mut beside = OtherTraffic::start("short", command);
+    let mut forks = Command::new("python3").args(["-c", FORKS]).stdout(Stdio::piped()).spawn().expect("it starts");
+    let lines = BufReader::new(forks.stdout.take().expect("piped")).lines();
+    let _forks = Kept(forks);
+    let children: Vec<u32> = lines.map_while(|line| line.ok()?.parse().ok()).collect();
+    (0..4).for_each(|_| {
+        beside.next();
+    });
+    let is_child = |one: &Moved| children.contains(&one.1);
+    let ours: Vec<Moved> = beside.moves.iter().copied().filter(is_child).collect();
+    let theirs: Vec<Moved> = beside.reference.moves().into_iter().filter(is_child).collect();
+    assert!(children.len() == 40 && theirs.len() >= 80, "they moved: {} moves", theirs.len());
+    assert_same(&ours, &theirs, "short-lived");
+    let unseen = theirs.iter().filter(|one| !beside.tids.contains(&one.1));
+    let groups = beside.last["short_lives"].as_array().expect("a list");
+    let group = groups.iter().find(|group| group["name"] == "forky").expect("a group of their program");
+    assert_eq!(group["moves"], unseen.count(), "those without a row: {groups:?}");
+    assert!(!groups.iter().any(|group| group["name"] == "other"), "whom nobody watches is not told: {groups:?}");
+    assert_eq!(beside.lost, 0, "nothing was lost");
 }

@@ -37,6 +37,7 @@ impl JsonObject for TracedMove {
     fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("kind", "move")?;
         object.serialize_entry("t_ns", &self.at_ns)?;
+        object.serialize_entry("pid", &self.thread.pid)?;
         object.serialize_entry("tid", &self.thread.tid)?;
         object.serialize_entry("from", &self.from)?;
         object.serialize_entry("to", &self.to)?;

@@ -1,7 +1,7 @@
 //! The kernel's clock against ours: inside a time namespace (Linux 5.5) `CLOCK_MONOTONIC` is shifted, and traces, which the
 //! kernel keeps outside of it, are not. It reads one file and shifts moves.
 
-use crate::sample::Move;
+use crate::bpf::moves::RawMove;
 use crate::source::Roots;
 
 /// What our `CLOCK_MONOTONIC` has more than the kernel's own, ns; 0 outside of time namespaces and before Linux 5.5.
@@ -18,7 +18,7 @@ fn monotonic(text: &str) -> Option<i64> {
 }
 
 /// Gives these moves, told in the kernel's time, ours.
-pub(super) fn shift(moves: &mut [Move], offset_ns: i64) {
+pub(super) fn shift(moves: &mut [RawMove], offset_ns: i64) {
     for one in moves {
         one.at_ns = one.at_ns.saturating_add_signed(offset_ns);
     }
@@ -36,7 +36,7 @@ mod tests {
         for text in ["", "boottime 1 0\n", "monotonic\n", "monotonic x 0\n", "monotonic 9223372036854775807 0\n"] {
             assert_eq!(monotonic(text), None, "{text:?} tells nothing");
         }
-        let mut moves = [Move { at_ns: 7, tid: 1, from: 0, to: 1 }];
+        let mut moves = [RawMove { at_ns: 7, tid: 1, from: 0, to: 1, process: None }];
         shift(&mut moves, 100);
         assert_eq!(moves[0].at_ns, 107, "later by what the clock has more");
         shift(&mut moves, -200);

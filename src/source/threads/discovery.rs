@@ -106,6 +106,11 @@ impl ProcessFinder {
         self.watched.answers(id, comm, self.processes.get(&pid).map_or(0, |process| process.parent))
     }
 
+    /// The same of one that was not found.
+    pub(super) fn would_watch(&self, id: u32, comm: &[u8], parent: u32) -> bool {
+        self.watched.answers(id, comm, parent)
+    }
+
     /// From here on this process is asked for too, whether it was seen already or not, `with_descendants` also its family.
     pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32, with_descendants: bool) {
         self.watched.command(pid);

@@ -138,7 +138,7 @@ pub struct OtherTraffic {
     watching: Watching,
     pub reference: Reference,
     from_ns: u64,
-    moves: Vec<Moved>,
+    pub moves: Vec<Moved>,
     pub tids: BTreeSet<u32>,
     pub lost: u64,
     pub last: Value,

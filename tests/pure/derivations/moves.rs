@@ -34,7 +34,7 @@ fn counted_moves_are_the_kernels_and_sampled_ones_are_an_under_count() {
 
 fn traced(at_ns: u64, core: CoreId, count: Option<u64>, moves: &[(u64, CoreId, CoreId)]) -> Sample {
     let moves = moves.iter().map(|&(at_ns, from, to)| Move { at_ns, tid: 101, from, to }).collect();
-    let trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, moves, partly: vec![] });
+    let trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, moves, partly: vec![], short_lived: None });
     let mut traced = Sample { threads: vec![thread(101, 7, at_ns, core, count)], trace, ..sample(at_ns) };
     traced.facts_mut().topology = Arc::new(topology(4));
     traced

@@ -218,7 +218,8 @@ pub fn items() -> Vec<Item> {
             Move { at_ns: begin_ns + at_ns, tid: TIDS[end], from, to }
         };
         let moves = moves.iter().map(step).collect();
-        sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), moves });
+        sample.trace =
+            Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), short_lived: None, moves });
         sample.flows = vec![flow(SERVER, &pulses), flow(CLIENT, &pulses)];
         for end in [SERVER, CLIENT] {
             sample.threads[end].core = cores[end];

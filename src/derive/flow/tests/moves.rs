@@ -11,7 +11,8 @@ fn traced_moves_fall_into_the_bin_of_their_instant() {
         let here = |at_ns: u64| at_ns > tick_ns(tick) - TICK && at_ns <= tick_ns(tick);
         let moves = moves.iter().filter(|(at_ns, ..)| here(*at_ns));
         let moves = moves.map(|&(at_ns, from, to)| Move { at_ns, tid: 7, from, to }).collect();
-        sample.trace = Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), moves });
+        sample.trace =
+            Some(Trace { source: TraceSource::Ftrace, lost: 0, partly: Vec::new(), short_lived: None, moves });
     });
     let bin = |ms: u64| *track.bins.iter().find(|bin| bin.from_ns == at(ms)).expect("a bin");
     assert_eq!((bin(1200).moves.llc, bin(1200).moves.node), (1, 1), "two moves in one bin, by class");
@@ -33,7 +34,7 @@ fn records_that_a_trace_lost_are_moves_of_watched_threads_only_as_far_as_these_w
             // One event comes a tick before the count that holds it.
             let moves =
                 if tick == 3 { vec![Move { at_ns: tick_ns(3) + 1, tid: 7, from: 0, to: 1 }] } else { Vec::new() };
-            sample.trace = Some(Trace { source, lost: 10 * tick, partly: Vec::new(), moves });
+            sample.trace = Some(Trace { source, lost: 10 * tick, partly: Vec::new(), short_lived: None, moves });
         });
         let all = |bin: &Bin| bin.unclassed + (bin.moves.llc + bin.moves.node) as f64;
         track.bins.iter().map(all).sum::<f64>()
