@@ -45,7 +45,8 @@ pub use flows::{
 pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime, Tracer, TracerStage};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{
-    Conntrack, GsoLimits, IpCounters, Offload, Offloads, OtherUdp, ProtocolCounters, QdiscCounters, XdpProgram,
+    Conntrack, GsoLimits, IpCounters, Offload, Offloads, OtherUdp, PacketSocket, ProtocolCounters, QdiscCounters,
+    SocketProcess, XdpProgram,
 };
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
@@ -119,6 +120,9 @@ pub struct Sample {
     /// What the protocols count in the namespaces that a flow ends in or crosses, sorted by inode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<ProtocolCounters>,
+    /// Sockets that are given every frame of a link on a path, sorted by link and inode.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packet_sockets: Vec<PacketSocket>,
     /// What the datapaths of Open vSwitch that a flow crosses have counted, sorted by socket, namespace and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub datapaths: Vec<OvsDatapath>,

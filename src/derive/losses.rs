@@ -26,6 +26,7 @@ mod fragments;
 pub(in crate::derive) mod kernel;
 mod loss;
 pub(in crate::derive) mod other_host;
+mod packet_sockets;
 pub mod place_of_drop;
 pub(in crate::derive) mod qdiscs;
 mod route;
@@ -149,6 +150,7 @@ impl LossTrack {
             }
         }
         vpn::lost(step, paths, spans, &mut places);
+        packet_sockets::lost(step, paths, &mut places);
         places
     }
 

@@ -68,6 +68,37 @@ pub struct ProtocolCounters {
     pub other_udp: Option<OtherUdp>,
 }
 
+/// A socket that is given every frame of a link (`AF_PACKET`), of a switch in user space or of a capture (`sock_diag`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PacketSocket {
+    /// The link.
+    pub link: LinkKey,
+    /// Inode of sockfs, as `/proc/PID/fd` names it.
+    pub inode: u32,
+    /// `SK_MEMINFO_DROPS` (Linux 4.7): frames for which it had no room since it was opened, mod 2^32.
+    pub drops: u32,
+    /// Who holds it, looked for once it has dropped something; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holder: Option<SocketProcess>,
+}
+
+impl PacketSocket {
+    /// What rows are sorted by.
+    #[must_use]
+    pub fn key(&self) -> (LinkKey, u32) {
+        (self.link, self.inode)
+    }
+}
+
+/// A process that holds a socket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketProcess {
+    /// Its number.
+    pub pid: u32,
+    /// `comm`.
+    pub name: CompactString,
+}
+
 /// UDP sockets whose datagrams are in the counters of a namespace too (`sock_diag`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherUdp {

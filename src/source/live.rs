@@ -163,6 +163,7 @@ impl Live {
             self.flows.count_others(&mut losses.protocols, now_ns);
         }
         self.paths.renew(ground, &flows, now_ns);
+        self.owners.name_sockets(&mut losses.packet_sockets);
         let steering = self.steering.read(&self.spaces, &links.links, &paths, now_ns);
         let facts = Facts {
             host: Arc::clone(&self.facts.host),
@@ -195,6 +196,7 @@ impl Live {
             flows,
             qdiscs: losses.qdiscs,
             protocols: losses.protocols,
+            packet_sockets: losses.packet_sockets,
             datapaths,
             facts: Arc::clone(&self.facts),
         })

@@ -5,12 +5,14 @@
 mod conntrack;
 mod netns_counters;
 mod offloads;
+mod packet_sockets;
 mod qdisc;
 mod segmentation;
 mod snmp;
 
 use crate::sample::{
-    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, Problem, ProblemSource, ProtocolCounters, QdiscCounters, Space,
+    FlowPath, FlowSample, Ifindex, LinkKey, Offloads, PacketSocket, Problem, ProblemSource, ProtocolCounters,
+    QdiscCounters, Space,
 };
 use crate::source::netns::Spaces;
 use crate::source::{Roots, publish, way_out};
@@ -50,6 +52,8 @@ pub struct LossReading {
     pub qdiscs: Vec<QdiscCounters>,
     /// Sorted by namespace.
     pub protocols: Vec<ProtocolCounters>,
+    /// Sorted by link and inode.
+    pub packet_sockets: Vec<PacketSocket>,
     /// Sorted by link; the same `Arc` while it is the same.
     pub offloads: Arc<Vec<Offloads>>,
 }
@@ -126,6 +130,7 @@ impl LossReader {
             if let Some(links) = if few { Some(&want.links) } else { want.left.as_ref() } {
                 let _partly = place.qdiscs(netns, links, &mut reading.qdiscs);
             }
+            place.packet_sockets(netns, &want.links, &mut reading.packet_sockets);
         }
         if !ended {
             self.ask(now_ns);

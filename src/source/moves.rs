@@ -6,9 +6,8 @@ mod pending_moves;
 mod pid_horizon;
 mod timens;
 
-use super::threads::ThreadReader;
 use super::{Roots, now_ns};
-use crate::bpf::moves::{MoveRings, RawMove, TraceRequest};
+use crate::bpf::moves::{MoveRings, MovedProcess, RawMove, TraceRequest};
 use crate::sample::{ShortLived, ThreadSample, Trace, TraceSource};
 use compact_str::CompactString;
 use pending_moves::PendingMoves;
@@ -19,6 +18,15 @@ use std::collections::BTreeSet;
 const READ_ANYWAY_NS: u64 = 1_000_000_000;
 /// So many moves of numbers nobody watches are worth another filter.
 const MANY_STRANGERS: usize = 256;
+
+/// Whoever finds the threads to watch.
+pub trait Census {
+    /// Whether a thread that was moved is watched once it is found, by its number or by its name.
+    fn would_watch(&self, tid: u32, process: &MovedProcess) -> bool;
+
+    /// Whether nobody has this number any more, or only its exit code is left.
+    fn has_ended(&self, tid: u32) -> bool;
+}
 
 /// Tells the moves since the reading before, again and again.
 #[derive(Default)]
@@ -44,20 +52,20 @@ impl MoveReader {
         Self { newborn: PidHorizon::new(roots), clock_offset_ns: timens::offset_ns(roots), ..Self::default() }
     }
 
-    /// The moves of these threads since the reading before, and of those that `reader` would have watched had it found them in
+    /// The moves of these threads since the reading before, and of those that the `census` would have watched had it found them in
     /// time; none where the kernel tells none. To be called after the threads were read: then whatever their cores tell is in
     /// the rings.
     pub fn read(
         &mut self,
         rings: Option<&mut MoveRings>,
         threads: &[ThreadSample],
-        reader: &ThreadReader,
+        census: &impl Census,
     ) -> Option<Trace> {
         let rings = rings.filter(|_| !threads.is_empty() || self.in_force.is_some())?;
         let now_ns = now_ns();
         let mut tids: Vec<u32> = threads.iter().map(|thread| thread.id.tid).collect();
         tids.sort_unstable();
-        let trace = self.take(rings, threads, &tids, (reader, now_ns));
+        let trace = self.take(rings, threads, &tids, (census, now_ns));
         self.ask(rings, &tids, now_ns);
         self.watched = tids;
         trace
@@ -82,7 +90,7 @@ impl MoveReader {
         rings: &mut MoveRings,
         threads: &[ThreadSample],
         tids: &[u32],
-        (reader, now_ns): (&ThreadReader, u64),
+        (census, now_ns): (&impl Census, u64),
     ) -> Option<Trace> {
         // What happened before it was asked for is not known.
         let in_force = self.in_force.clone()?;
@@ -96,9 +104,9 @@ impl MoveReader {
             let before = std::mem::replace(&mut self.pids, now);
             let pids = &self.pids | &before;
             let is_wanted = |one: &RawMove| {
-                one.process.is_some_and(|process| pids.contains(&process.pid) || reader.would_watch(one.tid, &process))
+                one.process.is_some_and(|process| pids.contains(&process.pid) || census.would_watch(one.tid, &process))
             };
-            ended = self.ended(tids, is_wanted, reader);
+            ended = self.ended(tids, is_wanted, census);
             if !ended.is_empty() {
                 // What they did between the first reading and their end.
                 self.fill(rings);
@@ -121,9 +129,9 @@ impl MoveReader {
     }
 
     /// Whoever was moved, would be watched and has ended before it was found.
-    fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, reader: &ThreadReader) -> Vec<ShortLived> {
+    fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, census: &impl Census) -> Vec<ShortLived> {
         let unknown = self.pending.of_unknown(tids).into_iter();
-        let ended = unknown.filter(|one| is_wanted(one) && reader.has_ended(one.tid));
+        let ended = unknown.filter(|one| is_wanted(one) && census.has_ended(one.tid));
         let told = ended.filter_map(|one| {
             let process = one.process?;
             Some(ShortLived { pid: process.pid, tid: one.tid, name: CompactString::from_utf8_lossy(process.name()) })

@@ -10,8 +10,11 @@ mod holders;
 mod name_patterns;
 mod networks;
 mod pods;
+mod socket_search;
 
-use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerBy, OwnerKind, Problem, Space};
+use crate::sample::{
+    Ifindex, Kind, LinkFacts, LinkKey, Owned, Owner, OwnerBy, OwnerKind, PacketSocket, Problem, Space,
+};
 use crate::source::{Roots, netns_of, publish, scan};
 use containers::Containers;
 pub use docker::SocketPlaces;
@@ -19,6 +22,7 @@ use docker::{Docker, Network};
 use holders::Holders;
 use networks::Networks;
 use pods::Pods;
+use socket_search::SocketSearch;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,6 +36,7 @@ pub struct OwnerReader {
     docker: Docker,
     pods: Pods,
     networks: Networks,
+    sockets: SocketSearch,
     spaces: Arc<Vec<Space>>,
     links: Arc<Vec<Arc<LinkFacts>>>,
     published: Arc<Vec<Owned>>,
@@ -53,6 +58,11 @@ struct Lacks {
 }
 
 impl OwnerReader {
+    /// Names the holders of packet sockets that have dropped something.
+    pub fn name_sockets(&mut self, sockets: &mut [PacketSocket]) {
+        self.sockets.name(&self.proc, sockets);
+    }
+
     /// Nothing is opened yet.
     #[must_use]
     pub fn new(roots: &Roots, docker: SocketPlaces) -> Self {

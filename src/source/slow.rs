@@ -4,6 +4,7 @@
 
 pub(super) mod device_holders;
 pub(super) mod docker;
+pub(super) mod socket_holders;
 
 use rustix::process::setpriority_process;
 use std::sync::Arc;

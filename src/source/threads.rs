@@ -13,6 +13,7 @@ mod task;
 mod visibility;
 mod watch;
 
+use super::moves::Census;
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
 use crate::bpf::moves::MovedProcess;
 use crate::sample::{Benchmark, Problem, ProblemSource, Quota, Runner, ThreadSample};
@@ -147,22 +148,6 @@ impl ThreadReader {
         let missing = self.census.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
         self.report((uncounted, missing));
         samples
-    }
-
-    /// Whether a thread that was moved is watched once it is found, by its number or by its name.
-    #[must_use]
-    pub fn would_watch(&self, tid: u32, process: &MovedProcess) -> bool {
-        let MovedProcess { pid, parent, .. } = *process;
-        self.census.would_watch(tid, process.name(), parent) || self.census.would_watch(pid, process.name(), parent)
-    }
-
-    /// Nobody has this number any more, or only its exit code is left.
-    #[must_use]
-    pub fn has_ended(&self, tid: u32) -> bool {
-        match std::fs::read(self.roots.proc.join(tid.to_string()).join("stat")) {
-            Ok(stat) => parse::parse_stat(&stat).is_some_and(|stat| matches!(stat.state, b'Z' | b'X')),
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH),
-        }
     }
 
     /// Which threads of the machine use its cores while one of these waits for one; the same `Arc` until that was looked at again.
@@ -300,6 +285,20 @@ impl ThreadReader {
         self.problems.clone_from(&self.lasting);
         let problem = |text| Problem { source: ProblemSource::Threads, text };
         self.problems.extend(uncounted.into_iter().chain(missing).map(problem));
+    }
+}
+
+impl Census for ThreadReader {
+    fn would_watch(&self, tid: u32, process: &MovedProcess) -> bool {
+        let MovedProcess { pid, parent, .. } = *process;
+        self.census.would_watch(tid, process.name(), parent) || self.census.would_watch(pid, process.name(), parent)
+    }
+
+    fn has_ended(&self, tid: u32) -> bool {
+        match std::fs::read(self.roots.proc.join(tid.to_string()).join("stat")) {
+            Ok(stat) => parse::parse_stat(&stat).is_some_and(|stat| matches!(stat.state, b'Z' | b'X')),
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH),
+        }
     }
 }
 

@@ -163,3 +163,47 @@ fn what_the_kernels_datapath_cannot_ask_about_is_lost_there() {
         "{said:?}"
     );
 }
+
+/// Frames that packet sockets of this namespace had no room for, as `ss` prints them (`d9` at the end of `skmem`).
+fn no_room(machine: &Machine) -> f64 {
+    let text = machine.run("ss -0 -m -n");
+    let drops = text.split(",d").skip(1).filter_map(|rest| rest.split(')').next()?.parse::<f64>().ok());
+    drops.sum()
+}
+
+#[test]
+fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
+    if !can_run("what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket", PROGRAMS) {
+        return;
+    }
+    let machine = Machine::new();
+    let switch = Switch::start(&machine, HOST, "openvswitch");
+    switch.bridge("br0");
+    let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
+    switch.set("add-port br0 veth1 -- add-port br0 veth2");
+    let _server = listening(machine.inside(&pods[1], "iperf3"), &[]);
+    let mut watching = machine.watch();
+    watching.next();
+    assert_eq!(no_room(&machine), 0.0, "nothing yet");
+    let mut client = machine.inside(&pods[0], "iperf3");
+    client.args(["-u", "-l", "200", "-b", "100M", "-t", "6", "-c", "198.19.0.2"]);
+    let client = std::thread::spawn(move || client.output().expect("iperf3 runs"));
+    let (mut lost, mut name, mut sentence) = (0.0, String::new(), String::new());
+    await_that("the test is over", 60, || {
+        let object = watching.next();
+        let losses = object["losses"].as_array().expect("a list").iter();
+        for loss in losses.filter(|loss| loss["place"] == "packet_socket") {
+            lost += loss["packets"].as_f64().unwrap_or(0.0);
+            name = loss["name"].as_str().map_or(std::mem::take(&mut name), str::to_owned);
+            let said = object["tests"][0]["limit"]["sentence"].as_str();
+            sentence = said.map_or(sentence.clone(), str::to_owned);
+        }
+        !object["tests"][0]["ended_t_ns"].is_null()
+    });
+    let report = client.join().expect("it ends").stdout;
+    let report = String::from_utf8_lossy(&report);
+    assert!(no_room(&machine) > 1000.0, "the switch was too slow at all: {report}");
+    assert_eq!(lost, no_room(&machine), "as ss counts them: {report}");
+    assert!(name.starts_with("ovs-vswitchd "), "and whose: {name}");
+    assert!(sentence.contains("in the packet socket of ovs-vswitchd"), "it is what limits: {sentence}");
+}

@@ -122,6 +122,7 @@ pub(in crate::derive) fn place_alone(loss: &Loss) -> String {
         LossPlace::ReceiveBuffer if loss.is_of_vpn() => named("in the socket of", ""),
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
+        LossPlace::PacketSocket => named("in the packet socket of", "in a packet socket (AF_PACKET)"),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
     }
 }
@@ -199,6 +200,10 @@ fn remedy(loss: &Loss, metrics: &Metrics) -> String {
         LossPlace::Kernel => "only the kernel's reason and function are known: look that function up",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
+        LossPlace::PacketSocket => {
+            "a switch in user space takes frames more slowly than they come (ss -0mp there shows it): give it a core, \
+             or the kernel's datapath"
+        }
     }
     .to_owned()
 }

@@ -55,6 +55,8 @@ pub enum LossPlace {
     /// A datapath of Open vSwitch that could not ask ovs-vswitchd what becomes of them.
     #[strum(to_string = "ovs_upcall")]
     Upcall,
+    /// The socket through which a switch in user space is given a link's frames had no room.
+    PacketSocket,
 }
 
 impl LossPlace {

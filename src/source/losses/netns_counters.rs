@@ -2,8 +2,9 @@
 //! keep showing it; while they are open they keep it alive, so they are closed as soon as no flow needs them.
 
 use super::offloads::Asker;
+use super::packet_sockets::PacketSockets;
 use super::{conntrack, qdisc, segmentation, snmp};
-use crate::sample::{Ifindex, Offloads, ProtocolCounters, QdiscCounters};
+use crate::sample::{Ifindex, Offloads, PacketSocket, ProtocolCounters, QdiscCounters};
 use crate::source::links::facts;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
@@ -35,6 +36,8 @@ pub(super) struct NetnsCounters {
     pub(super) dumped: usize,
     /// None where the namespace may not be entered.
     offloads: Option<Asker>,
+    /// None too once the kernel did not list them: each further request would look for a module.
+    packet_sockets: Option<PacketSockets>,
 }
 
 impl NetnsCounters {
@@ -45,6 +48,7 @@ impl NetnsCounters {
         socket.check_strictly();
         place.qdiscs = Some(NetlinkClient::new(socket));
         place.offloads = Asker::open().ok();
+        place.packet_sockets = PacketSockets::open().ok();
         Ok(place)
     }
 
@@ -66,6 +70,7 @@ impl NetnsCounters {
             request: qdisc::request(),
             dumped: 0,
             offloads: None,
+            packet_sockets: None,
         })
     }
 
@@ -113,6 +118,14 @@ impl NetnsCounters {
             at <= first || last.replace((told.link, told.handle)) != Some((told.link, told.handle))
         });
         heard.map(drop)
+    }
+
+    /// The sockets that are given every frame of these links, or of each where there are none of them.
+    pub fn packet_sockets(&mut self, netns: u64, links: &[Ifindex], into: &mut Vec<PacketSocket>) {
+        let Some(sockets) = &mut self.packet_sockets else { return };
+        if !sockets.list(netns, links, into) {
+            self.packet_sockets = None;
+        }
     }
 
     /// What these links leave to their device or do for others; a link that does not say is left out.

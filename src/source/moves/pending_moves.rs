@@ -25,9 +25,9 @@ pub(super) struct PendingMoves {
 }
 
 /// Sorted numbers of threads that are watched now, and of those that were at the reading before.
-struct Known<'a>(&'a [u32], &'a [u32]);
+struct WatchedTids<'a>(&'a [u32], &'a [u32]);
 
-impl Known<'_> {
+impl WatchedTids<'_> {
     fn has(&self, tid: u32) -> bool {
         self.0.binary_search(&tid).is_ok() || self.1.binary_search(&tid).is_ok()
     }
@@ -36,7 +36,7 @@ impl Known<'_> {
 impl PendingMoves {
     /// The newest move of each number that nobody watches now (sorted) or did at the reading before.
     pub(super) fn of_unknown(&self, watched: &[u32]) -> Vec<RawMove> {
-        let known = Known(watched, &self.before);
+        let known = WatchedTids(watched, &self.before);
         let mut newest: BTreeMap<u32, RawMove> = BTreeMap::new();
         for one in self.waiting.iter().filter(|one| !known.has(one.tid)) {
             let last = newest.entry(one.tid).or_insert(*one);
@@ -61,7 +61,7 @@ impl PendingMoves {
         if self.waiting.is_empty() {
             return Vec::new();
         }
-        let known = Known(watched, &before);
+        let known = WatchedTids(watched, &before);
         let has_ended = |tid: u32| ended.binary_search_by_key(&tid, |one| one.tid).is_ok();
         let mut claimed = Vec::new();
         let (mut strangers, mut unfound) = (0, 0);
