@@ -69,7 +69,7 @@ pub use ovs::DatapathMetrics;
 pub use pins::OverriddenPin;
 pub use short_lives::ShortLivedGroup;
 pub use summary::{RecordingSummary, SummaryRoom, SummaryTrack, TestSummary};
-pub use test::{Test, TestKey};
+pub use test::{Test, TestKey, TestMean};
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
 pub use totals::Totals;

@@ -128,6 +128,8 @@ pub struct FlowMetrics {
     pub basis: Option<FlowBasis>,
     /// Rate of the newest bin, bits/s; none where that is not known, or nothing runs.
     pub bits_per_s: Option<f64>,
+    /// Data was carried, now or before.
+    pub has_carried: bool,
 }
 
 impl FlowMetrics {
@@ -202,7 +204,8 @@ impl FlowTrack {
         // Nobody has ever got anything: that is known, and no rate of a link stands for it.
         let is_nothing = self.basis.is_none() && tests.is_empty() && connections.iter().any(Connection::is_stuck);
         let bits_per_s = self.bits_per_s().or(is_nothing.then_some(0.0));
-        FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s }
+        let has_carried = self.carried_at_ns.is_some();
+        FlowMetrics { connections, tests, basis: self.basis.clone(), bits_per_s, has_carried }
     }
 
     /// Takes the next sample; `links` are what was derived of it.

@@ -5,7 +5,7 @@
 mod running;
 mod sockets;
 
-use super::flow::{End, FlowMetrics};
+use super::flow::{Connection, End, FlowMetrics};
 use super::history::History;
 use super::scope::{is_busy, moved, waiting};
 use super::{Finding, Metrics, ThreadMetrics, benchmarks, paths};
@@ -51,9 +51,10 @@ pub struct Test {
     pub began_ns: u64,
     /// The first sample without any connection of it, ns; none while it runs.
     pub ended_ns: Option<u64>,
-    /// Payload between its first bin and its last, at most the last ten minutes, bits/s; none before that, and where it is not
-    /// known.
-    pub mean_bits_per_s: Option<f64>,
+    /// Its mean rate; none before there is one, and where it is not known.
+    pub mean: Option<TestMean>,
+    /// The client's and the server's end, as they were last told apart.
+    pub ends_seen: Option<[End; 2]>,
     /// Packets that it has lost.
     pub lost: f64,
     /// What was found of it when it ended; empty while it runs.
@@ -61,6 +62,19 @@ pub struct Test {
     /// What is derived of it: its connections, threads, losses, jitter, findings, card. Of one that has ended, as it was
     /// last, without findings.
     pub metrics: Arc<Metrics>,
+}
+
+/// The mean payload of a test over the bins that are known: where it began or ended within one, that one is not.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TestMean {
+    /// The rate.
+    pub bits_per_s: f64,
+    /// Where the first of these bins begins and the last one ends, `CLOCK_MONOTONIC`, ns; at most ten minutes.
+    pub from_ns: u64,
+    /// The end.
+    pub to_ns: u64,
+    /// How long they are together, s.
+    pub known_s: f64,
 }
 
 /// Every test there is.
@@ -85,19 +99,30 @@ impl Test {
     /// The client's and the server's end, as a connection has them; none before there is one.
     #[must_use]
     pub fn ends(&self) -> [Option<End>; 2] {
-        let is_clients = |end: &End| match self.key {
-            TestKey::Client(pid) => end.pid == Some(pid),
-            TestKey::Server(pid, _) => end.pid != Some(pid),
-        };
-        let connections = &self.metrics.flow.connections;
-        let first = connections.iter().find(|connection| !connection.relayed).or(connections.first());
-        let Some(first) = first else { return [None, None] };
-        let (client, server) = if is_clients(&first.from) { (first.from, first.to) } else { (first.to, first.from) };
-        // Behind a relay is who serves indeed.
-        let behind = connections.iter().filter(|connection| connection.relayed).flat_map(|one| [one.from, one.to]);
-        let mut behind = behind.filter(|end| end.pid.is_some() && !is_clients(end));
-        [Some(client), Some(behind.next().filter(|_| server.pid.is_none()).unwrap_or(server))]
+        match self.ends_seen.or_else(|| ends(self.key, &self.metrics.flow.connections, false)) {
+            Some([client, server]) => [Some(client), Some(server)],
+            None => [None, None],
+        }
     }
+}
+
+/// The client's and the server's end among these connections. With `certainly` only while the process that the test is named after
+/// is seen to hold one: the sockets of one end may be gone before those of the other.
+fn ends(key: TestKey, connections: &[Connection], certainly: bool) -> Option<[End; 2]> {
+    let pid = match key {
+        TestKey::Client(pid) | TestKey::Server(pid, _) => pid,
+    };
+    let is_own = |end: &End| end.pid == Some(pid);
+    let is_clients = |end: &End| is_own(end) == matches!(key, TestKey::Client(_));
+    let has_own = |one: &&Connection| is_own(&one.from) || is_own(&one.to);
+    let plain = || connections.iter().filter(|one| !one.relayed);
+    let likely = || plain().next().or(connections.first()).filter(|_| !certainly);
+    let first = plain().find(has_own).or_else(likely)?;
+    let (client, server) = if is_clients(&first.from) { (first.from, first.to) } else { (first.to, first.from) };
+    // Behind a relay is who serves indeed.
+    let behind = connections.iter().filter(|connection| connection.relayed).flat_map(|one| [one.from, one.to]);
+    let mut behind = behind.filter(|end| end.pid.is_some() && !is_clients(end));
+    Some([client, behind.next().filter(|_| server.pid.is_none()).unwrap_or(server)])
 }
 
 impl Test {
@@ -281,6 +306,29 @@ pub(in crate::derive) mod tests {
             before = Some(next);
         }
         all
+    }
+
+    #[test]
+    fn the_ends_are_told_apart_by_who_holds_them_and_not_by_who_is_left() {
+        let end = |pid: Option<u32>, port| {
+            let address = std::net::SocketAddr::from(([198, 18, 0, 1], port));
+            End { netns: pid.map(u64::from), address, pid }
+        };
+        let of = |key, from, to| {
+            let connections = [Connection::between(end(from, 45000), end(to, 5201))];
+            ends(key, &connections, true).map(|ends| ends.map(|end| end.address.port()))
+        };
+        let client = TestKey::Client(7);
+        for to in [Some(9), None] {
+            assert_eq!(of(client, Some(7), to), Some([45000, 5201]), "the client sends");
+        }
+        let connections = [Connection::between(end(Some(9), 5201), end(Some(7), 45000))];
+        let told = ends(client, &connections, true).expect("told").map(|end| end.address.port());
+        assert_eq!(told, [45000, 5201], "the server sends");
+        assert_eq!(of(client, None, Some(9)), None, "the client's socket is gone: as it was before");
+        let server = TestKey::Server(9, [198, 18, 0, 1].into());
+        assert_eq!(of(server, None, Some(9)), Some([45000, 5201]), "a client elsewhere");
+        assert_eq!(of(server, None, None), None, "the server's socket is gone");
     }
 
     #[test]

@@ -153,9 +153,11 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
     let piece = |rank, tone, text| Piece { rank, tone, text };
     let seconds = |from_ns: u64, to_ns: u64| Seconds((to_ns.saturating_sub(from_ns) as f64 / 1e9).round());
     let ended_ns = test.ended_ns.unwrap_or(now_ns);
-    let mean = test.mean_bits_per_s.map_or_else(String::new, |rate| format!(", mean {}", speed(rate)));
+    let mean = test.mean.map_or_else(String::new, |mean| format!(", mean {}", speed(mean.bits_per_s)));
     let mut all = vec![piece(0, Tone::Title, format!("stopped {} ago{mean}", seconds(ended_ns, now_ns)))];
-    all.push(piece(1, Tone::Title, format!(" over {}", seconds(test.began_ns, test.metrics.at_ns))));
+    // What the mean covers, where there is one.
+    let over = test.mean.map_or_else(|| seconds(test.began_ns, test.metrics.at_ns), |mean| Seconds(mean.known_s));
+    all.push(piece(1, Tone::Title, format!(" over {over}")));
     let lost = if test.lost > 0.0 { Tone::Warning } else { Tone::Title };
     all.push(piece(2, lost, format!(" · {} lost", Count(Some(test.lost)))));
     all.extend(test.metrics.jitter.as_ref().and_then(|jitter| {

@@ -58,7 +58,11 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
     match test.ended_ns {
         None => format!("now {} · {lost} lost · {}", rate(test.metrics.flow.bits_per_s), seconds(metrics.at_ns)),
         Some(_) => {
-            format!("mean {} · {lost} lost · {} · over", rate(test.mean_bits_per_s), seconds(test.metrics.at_ns))
+            format!(
+                "mean {} · {lost} lost · {} · over",
+                rate(test.mean.map(|mean| mean.bits_per_s)),
+                seconds(test.metrics.at_ns)
+            )
         }
     }
 }

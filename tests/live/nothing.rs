@@ -84,3 +84,43 @@ fn a_client_whose_request_to_connect_is_not_answered_is_a_test_beside_a_healthy_
     assert!(said.contains("by a firewall rule"), "and why: {said}");
     assert!(test["flows"][0]["connecting"] == true, "{test}");
 }
+
+#[test]
+fn a_test_that_pauses_has_sent_something() {
+    if !can_run("a_test_that_pauses_has_sent_something", &TOOLS) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let _server = iperf3_server(&near, &[]);
+    let mut command = Command::new(VNETTOP);
+    command.args(["-d", "0.1", "--netns", "all"]);
+    let mut watching = Watching::start(command);
+    let client = client(&far, "-u -b 20M");
+    let own = |object: &Value| {
+        object["tests"].as_array().expect("a list").iter().find(|test| test["client"]["pid"] == pid(&client)).cloned()
+    };
+    let mut next = |seconds: f64, check: &dyn Fn(&Value)| {
+        let mut ran_s = 0.0;
+        while ran_s < seconds {
+            let object = watching.next();
+            // As long as its control connection is silent, too.
+            ran_s += own(&object).map_or(0.0, |test| {
+                check(&test);
+                object["elapsed_s"].as_f64().unwrap_or(0.0)
+            });
+        }
+    };
+    next(3.5, &|_| {});
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &pid(&client).to_string()]).status().expect("kill runs");
+        assert!(sent.success());
+    };
+    signal("-STOP");
+    let never = |test: &Value| {
+        let said = format!("{} {}", test["findings"], test["limit"]);
+        assert!(!said.contains("neither end"), "it has sent for seconds: {said}");
+    };
+    next(0.5, &never);
+    signal("-CONT");
+    next(1.0, &never);
+}

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
 use vnettop::derive::before_after::Verdict;
-use vnettop::derive::{Evidence, FlowMetrics, Metrics, Test, TestKey};
+use vnettop::derive::{Evidence, FlowMetrics, Metrics, Test, TestKey, TestMean};
 use vnettop::effect::{Effect, PinRequest};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId, TraceSource};
 use vnettop::state::{Mode, Settings};
@@ -385,7 +385,8 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
         key: TestKey::Client(pid),
         began_ns: running.at_ns - 9_000_000_000,
         ended_ns: Some(running.at_ns + 1_000_000_000),
-        mean_bits_per_s: Some(4e9),
+        mean: Some(TestMean { bits_per_s: 4e9, from_ns: 1, to_ns: 9_000_000_001, known_s: 9.0 }),
+        ends_seen: None,
         last_findings: Arc::new(running.findings.clone()),
         lost: 7.0,
         metrics: Arc::new(told),
@@ -421,13 +422,14 @@ fn of_several_tests_one_is_proposed_for() {
         told.threads.retain(|thread| thread.sample.id.pid == pid);
         told.flow.bits_per_s = Some(bits_per_s);
         told.limit = None;
-        let (began_ns, ended_ns, mean_bits_per_s) = (metrics.at_ns, None, None);
+        let (began_ns, ended_ns, mean, ends_seen) = (metrics.at_ns, None, None, None);
         Arc::new(Test {
             number,
             key: TestKey::Client(pid),
             began_ns,
             ended_ns,
-            mean_bits_per_s,
+            mean,
+            ends_seen,
             last_findings: Arc::default(),
             lost: 0.0,
             metrics: Arc::new(told),

@@ -7,7 +7,7 @@ use crate::world::{NETNS, Traffic, World, stream};
 use std::sync::Arc;
 use vnettop::derive::before_after::Verdict;
 use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
-use vnettop::derive::{Evidence, Test, TestKey};
+use vnettop::derive::{Evidence, Test, TestKey, TestMean};
 use vnettop::effect::{Outcome, OutcomeLine};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, ProblemSource, Proto};
 use vnettop::state::{Mode, Settings, Units};
@@ -306,7 +306,8 @@ fn three_tests() -> Stage {
             key,
             began_ns,
             ended_ns,
-            mean_bits_per_s: Some(9.4e8),
+            mean: Some(TestMean { bits_per_s: 9.4e8, from_ns: 1, to_ns: 8_000_000_001, known_s: 8.0 }),
+            ends_seen: None,
             last_findings: std::sync::Arc::default(),
             lost: 1_234.0,
             metrics: Arc::new(told),

@@ -60,7 +60,7 @@ pub(in crate::derive) fn waiting(metrics: &Metrics) -> Option<&Connection> {
     let waits = connections().all(|one| of_client(one) && one.controls()) && flow.tests.iter().all(is_quiet);
     let silent_s = |one: &Connection| one.silent_s.unwrap_or(0.0);
     let last = connections().min_by(|one, other| silent_s(one).total_cmp(&silent_s(other)))?;
-    Some(last).filter(|one| waits && silent_s(one) >= LEAST_S)
+    Some(last).filter(|one| waits && !flow.has_carried && silent_s(one) >= LEAST_S)
 }
 
 /// What of this connection's packets was lost last, while it has moved nothing, and how long ago, s.

@@ -26,7 +26,7 @@ pub struct TestSummary {
     pub test: Option<Arc<Test>>,
     /// Its rate.
     pub rate: RateSummary,
-    /// Mean payload as every face tells it, bits/s: of a test that of [`Test::mean_bits_per_s`].
+    /// Mean payload as every face tells it, bits/s: of a test that of [`Test::mean`].
     pub mean_bits_per_s: Option<f64>,
     /// When it began, monotonic ns.
     pub from_ns: u64,
@@ -274,7 +274,7 @@ impl OneTest {
         findings.sort_by_key(|seen| seen.finding.id as usize);
         TestSummary {
             mean_bits_per_s: match &self.test {
-                Some(test) => test.mean_bits_per_s,
+                Some(test) => test.mean.map(|mean| mean.bits_per_s),
                 None => rate.jitter.map(|jitter| jitter.mean),
             },
             rate,

@@ -1,14 +1,14 @@
 //! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
 
-use super::{Test, TestKey};
+use super::{Test, TestKey, TestMean, ends};
 use crate::derive::finding::nothing;
-use crate::derive::flow::{Bin, Connection, FlowTrack};
+use crate::derive::flow::{Bin, Connection, End, FlowBasis, FlowTrack};
 use crate::derive::history::History;
 use crate::derive::scope::Scope;
 use crate::derive::test_stages::TestStages;
 use crate::derive::{Finding, Losses, Metrics};
 use crate::sample::{Event, Sample, SocketKey};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// So long after its last connection the kernel may still tell what a test lost, ns.
@@ -21,8 +21,9 @@ pub(super) struct Running {
     pub number: Option<u32>,
     pub began_ns: u64,
     pub ended_ns: Option<u64>,
-    /// Payload until it ended, bits/s.
-    mean_bits_per_s: Option<f64>,
+    /// Until it ended.
+    mean: Option<TestMean>,
+    ends_seen: Option<[End; 2]>,
     lost: f64,
     /// What was found of it when it ended.
     last_findings: Arc<Vec<Finding>>,
@@ -80,8 +81,9 @@ impl Running {
         self.stages.observe(Some(&before), &now, &mut own, history);
         self.lost += own.losses.packets();
         if self.ended_ns.is_none() {
-            self.mean_bits_per_s = mean(&self.stages.flow.bins);
+            self.mean = mean(&self.stages.flow);
         }
+        self.ends_seen = ends(key, &own.flow.connections, true).or(self.ends_seen);
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);
@@ -128,7 +130,8 @@ impl Running {
             key,
             began_ns: self.began_ns,
             ended_ns: self.ended_ns,
-            mean_bits_per_s: self.mean_bits_per_s,
+            mean: self.mean,
+            ends_seen: self.ends_seen,
             lost: self.lost,
             last_findings: Arc::clone(&self.last_findings),
             metrics: self.metrics.clone()?,
@@ -136,11 +139,20 @@ impl Running {
     }
 }
 
-/// The mean rate, bits/s; of the first bin and of the last the test may have run for a part only.
-fn mean(bins: &VecDeque<Bin>) -> Option<f64> {
-    let mut whole = bins.iter();
-    let _ends = (whole.next(), whole.next_back());
-    Bin::mean(whole)
+/// The mean of the bins in which the test ran throughout: connections tell where they began and ended, of datagrams and of a link's
+/// packets the first bin and the last may be a part only.
+fn mean(flow: &FlowTrack) -> Option<TestMean> {
+    let mut whole = flow.bins.iter();
+    if !matches!(flow.basis, Some(FlowBasis::Sockets(_))) {
+        let _ends = (whole.next(), whole.next_back());
+    }
+    let known = || whole.clone().filter(|bin| bin.bits_per_s.is_some());
+    Some(TestMean {
+        bits_per_s: Bin::mean(known())?,
+        from_ns: known().next()?.from_ns,
+        to_ns: known().next_back()?.to_ns,
+        known_s: known().map(Bin::length_s).sum(),
+    })
 }
 
 /// What the first stage has derived, without what belongs to others.

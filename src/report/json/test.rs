@@ -2,8 +2,22 @@
 
 use super::flow::Relay;
 use super::{Each, InJson, JsonObject};
-use crate::derive::{Metrics, Test};
+use crate::derive::{Metrics, Test, TestMean};
 use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+/// The time that a mean covers.
+struct MeanOver(TestMean);
+
+impl Serialize for MeanOver {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(3))?;
+        object.serialize_entry("from_t_ns", &self.0.from_ns)?;
+        object.serialize_entry("to_t_ns", &self.0.to_ns)?;
+        object.serialize_entry("known_s", &self.0.known_s)?;
+        object.end()
+    }
+}
 
 /// One test; of one that has ended there are no losses, no findings and no rate of now, and the rest is as it was last.
 impl JsonObject for Test {
@@ -19,7 +33,8 @@ impl JsonObject for Test {
         object.serialize_entry("began_t_ns", &self.began_ns)?;
         object.serialize_entry("ended_t_ns", &self.ended_ns)?;
         object.serialize_entry("bits_per_s", &metrics.flow.bits_per_s.filter(|_| runs))?;
-        object.serialize_entry("mean_bits_per_s", &self.mean_bits_per_s)?;
+        object.serialize_entry("mean_bits_per_s", &self.mean.map(|mean| mean.bits_per_s))?;
+        object.serialize_entry("mean_over", &self.mean.map(MeanOver))?;
         object.serialize_entry("lost_packets", &self.lost)?;
         object.serialize_entry("threads", &threads)?;
         object.serialize_entry("flows", &Each(&metrics.flow.connections, metrics))?;
