@@ -79,9 +79,14 @@ impl Limit {
 }
 
 impl Metrics {
-    /// Other programs hold the test back.
-    pub(super) fn is_limited_by_others(&self) -> bool {
-        self.limit.as_ref().is_some_and(|limit| limit.kind == LimitKind::Others)
+    /// What holds the test back makes any rate unsteady: it in a few words, as LIMIT has more of it.
+    pub(super) fn limited_unsteadily(&self) -> Option<&'static str> {
+        match self.limit.as_ref()?.kind {
+            LimitKind::Others => Some("Other work fills a core (LIMIT)"),
+            LimitKind::Loss => Some("Packets are lost (LIMIT)"),
+            LimitKind::Quota => Some("A CPU quota is used up (LIMIT)"),
+            _ => None,
+        }
     }
 }
 

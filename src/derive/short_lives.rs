@@ -37,7 +37,9 @@ impl ShortLives {
             let groups = self.0.get_or_insert_default();
             if !ended.is_empty() {
                 let groups = Arc::make_mut(groups);
-                ended.iter().for_each(|one| of_name(groups, &one.name).threads += 1);
+                for one in ended {
+                    of_name(groups, &one.name).threads += 1;
+                }
                 for moved in &trace.moves {
                     let Some(thread) = row_of(ended, &moved.tid, |one| one.tid) else { continue };
                     let group = of_name(groups, &thread.name);
@@ -70,8 +72,8 @@ mod tests {
 
     fn sample(ended: &[(u32, &str)], moves: &[u32]) -> Sample {
         let one = |&(tid, name): &(u32, &str)| ShortLived { pid: tid, tid, name: name.into() };
-        let moved = |&tid: &u32| Move { at_ns: 5, tid, from: 0, to: 1 };
-        let (short_lived, moves) = (Some(ended.iter().map(one).collect()), moves.iter().map(moved).collect());
+        let migration = |&tid: &u32| Move { at_ns: 5, tid, from: 0, to: 1 };
+        let (short_lived, moves) = (Some(ended.iter().map(one).collect()), moves.iter().map(migration).collect());
         let trace = Trace { source: TraceSource::Bpf, lost: 0, moves, partly: Vec::new(), short_lived };
         Sample { trace: Some(trace), ..Sample::default() }
     }

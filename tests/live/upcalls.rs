@@ -184,7 +184,7 @@ fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
     let _server = listening(machine.inside(&pods[1], "iperf3"), &[]);
     let mut watching = machine.watch();
     watching.next();
-    assert_eq!(no_room(&machine), 0.0, "nothing yet");
+    assert!(no_room(&machine) < 0.5, "nothing yet");
     let mut client = machine.inside(&pods[0], "iperf3");
     client.args(["-u", "-l", "200", "-b", "100M", "-t", "6", "-c", "198.19.0.2"]);
     let client = std::thread::spawn(move || client.output().expect("iperf3 runs"));
@@ -203,7 +203,7 @@ fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
     let report = client.join().expect("it ends").stdout;
     let report = String::from_utf8_lossy(&report);
     assert!(no_room(&machine) > 1000.0, "the switch was too slow at all: {report}");
-    assert_eq!(lost, no_room(&machine), "as ss counts them: {report}");
+    assert!((lost - no_room(&machine)).abs() < 0.5, "{lost}, as ss counts them: {} {report}", no_room(&machine));
     assert!(name.starts_with("ovs-vswitchd "), "and whose: {name}");
     assert!(sentence.contains("in the packet socket of ovs-vswitchd"), "it is what limits: {sentence}");
 }

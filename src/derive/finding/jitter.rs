@@ -84,8 +84,7 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        let found =
-            if scene.metrics.is_limited_by_others() { "Other work fills a core (LIMIT)" } else { "No cause found" };
+        let found = scene.metrics.limited_unsteadily().unwrap_or("No cause found");
         format!("{found}: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))

@@ -47,6 +47,8 @@ pub struct DatagramTest {
     pub sent_datagrams: Option<f64>,
     /// The same of what was read.
     pub received_datagrams: Option<f64>,
+    /// How many more wait to be read than before the tick; they are not lost.
+    pub unread_datagrams: f64,
     /// The time that the rates cover, `CLOCK_MONOTONIC`, ns; none where no rate is known.
     pub window_ns: Option<(u64, u64)>,
     /// Why a rate is not known; none where all that can be known is.
@@ -110,7 +112,7 @@ impl DatagramTest {
         self.received.or(self.sent)
     }
 
-    /// Share of the datagrams sent that the receiver did not read; none where one of both is not known, and where a namespace
+    /// Share of the datagrams sent that the receiver did not read and that do not wait for it; none where one of both is not known, and where a namespace
     /// says that more arrived than was sent.
     #[must_use]
     pub fn lost(&self) -> Option<f64> {
@@ -123,7 +125,7 @@ impl DatagramTest {
         let (sent, received) = self.sent_datagrams.zip(self.received_datagrams).unwrap_or_else(of_rates);
         // Read at slightly different instants.
         let is_possible = sent > 0.0 && (self.by_socket || received <= sent * 1.05);
-        is_possible.then(|| (sent - received).max(0.0) / sent)
+        is_possible.then(|| (sent - received - self.unread_datagrams).clamp(0.0, sent) / sent)
     }
 
     /// Where its rates come from.
@@ -176,6 +178,7 @@ impl DatagramTest {
             by_socket: true,
             sent_datagrams: datagrams.sent,
             received_datagrams: datagrams.received,
+            unread_datagrams: datagrams.unread,
             window_ns: to.or(from).map(|moved| (moved.from_ns, moved.to_ns)),
             gap: (sent.is_none() && received.is_none() && is_first).then_some(RateGap::First),
             ..self

@@ -32,6 +32,8 @@ pub(in crate::derive) struct Moved {
     pub received: u64,
     /// Of them those that may have been several datagrams.
     pub merged: u64,
+    /// By how much what waits to be read has grown, bytes of buffer.
+    pub unread_bytes: i64,
 }
 
 impl SocketReading {
@@ -47,8 +49,10 @@ impl SocketReading {
 impl Moved {
     /// None where one of both readings is missing, and where counts were lost in between.
     pub fn between(before: Option<&UdpState>, now: Option<&UdpState>) -> Option<Self> {
+        let unread_bytes = i64::from(now?.rx_queue) - i64::from(before?.rx_queue);
         let (before, now) = (before?.counts?, now?.counts?);
         Some(Self {
+            unread_bytes,
             from_ns: before.at_ns,
             to_ns: now.at_ns,
             seconds: seconds(before.at_ns, now.at_ns)?,
@@ -74,6 +78,7 @@ impl Moved {
             total.sent = total.sent.saturating_add(one.sent);
             total.received = total.received.saturating_add(one.received);
             total.merged = total.merged.saturating_add(one.merged);
+            total.unread_bytes = total.unread_bytes.saturating_add(one.unread_bytes);
             count += 1.0;
         }
         (count > 0.0).then(|| Self { seconds: total.seconds / count, ..total })
@@ -108,10 +113,16 @@ pub(super) struct DatagramNumbers {
     pub received: Option<f64>,
     /// Payload of one, bytes.
     pub bytes: Option<f64>,
+    /// By how many more wait to be read than did before.
+    pub unread: f64,
 }
 
 /// A send that is so much longer than what is read was cut.
 const CUT: f64 = 1.5;
+/// `struct sk_buff` and `struct skb_shared_info`, as they are aligned, and room for the headers of links, bytes.
+const SKB: f64 = 256.0;
+const SHARED_INFO: f64 = 320.0;
+const HEADROOM: f64 = 48.0;
 /// Headers of UDP and IPv4, bytes.
 const HEADERS: f64 = 28.0;
 
@@ -132,8 +143,16 @@ impl DatagramNumbers {
         let given = from
             .and_then(|from| if is_cut(from) && from.sent > 0 { of(from.sent_bytes) } else { Some(from.sent as f64) });
         let received = to.and_then(|to| if to.merged > 0 { of(to.received_bytes) } else { Some(to.received as f64) });
-        Self { sent: given, received, bytes }
+        let room = |bytes: f64| to.map_or(0.0, |to| (to.unread_bytes as f64 / buffer_of(bytes)).round());
+        Self { sent: given, received, bytes, unread: bytes.map_or(0.0, room) }
     }
+}
+
+/// What a datagram of this payload takes of a receive buffer, bytes: `truesize`, which is its head, made of a power of two, and the
+/// kernel's own two structures. Measured on Linux 6.18 over a veth pair: 1,280 for 200 bytes, 2,304 for 1,200.
+fn buffer_of(payload: f64) -> f64 {
+    let head = payload + HEADERS + HEADROOM + SHARED_INFO;
+    SKB + head.max(1.0).log2().ceil().exp2()
 }
 
 #[cfg(test)]
@@ -168,6 +187,17 @@ mod tests {
             SocketReading::Uncounted,
             "a kernel that cannot be asked"
         );
+    }
+
+    #[test]
+    fn what_waits_to_be_read_is_counted_in_datagrams() {
+        let from = moved([100, 120_000], [0; 3]);
+        for (bytes, datagrams) in [(2304, 1.0), (-6912, -3.0), (0, 0.0), (230_400, 100.0)] {
+            let to = Moved { unread_bytes: bytes, ..moved([0; 2], [90, 108_000, 0]) };
+            let unread = DatagramNumbers::between(Some(&from), Some(&to), None).unread;
+            assert!((unread - datagrams).abs() < 1e-9, "{bytes} bytes: {unread}");
+        }
+        assert!((buffer_of(200.0) - 1280.0).abs() < 1e-9 && (buffer_of(1400.0) - 2304.0).abs() < 1e-9);
     }
 
     fn moved(sent: [u64; 2], received: [u64; 3]) -> Moved {

@@ -247,7 +247,7 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
         tcp: info.and_then(|info| {
             let rcvbuf = memory.and_then(|memory| u32_at(memory, RCVBUF));
-            Some(TcpState { rcvbuf, congestion, ..tcp_state(info, queues)? })
+            Some(TcpState { congestion, rcvbuf, ..tcp_state(info, queues)? })
         }),
         udp: memory.filter(|_| info.is_none()).and_then(|memory| udp_state(memory, queues)),
     })
