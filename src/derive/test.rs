@@ -64,6 +64,16 @@ pub struct Test {
     pub metrics: Arc<Metrics>,
 }
 
+/// The ends as of now, or as before where they cannot be told apart any more; who held one stays known when its socket has gone.
+fn ends_kept(before: Option<[End; 2]>, now: Option<[End; 2]>) -> Option<[End; 2]> {
+    let (Some(before), Some(now)) = (before, now) else { return now.or(before) };
+    let kept = |end: usize| {
+        let has_gone = now[end].pid.is_none() && before[end].address.ip() == now[end].address.ip();
+        if has_gone { before[end] } else { now[end] }
+    };
+    Some([kept(0), kept(1)])
+}
+
 /// The mean payload of a test over the bins that are known: where it began or ended within one, that one is not.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TestMean {
@@ -329,6 +339,12 @@ pub(in crate::derive) mod tests {
         let server = TestKey::Server(9, [198, 18, 0, 1].into());
         assert_eq!(of(server, None, Some(9)), Some([45000, 5201]), "a client elsewhere");
         assert_eq!(of(server, None, None), None, "the server's socket is gone");
+        let pids = |before: [Option<u32>; 2], now: [Option<u32>; 2]| {
+            let both = |pids: [Option<u32>; 2]| Some([end(pids[0], 45000), end(pids[1], 5201)]);
+            ends_kept(both(before), both(now)).expect("told").map(|end| end.pid)
+        };
+        assert_eq!(pids([Some(7), Some(9)], [None, Some(9)]), [Some(7), Some(9)], "who it was stays known");
+        assert_eq!(pids([None, Some(9)], [Some(7), Some(9)]), [Some(7), Some(9)], "and may be found later");
     }
 
     #[test]

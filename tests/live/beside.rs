@@ -113,9 +113,14 @@ fn lose(plant: &Plant, line: &Line, server: &Kept) {
     let out = client.wait_with_output().expect("iperf3 ends");
     let report: Value = serde_json::from_slice(&out.stdout).expect("iperf3 prints its figures as JSON");
     let has_ended = |object: &Value| test_of(object, pid).is_some_and(|test| !test["ended_t_ns"].is_null());
-    while !has_ended(&seen[seen.len() - 1]) {
+    for _ in 0..60 * TICKS_OF_A_SECOND {
+        if has_ended(&seen[seen.len() - 1]) {
+            break;
+        }
         seen.push(watching.next());
     }
+    let last = &seen[seen.len() - 1];
+    assert!(has_ended(last), "the test of client {pid} is over: {} {}", last["tests"], last["problems"]);
     seen.extend((0..2 * TICKS_OF_A_SECOND).map(|_| watching.next()));
     drop(watching.stop());
 

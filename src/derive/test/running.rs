@@ -1,6 +1,6 @@
 //! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
 
-use super::{Test, TestKey, TestMean, ends};
+use super::{Test, TestKey, TestMean, ends, ends_kept};
 use crate::derive::finding::nothing;
 use crate::derive::flow::{Bin, Connection, End, FlowBasis, FlowTrack};
 use crate::derive::history::History;
@@ -83,7 +83,7 @@ impl Running {
         if self.ended_ns.is_none() {
             self.mean = mean(&self.stages.flow);
         }
-        self.ends_seen = ends(key, &own.flow.connections, true).or(self.ends_seen);
+        self.ends_seen = ends_kept(self.ends_seen, ends(key, &own.flow.connections, true));
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
                 let last = Arc::make_mut(last);

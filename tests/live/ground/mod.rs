@@ -181,7 +181,11 @@ pub struct Watching {
     child: Kept,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
     longest_s: f64,
+    began: Instant,
 }
+
+/// No test looks on for longer: what it waits for does not come.
+const MOST_WATCHED: Duration = Duration::from_mins(10);
 
 impl Watching {
     /// Starts it; `command` is vnettop, perhaps inside a namespace.
@@ -189,11 +193,12 @@ impl Watching {
         let mut child =
             Kept(command.arg("--json").stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("vnettop starts"));
         let lines = BufReader::new(child.0.stdout.take().expect("piped")).lines();
-        Self { child, lines, longest_s: 0.0 }
+        Self { child, lines, longest_s: 0.0, began: Instant::now() }
     }
 
     /// The next object.
     pub fn next(&mut self) -> Value {
+        assert!(self.began.elapsed() < MOST_WATCHED, "what is waited for comes within ten minutes");
         let line = self.lines.next().expect("vnettop goes on").expect("its output is readable");
         let object: Value = serde_json::from_str(&line).expect("every line is an object");
         self.longest_s = self.longest_s.max(object["elapsed_s"].as_f64().unwrap_or(0.0));
