@@ -9,7 +9,7 @@ mod timens;
 use super::{Roots, now_ns};
 use crate::bpf::moves::{MoveRings, MovedProcess, RawMove, TraceRequest};
 use crate::sample::{ShortLived, ThreadSample, Trace, TraceSource};
-use compact_str::CompactString;
+use crate::text::clean;
 use pending_moves::PendingMoves;
 use pid_horizon::PidHorizon;
 use std::collections::BTreeSet;
@@ -132,10 +132,27 @@ impl MoveReader {
     fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, census: &impl Census) -> Vec<ShortLived> {
         let unknown = self.pending.of_unknown(tids).into_iter();
         let ended = unknown.filter(|one| is_wanted(one) && census.has_ended(one.tid));
-        let told = ended.filter_map(|one| {
-            let process = one.process?;
-            Some(ShortLived { pid: process.pid, tid: one.tid, name: CompactString::from_utf8_lossy(process.name()) })
-        });
-        told.collect()
+        ended.filter_map(|one| short_lived(&one)).collect()
+    }
+}
+
+/// Who was moved, by a name that steers no terminal.
+fn short_lived(one: &RawMove) -> Option<ShortLived> {
+    let process = one.process?;
+    Some(ShortLived { pid: process.pid, tid: one.tid, name: clean(process.name()).into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_would_steer_a_terminal_is_only_text() {
+        let moved = |name: &[u8]| {
+            let process = Some(MovedProcess::new(7, 1, name));
+            short_lived(&RawMove { at_ns: 1, tid: 8, from: 0, to: 1, process }).expect("it has a process").name
+        };
+        assert_eq!(moved(b"forky"), "forky");
+        assert!(!moved(b"\x1b[2J\xff\nx").contains(char::is_control), "no code gets through");
     }
 }

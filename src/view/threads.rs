@@ -107,6 +107,9 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let rows = state.threads.rows();
     if rows.is_empty() {
         empty(&mut canvas, state, metrics.threads.is_empty());
+        if let Some(groups) = short_lives(state, area) {
+            canvas.left(1, area.height - 1, area.width.saturating_sub(1), Tone::Muted, short_lived(groups));
+        }
         return canvas;
     }
     let chosen = table::in_order(&COLUMNS, &state.threads.chosen.columns);

@@ -4,7 +4,7 @@
 use super::Slow;
 use crate::sample::SocketProcess;
 use crate::source::proc_file;
-use compact_str::CompactString;
+use crate::text::clean;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -21,7 +21,7 @@ pub(in crate::source) fn search(proc: PathBuf, inodes: Vec<u32>) -> Option<Slow<
             let process = proc.join(pid.to_string());
             for inode in held(&process).filter(|inode| inodes.contains(inode)) {
                 let name = std::fs::read(process.join("comm")).unwrap_or_default();
-                let name = CompactString::from_utf8_lossy(name.trim_ascii_end());
+                let name = clean(name.trim_ascii_end()).into();
                 holders.entry(inode).or_insert(SocketProcess { pid, name });
             }
             if holders.len() == inodes.len() {
