@@ -24,8 +24,8 @@ const TICK_NS: u64 = 2 * BIN_NS;
 
 /// How long the flow is watched before the pin, s; and after it.
 fn seconds() -> (u64, u64) {
-    let before = std::env::var("VNETTOP_PLANTED_SECONDS").map_or(20, |text| text.parse().expect("a number"));
-    (before, before.max(14) + 3)
+    let before = std::env::var("VNETTOP_PLANTED_SECONDS").map_or(35, |text| text.parse().expect("a number"));
+    (before, before.clamp(14, 20) + 3)
 }
 
 /// A receiver that waits, and its port.
@@ -65,7 +65,8 @@ impl Plant {
             path("run.zst")
         );
         let screen = Tmux::start(name, 120, 40, &command);
-        screen.await_shown("the flow's rate is shown", 20, "1 connection");
+        // The two ends stand beside the rate.
+        screen.await_shown("the flow's rate is shown", 20, &format!("127.0.0.1:{port}"));
         Self { directory, screen, sender, _others: [receiver, mover], began: Instant::now() }
     }
 
