@@ -11,7 +11,7 @@ use crate::ui::Theme;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One JSON object an interval, flushed, until the count, the end, a signal or a closed pipe.
 ///
@@ -81,6 +81,9 @@ fn write_objects(
     }
 }
 
+/// What is begun is finished for whoever reads on within this time of a signal that asks for an end: half an object is none.
+const FINISHES: Duration = Duration::from_secs(1);
+
 /// Writes all of it, and waits for whoever reads it as long as no signal asks for an end; how the run ended, if it did.
 pub(super) fn hand_over(
     out: &mut (impl Write + AsFd),
@@ -88,15 +91,20 @@ pub(super) fn hand_over(
     signals: &Signals,
     feed: Option<&Feed>,
 ) -> Result<Option<Ended>, AppError> {
+    let (whole, mut until) = (bytes.len(), None);
     while !bytes.is_empty() {
         match out.write(bytes) {
             Ok(written) => bytes = &bytes[written..],
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Some(Ended::Done)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                wait_to_write(signals.fd(), out.as_fd());
+                let left = until.map(|until: Instant| until.saturating_duration_since(Instant::now()));
+                wait_to_write(signals.fd(), out.as_fd(), left);
                 if let Some(signal) = signals.ending() {
-                    return Ok(Some(Ended::Signal(signal)));
+                    let until = *until.get_or_insert_with(|| Instant::now() + FINISHES);
+                    if bytes.len() == whole || Instant::now() >= until {
+                        return Ok(Some(Ended::Signal(signal)));
+                    }
                 }
                 if let Some(feed) = feed {
                     stop_if_asked(signals, feed);

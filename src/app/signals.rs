@@ -138,10 +138,11 @@ pub(super) fn ring(bell: &OwnedFd) {
     let _ = rustix::io::write(bell, &1u64.to_ne_bytes());
 }
 
-/// Waits until the first is readable, or the other takes something.
-pub(super) fn wait_to_write(fd: BorrowedFd<'_>, to: BorrowedFd<'_>) {
+/// Waits until the first is readable, or the other takes something, at most so long.
+pub(super) fn wait_to_write(fd: BorrowedFd<'_>, to: BorrowedFd<'_>, at_most: Option<Duration>) {
+    let at_most = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
     let waits = [PollFd::from_borrowed_fd(fd, PollFlags::IN), PollFd::from_borrowed_fd(to, PollFlags::OUT)];
-    let _ = poll(&mut { waits }, None);
+    let _ = poll(&mut { waits }, at_most.as_ref());
 }
 
 /// What a descriptor has for its reader.

@@ -179,6 +179,30 @@ fn one_signal_ends_a_stream_that_nobody_reads() {
     assert_eq!(status.signal(), Some(15), "as the signal ends any program");
 }
 
+#[test]
+fn an_object_that_is_begun_is_finished_for_whoever_reads_on_after_the_signal() {
+    if !can_run("an_object_that_is_begun_is_finished_for_whoever_reads_on_after_the_signal", &["ip"]) {
+        return;
+    }
+    let near = Netns::new();
+    // So many links do not fit.
+    near.run("for at in $(seq 30); do ip link add kl$at type veth peer name km$at; done");
+    let (from, to) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
+    rustix::pipe::fcntl_setpipe_size(&to, 4096).expect("the own pipe may be smaller");
+    let mut command = near.command(VNETTOP);
+    let recorded = tempfile::tempdir().expect("a directory");
+    command.args(["--json", "-d", "0.05", "--record"]).arg(recorded.path().join("half.zst"));
+    let mut vnettop = unread(command, to);
+    await_that("an object is begun", 10, || rustix::io::ioctl_fionread(&from).is_ok_and(|bytes| bytes == 4096));
+    terminate(&vnettop);
+    let lines: Vec<String> = BufReader::new(File::from(from)).lines().map(|line| line.expect("text")).collect();
+    assert!(!lines.is_empty(), "what was begun is there");
+    for line in lines {
+        serde_json::from_str::<Value>(&line).expect("every line is an object");
+    }
+    assert_eq!(vnettop.0.wait().expect("a child").code(), Some(128 + 15), "and it ends by the signal");
+}
+
 /// Starts vnettop with a terminal that nobody looks at, resizes it until nothing goes into it any more, ends vnettop with one SIGTERM, and
 /// says with what it ended, whether the terminal's modes are as before, and what somebody who looks at last is shown in the end.
 const STALLED: &str = r"
