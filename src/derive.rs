@@ -24,6 +24,7 @@ pub mod losses;
 pub mod moves;
 pub mod ovs;
 pub mod owners;
+mod part;
 pub mod paths;
 pub mod pins;
 pub mod placement;

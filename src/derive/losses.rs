@@ -37,6 +37,7 @@ mod upcalls;
 mod vpn;
 
 use super::Metrics;
+use super::part::share;
 use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample, row_of};
 use counted::{SampleStep, rise};
 pub use fragments::Fragments;
@@ -206,8 +207,7 @@ fn add_shares(places: &mut [Loss], paths: &[FlowPath], spans: &[ProtocolSpan<'_>
     }
     for loss in places.iter_mut().filter(|loss| loss.place != LossPlace::Upcall && loss.share.is_none()) {
         let sent = sent_through(loss, paths, sent).filter(|&sent| sent > 0.0);
-        // Packets under way when a tick ends are lost in the next one.
-        loss.share = sent.map(|sent| (loss.packets / sent).min(1.0));
+        loss.share = sent.and_then(|sent| share(loss.packets, sent));
     }
 }
 

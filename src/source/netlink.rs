@@ -5,3 +5,13 @@ pub(in crate::source) mod client;
 pub(in crate::source) mod generic;
 pub(in crate::source) mod message;
 pub(in crate::source) mod socket;
+
+/// Where a number stands among those of `sock_diag` about a socket's memory (`SK_MEMINFO_VARS`, each of 32 bits), bytes.
+pub(in crate::source) mod meminfo {
+    /// `SK_MEMINFO_RCVBUF` (Linux 2.6.29).
+    pub const RCVBUF: usize = 4;
+    /// `SK_MEMINFO_SNDBUF` (Linux 2.6.29).
+    pub const SNDBUF: usize = 3 * 4;
+    /// `SK_MEMINFO_DROPS` (Linux 4.7).
+    pub const DROPS: usize = 8 * 4;
+}

@@ -149,3 +149,43 @@ fn without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why(
     }
     panic!("it says what else is in the namespace: {gap:?}");
 }
+
+/// One socket that answers whoever calls it, as servers of QUIC have it; a client that sends so many bits/s for so many seconds.
+const SERVES: &str = "import socket\nopen('/proc/self/comm','w').write('several')\n\
+    s=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM); s.bind(('::',4433))\n\
+    while True: s.sendto(b'ack',s.recvfrom(2000)[1])";
+const CALLS: &str = "import socket,sys,time\nopen('/proc/self/comm','w').write('several')\n\
+    s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('198.18.0.1',4433))\n\
+    began,sent,rate=time.monotonic(),0,float(sys.argv[1])\n\
+    while (now:=time.monotonic()-began)<float(sys.argv[2]):\n \
+    while sent*8<=now*rate: sent+=s.send(b'x'*1000)\n time.sleep(0.002)";
+
+#[test]
+fn clients_of_one_socket_are_each_a_test_with_its_own_rate() {
+    if !can_run("clients_of_one_socket_are_each_a_test_with_its_own_rate", &["ip", "nsenter", "python3", "ss"]) {
+        return;
+    }
+    let (near, far) = veth_pair();
+    let server = near.keep("python3", &["-c", SERVES]);
+    await_that("it listens", 10, || near.output("ss -Hlun").contains(":4433 "));
+    let mut command = far.command(VNETTOP);
+    command.args(["-d", "0.5", "--watch", "several"]);
+    let mut watching = Watching::start(command);
+    while watching.next()["tracer"]["state"] != "attached" {}
+    let clients = [4, 8, 12].map(|rate| (rate, far.keep("python3", &["-c", CALLS, &format!("{rate}e6"), "6"])));
+    let ended = |object: &Value| -> Vec<Value> {
+        let tests = object["tests"].as_array().expect("a list").iter();
+        tests.filter(|test| !test["ended_t_ns"].is_null()).cloned().collect()
+    };
+    let mut tests = Vec::new();
+    await_that("all three have ended", 60, || {
+        tests = ended(&watching.next());
+        tests.len() == clients.len()
+    });
+    for (rate, client) in &clients {
+        let own = tests.iter().find(|test| test["client"]["pid"] == pid(client)).expect("it has a test");
+        assert_eq!(own["server"]["pid"], pid(&server), "all call the same: {own}");
+        let mean = own["mean_bits_per_s"].as_f64().unwrap_or_else(|| panic!("it has a mean: {own}")) / 1e6;
+        assert!((mean / f64::from(*rate) - 1.0).abs() < 0.01, "{mean:.3} of {rate} Mbit/s: {}", own["mean_over"]);
+    }
+}

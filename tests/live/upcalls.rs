@@ -39,16 +39,22 @@ fn unasked(objects: &[Value]) -> Vec<f64> {
     objects.iter().map(of).collect()
 }
 
+/// A bridge of this kind with two pods on it.
+fn two_pods<'a>(machine: &'a Machine, bridge: fn(&Switch<'a>, &str)) -> (Switch<'a>, [String; 2]) {
+    let switch = Switch::start(machine, HOST, "openvswitch");
+    bridge(&switch, "br0");
+    let pods = [1, 2].map(|number| pod(machine, number, HOST));
+    switch.set("add-port br0 veth1 -- add-port br0 veth2");
+    (switch, pods)
+}
+
 #[test]
 fn a_userspace_datapath_counts_what_dpctl_show_counts() {
     if !can_run("a_userspace_datapath_counts_what_dpctl_show_counts", PROGRAMS) {
         return;
     }
     let machine = Machine::new();
-    let switch = Switch::start(&machine, HOST, "openvswitch");
-    switch.bridge("br0");
-    let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
-    switch.set("add-port br0 veth1 -- add-port br0 veth2");
+    let (switch, pods) = two_pods(&machine, Switch::bridge);
     let shown = || printed(&machine.run("ovs-appctl --timeout 10 dpctl/show netdev@ovs-netdev"));
     let server = listening(machine.inside(&pods[1], "iperf3"), &[]);
     let mut watching = machine.watch();
@@ -107,10 +113,7 @@ fn what_the_kernels_datapath_cannot_ask_about_is_lost_there() {
     if !has_kernel_datapath(test, &machine) {
         return;
     }
-    let switch = Switch::start(&machine, HOST, "openvswitch");
-    switch.kernel_bridge("br0");
-    let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
-    switch.set("add-port br0 veth1 -- add-port br0 veth2");
+    let (switch, pods) = two_pods(&machine, Switch::kernel_bridge);
     let shown = || printed(&machine.run("ovs-dpctl show system@ovs-system"));
     let _server = listening(machine.inside(&pods[1], "iperf3"), &[]);
     let mut watching = Watching::start(machine.vnettop(&["-d", "1"]));
@@ -177,10 +180,7 @@ fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
         return;
     }
     let machine = Machine::new();
-    let switch = Switch::start(&machine, HOST, "openvswitch");
-    switch.bridge("br0");
-    let pods = [pod(&machine, 1, HOST), pod(&machine, 2, HOST)];
-    switch.set("add-port br0 veth1 -- add-port br0 veth2");
+    let (_switch, pods) = two_pods(&machine, Switch::bridge);
     let _server = listening(machine.inside(&pods[1], "iperf3"), &[]);
     let mut watching = machine.watch();
     watching.next();

@@ -10,6 +10,7 @@ use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::denial::{self, DropsSeen};
 use crate::derive::losses::{Loss, LossPlace, Losses, place_of_drop};
+use crate::derive::part;
 use crate::derive::{Metrics, paths};
 use crate::sample::OvsDatapathKind;
 
@@ -30,7 +31,7 @@ pub(super) fn lost(scene: &LintInput<'_>) -> Option<Diagnostic> {
     }
     // Of which packets it is a share is known or not for all of them.
     let sent = losses.sent.filter(|&sent| sent > 0.0 && worst.share.is_some()).map(|sent| losses.per_second(sent));
-    let share = |packets: f64| sent.map(|sent| (packets / sent).min(1.0));
+    let share = |packets: f64| part::share(packets, sent?);
     let how_many = match (share(here), share(whole)) {
         (Some(here), Some(all)) if percent(here) == percent(all) => {
             format!("{} % of packets lost", percent(all))

@@ -2,6 +2,7 @@
 
 use super::tick::carrying;
 use crate::derive::Metrics;
+use crate::derive::part::share;
 use crate::sample::Proto;
 use std::collections::VecDeque;
 
@@ -50,11 +51,7 @@ impl Segments {
     pub fn untold(&self) -> Option<f64> {
         let told = |tick: &&SegmentTick| tick.asked && tick.both_here;
         let untold: f64 = self.ticks.iter().filter(|tick| !told(tick)).map(|tick| tick.again).sum();
-        share(untold, self.ticks.iter().map(|tick| tick.sent).sum())
+        let sent: f64 = self.ticks.iter().map(|tick| tick.sent).sum();
+        share(untold, sent).filter(|_| sent > 0.0)
     }
-}
-
-/// What is lost was sent before, though some of it in the tick before the first.
-fn share(part: f64, sent: f64) -> Option<f64> {
-    (sent > 0.0).then(|| part / sent.max(part))
 }

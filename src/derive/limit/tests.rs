@@ -325,11 +325,7 @@ fn a_full_core_hides_neither_losses_nor_a_shaper_nor_a_small_window() {
         is("segments", &beside(rule(share)), LimitKind::Loss, &text);
     }
     let timeouts = Scene { rate_bits_per_s: Some(1e6), ..rule(0.07) };
-    assert_eq!(
-        judge(&timeouts).kind,
-        LimitKind::Loss,
-        "so few segments are left that timers rule, and no formula does"
-    );
+    assert_eq!(judge(&timeouts).kind, LimitKind::Loss, "so few are left that timers rule, and no formula does");
     let few = judge(&beside(rule(0.0001)));
     assert_eq!(few.kind, LimitKind::Others, "one in ten thousand holds nothing back");
     let untold = Scene { sent_again: Some(0.07), ..tcp() };
@@ -347,14 +343,12 @@ fn a_full_core_hides_neither_losses_nor_a_shaper_nor_a_small_window() {
     let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
     let held = Scene { held: vec![shaper], ..tcp() };
     assert_eq!(judge(&beside(held)).kind, LimitKind::Qdisc, "a shaper");
-    let small = with_tcp(|tcp| (tcp.busy, tcp.under_way) = (busy(0.66, 0.64, 0.0), Some(0.04)));
+    let small = || with_tcp(|tcp| (tcp.busy, tcp.under_way) = (busy(0.66, 0.64, 0.0), Some(0.04)));
     let text = "receive window: full 64 % of the time, so the sender waits";
-    is("eight kilobytes", &beside(small), LimitKind::ReceiveWindow, text);
-    let at_work = |receive_buffer_bytes| {
-        let small = with_tcp(|tcp| (tcp.busy, tcp.under_way) = (busy(0.66, 0.64, 0.0), Some(0.04)));
-        let threads = vec![thread(SENDER, 0, 0.4, 0.2), thread(RECEIVER, 1, 0.65, 0.25)];
-        judge(&beside(Scene { threads, receive_buffer_bytes, ..small })).kind
-    };
+    is("eight kilobytes", &beside(small()), LimitKind::ReceiveWindow, text);
+    let threads = vec![thread(SENDER, 0, 0.4, 0.2), thread(RECEIVER, 1, 0.65, 0.25)];
+    let at_work =
+        |receive_buffer_bytes| judge(&beside(Scene { threads: threads.clone(), receive_buffer_bytes, ..small() })).kind;
     assert_eq!(at_work(Some(8192.0)), LimitKind::ReceiveWindow, "whatever its reader does");
     let large = with_tcp(|tcp| (tcp.busy, tcp.cwnd_bytes) = (busy(1.0, 0.9, 0.0), Some(3e6)));
     assert_eq!(judge(&beside(large)).kind, LimitKind::Others, "a large one is full because its reader is late");

@@ -4,6 +4,7 @@
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace, ProtocolSpan, total};
+use crate::derive::part::share;
 use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerBy, OwnerKind, Proto, row_of};
 
 /// Told of the program that holds the tun or tap, with its share of what came to the sockets of that namespace.
@@ -21,7 +22,7 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolS
         let packets = super::left(whole, own.unwrap_or(0.0));
         let came = span.rise_or_zero(|of| total([of.udp_in_datagrams, of.udp_rcvbuf_errors]));
         let loss = Loss::on_link(LossPlace::ReceiveBuffer, held.link, held.owner.name.clone(), packets);
-        into.push(Loss { share: (came > 0.0).then(|| (packets / came).min(1.0)), ..loss });
+        into.push(Loss { share: share(packets, came), ..loss });
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::sample::{Busy, Congestion, Proto, TcpState, UdpState};
 use crate::source::SourceError;
 use crate::source::netlink::client::NetlinkClient;
+use crate::source::netlink::meminfo;
 use crate::source::netlink::message::{DUMP, Message, Request, attributes, u32_at, u64_at};
 use crate::source::netlink::socket::Transport;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -62,9 +63,6 @@ const SEGMENTS_OUT: usize = 136;
 const BUSY: usize = 168;
 const RWND: usize = 176;
 const SNDBUF: usize = 184;
-/// `SK_MEMINFO_RCVBUF` (Linux 2.6.29) and `SK_MEMINFO_DROPS` (Linux 4.7), in numbers of 32 bits.
-const RCVBUF: usize = 4;
-const DROPS: usize = 8 * 4;
 /// `struct inet_diag_sockid`, bytes: ports at 0 and 2, addresses at 4 and 20, interface at 36, cookie at 40.
 const ID: usize = 48;
 /// `struct inet_diag_msg`, bytes: family, state, timer, retransmits, the id at 4, `idiag_rqueue`, `idiag_wqueue`, inode.
@@ -246,7 +244,7 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
         mark,
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
         tcp: info.and_then(|info| {
-            let rcvbuf = memory.and_then(|memory| u32_at(memory, RCVBUF));
+            let rcvbuf = memory.and_then(|memory| u32_at(memory, meminfo::RCVBUF));
             Some(TcpState { congestion, rcvbuf, ..tcp_state(info, queues)? })
         }),
         udp: memory.filter(|_| info.is_none()).and_then(|memory| udp_state(memory, queues)),
@@ -293,7 +291,7 @@ fn is_app_limited(byte: u8) -> bool {
 }
 
 fn udp_state(memory: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<UdpState> {
-    let (rcvbuf, drops) = (u32_at(memory, RCVBUF)?, u32_at(memory, DROPS)?);
+    let (rcvbuf, drops) = (u32_at(memory, meminfo::RCVBUF)?, u32_at(memory, meminfo::DROPS)?);
     Some(UdpState { rx_queue, tx_queue, rcvbuf, drops, counts: None })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::sample::{Ifindex, LinkKey, PacketSocket};
 use crate::source::netlink::client::NetlinkClient;
+use crate::source::netlink::meminfo;
 use crate::source::netlink::message::{DUMP, Message, Request, attributes, u32_at};
 use crate::source::netlink::socket::KernelSocket;
 use std::io;
@@ -16,10 +17,9 @@ const SHOWN: u32 = 1 | 1 << 4;
 /// `struct packet_diag_msg`, bytes: family, type, protocol, inode at 4, cookie.
 const FIXED: usize = 16;
 const INODE: usize = 4;
-/// `PACKET_DIAG_INFO`, whose first number is the link's index, and `PACKET_DIAG_MEMINFO`, with `SK_MEMINFO_DROPS`.
+/// `PACKET_DIAG_INFO`, whose first number is the link's index, and `PACKET_DIAG_MEMINFO`.
 const INFO: u16 = 0;
 const MEMINFO: u16 = 6;
-const DROPS: usize = 8 * 4;
 /// Sockets of one namespace that are told at most.
 const MOST: usize = 256;
 
@@ -65,7 +65,7 @@ fn parse(message: &Message<'_>, netns: u64) -> Option<PacketSocket> {
     for (kind, value) in attributes(body.get(FIXED..)?) {
         match kind {
             INFO => index = u32_at(value, 0),
-            MEMINFO => drops = u32_at(value, DROPS),
+            MEMINFO => drops = u32_at(value, meminfo::DROPS),
             _ => {}
         }
     }

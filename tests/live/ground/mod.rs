@@ -215,9 +215,9 @@ impl Watching {
         self.child.0.id()
     }
 
-    /// Ends it as a user would, and gives every object it still printed.
+    /// Ends it, and gives every object it still printed.
     pub fn stop(self) -> Vec<Value> {
-        let _ = Command::new("kill").args(["-INT", &self.pid().to_string()]).status();
+        let _ = Command::new("kill").args(["-TERM", &self.pid().to_string()]).status();
         self.rest()
     }
 

@@ -4,6 +4,7 @@
 use super::route::address;
 use crate::sample::Ifindex;
 use crate::source::netlink::generic::FIXED as GENERIC;
+use crate::source::netlink::meminfo;
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, u16_at, u32_at};
 use crate::source::paths::lookups::{PublicKey, Wireguard, WireguardPeer};
 use std::net::{IpAddr, SocketAddr};
@@ -86,9 +87,8 @@ const ASKED: usize = 56;
 const SOCKET: usize = 72;
 const SOURCE_PORT: usize = 4;
 const UDP: u8 = 17;
-/// `INET_DIAG_SKMEMINFO`, and `SK_MEMINFO_SNDBUF` in it, in numbers of 32 bits.
+/// `INET_DIAG_SKMEMINFO`.
 const SKMEMINFO: u16 = 7;
-const SNDBUF: usize = 3 * 4;
 /// What wireguard gives its sockets (`set_sock_opts`), and no process can: `SO_SNDBUF` makes even numbers.
 const MOST: u32 = i32::MAX.unsigned_abs();
 
@@ -103,7 +103,7 @@ pub(super) fn sockets(port: u16) -> Request {
 
 /// It is the socket of a wireguard on that port.
 pub(super) fn is_its_socket(message: &Message<'_>, port: u16) -> bool {
-    let sndbuf = || u32_at(attribute(message.body.get(SOCKET..)?, SKMEMINFO)?, SNDBUF);
+    let sndbuf = || u32_at(attribute(message.body.get(SOCKET..)?, SKMEMINFO)?, meminfo::SNDBUF);
     let on_port = message.body.get(SOURCE_PORT..).is_some_and(|rest| rest.starts_with(&port.to_be_bytes()));
     message.kind == BY_FAMILY && on_port && sndbuf() == Some(MOST)
 }
