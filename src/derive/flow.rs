@@ -15,7 +15,7 @@ mod udp;
 use super::links::LinkMetrics;
 use super::moves::MovesByClass;
 use super::window::{Mean, Ticked, TimeSpan};
-use crate::sample::{Proto, Sample};
+use crate::sample::{Proto, Sample, SocketKey};
 use connections::Connections;
 use fallback_link::FallbackLink;
 use move_binning::MoveBinning;
@@ -114,6 +114,8 @@ pub(super) struct OtherTraffic {
     pub flows: bool,
     /// Namespaces in which they send or receive datagrams, which are counted together.
     pub datagrams: BTreeSet<u64>,
+    /// Sockets that they call as well as the watched flow does.
+    pub servers: BTreeSet<SocketKey>,
 }
 
 /// The watched flow in one tick.
@@ -214,13 +216,13 @@ impl FlowTrack {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             *self = Self::default();
             self.connections.observe(None, next);
-            self.datagrams.observe(None, next, &self.beside.datagrams);
+            self.datagrams.observe(None, next, &self.beside);
             (self.now_ns, self.next_ns) = (next.at_ns, next_edge(next.at_ns));
             return;
         };
         self.now_ns = next.at_ns;
         self.scatter.observe(previous, next, &mut self.bins);
-        self.datagrams.observe(Some(previous), next, &self.beside.datagrams);
+        self.datagrams.observe(Some(previous), next, &self.beside);
         for (from_ns, to_ns) in self.connections.observe(Some(previous.at_ns), next) {
             let unknown = self.bins.iter_mut().rev().take_while(|bin| bin.to_ns > from_ns);
             unknown.filter(|bin| bin.from_ns < to_ns).for_each(|bin| bin.bits_per_s = None);

@@ -34,6 +34,8 @@ pub(super) struct Scope {
     flows: BTreeSet<DropFlow>,
     /// Namespaces in which others send or receive datagrams.
     datagrams: BTreeSet<u64>,
+    /// Sockets that answer those that do, and others as well: a server of UDP that has one for all.
+    servers: BTreeSet<SocketKey>,
     /// What these were made from: the command's processes, each socket and what it is connected with.
     family: Arc<Vec<u32>>,
     sockets: Vec<(SocketKey, SocketAddr)>,
@@ -87,13 +89,19 @@ impl Scope {
         self.has_benchmark = self.has_benchmark
             || sample.facts.benchmarks.iter().any(|one: &Benchmark| is_ours(one.pid))
             || sample.flows.iter().any(|flow| is_ours(flow.pid) && self.drives(flow, &sample.protocols));
-        let (own, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut sample.flows).into_iter().partition(|flow| self.own.contains(&flow.key()));
+        let belongs = |flow: &FlowSample| self.own.contains(&flow.key()) || self.servers.contains(&flow.key());
+        let (mut own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut sample.flows).into_iter().partition(belongs);
+        let mut answering = BTreeSet::new();
+        for flow in own.iter_mut().filter(|flow| self.servers.contains(&flow.key())) {
+            // It is known who answers; what it has moved and dropped is of all.
+            flow.udp = None;
+            answering.insert(flow.pid);
+        }
         let mates: BTreeSet<u32> = own.iter().map(|flow| flow.pid).filter(|&pid| !is_ours(pid)).collect();
         self.mates.extend(&mates);
         let busy: BTreeSet<u32> = others.iter().filter(|flow| is_busy(flow)).map(|flow| flow.pid).collect();
         self.look_for_strangers(&others, &mates, &sample.facts.benchmarks);
-        let serves = |pid: &u32| busy.contains(pid) || self.serving.contains(pid);
+        let serves = |pid: &u32| busy.contains(pid) || self.serving.contains(pid) || answering.contains(pid);
         self.shared = mates.iter().copied().find(serves).or(self.shared);
         sample.flows = own;
         let is_known = |one: &Benchmark| is_ours(one.pid) || mates.contains(&one.pid);
@@ -111,7 +119,7 @@ impl Scope {
         self.keep_moves(sample);
         self.keep_drops(sample, &others);
         self.keep_protocols(sample);
-        OtherTraffic { flows: !busy.is_empty(), datagrams: self.datagrams.clone() }
+        OtherTraffic { flows: !busy.is_empty(), datagrams: self.datagrams.clone(), servers: self.servers.clone() }
     }
 
     /// It is a benchmark's connection, or the command's namespace is full of datagrams while it has a socket for them.
@@ -161,10 +169,12 @@ impl Scope {
         (self.family, self.sockets, self.paths) = (Arc::clone(family), sockets, Arc::clone(paths));
         let (before, names) = (std::mem::take(&mut self.own), Translated::on(&self.paths));
         self.datagrams.clear();
+        self.servers.clear();
         for proto in [Proto::Tcp, Proto::Udp] {
             let flows: Vec<&FlowSample> = flows.iter().filter(|flow| flow.proto == proto).collect();
             let places = names.places(flows.iter().copied());
-            for (one, other) in join::pairs(&places, &self.paths) {
+            let pairs = join::pairs(&places, &self.paths);
+            for &(one, other) in &pairs {
                 let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
                 let was = |flow: &FlowSample| proto == Proto::Tcp && before.contains(&flow.key());
                 let belongs = |flow: &FlowSample| match &self.taken {
@@ -175,6 +185,13 @@ impl Scope {
                     self.own.extend(ends().map(FlowSample::key));
                 } else if proto == Proto::Udp && (other.is_some() || places[one].is_connected()) {
                     self.datagrams.extend(ends().map(|flow| flow.netns));
+                }
+            }
+            for (client, server) in join::shared_servers(&places, &pairs) {
+                let [client, server] = [client, server].map(|at| flows[at]);
+                if self.own.contains(&client.key()) && !self.own.contains(&server.key()) {
+                    self.servers.insert(server.key());
+                    self.datagrams.insert(server.netns);
                 }
             }
         }
@@ -207,7 +224,8 @@ impl Scope {
         if self.flows.len() > MOST_FLOWS {
             self.flows.clear();
         }
-        self.flows.extend(sample.flows.iter().flat_map(FlowSample::directions));
+        let own_only = |flow: &&FlowSample| !self.servers.contains(&flow.key());
+        self.flows.extend(sample.flows.iter().filter(own_only).flat_map(FlowSample::directions));
         let Some(kernel) = &mut sample.kernel else { return };
         let sends = |flows: &[FlowSample], to: DropFlow| {
             flows.iter().any(|flow| flow.proto == to.proto && flow.remote.port() == to.to.port())

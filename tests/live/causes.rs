@@ -195,13 +195,13 @@ fn of_two_next_hops_none_is_told_for_the_one_that_a_stream_takes() {
     {
         let (near, far) = (Netns::new(), Netns::new());
         let is_ipv6 = bits == "128";
+        let nodad = if is_ipv6 { "nodad" } else { "" };
         for nth in 1..=2 {
             cable((&near, &format!("e{nth}")), (&far, &format!("f{nth}")));
             let dot = if is_ipv6 { "" } else { "." };
             for (netns, link, last) in [(&near, "e", 1), (&far, "f", 2)] {
                 let length = if is_ipv6 { 126 } else { 30 };
                 let address = format!("{other}{dot}{:x}", (nth - 1) * 4 + last);
-                let nodad = if is_ipv6 { "nodad" } else { "" };
                 netns.run(&format!("ip addr add {address}/{length} dev {link}{nth} {nodad}"));
             }
         }
@@ -209,7 +209,7 @@ fn of_two_next_hops_none_is_told_for_the_one_that_a_stream_takes() {
             let dot = if is_ipv6 { "" } else { "." };
             let via = |nth: i32| format!("nexthop via {other}{dot}{:x} dev {link}{nth}", (nth - 1) * 4 + gateway);
             netns.run(&format!(
-                "ip addr add {own}/{bits} dev lo; ip route add {to}/{bits} src {own} {} {}",
+                "ip addr add {own}/{bits} dev lo {nodad}; ip route add {to}/{bits} src {own} {} {}",
                 via(1),
                 via(2)
             ));

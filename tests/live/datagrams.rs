@@ -150,15 +150,31 @@ fn without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why(
     panic!("it says what else is in the namespace: {gap:?}");
 }
 
-/// One socket that answers whoever calls it, as servers of QUIC have it; a client that sends so many bits/s for so many seconds.
+/// One socket that answers whoever calls it, as servers of QUIC have it; a client that sends so many bits/s for so many seconds
+/// and writes down when it had sent how many bytes.
 const SERVES: &str = "import socket\nopen('/proc/self/comm','w').write('several')\n\
     s=socket.socket(socket.AF_INET6,socket.SOCK_DGRAM); s.bind(('::',4433))\n\
     while True: s.sendto(b'ack',s.recvfrom(2000)[1])";
 const CALLS: &str = "import socket,sys,time\nopen('/proc/self/comm','w').write('several')\n\
     s=socket.socket(socket.AF_INET,socket.SOCK_DGRAM); s.connect(('198.18.0.1',4433))\n\
-    began,sent,rate=time.monotonic(),0,float(sys.argv[1])\n\
-    while (now:=time.monotonic()-began)<float(sys.argv[2]):\n \
-    while sent*8<=now*rate: sent+=s.send(b'x'*1000)\n time.sleep(0.002)";
+    rate,seconds,log=float(sys.argv[1]),float(sys.argv[2]),open(sys.argv[3],'w')\n\
+    s.setblocking(False); began,sent=time.monotonic(),0\n\
+    while (now:=time.monotonic()-began)<seconds:\n \
+    while sent*8<=now*rate: sent+=s.send(b'x'*1000)\n \
+    print(time.monotonic_ns(),sent,file=log,flush=True)\n time.sleep(0.002)\n \
+    try:\n  \
+    while s.recv(100): pass\n \
+    except BlockingIOError: pass";
+
+/// Bytes that the log of a client has until an instant.
+fn sent_until(log: &str, at_ns: f64) -> f64 {
+    let words = log.lines().filter_map(|line| line.split_once(' '));
+    let known: Vec<(f64, f64)> =
+        words.filter_map(|(at_ns, bytes)| Some((at_ns.parse().ok()?, bytes.parse().ok()?))).collect();
+    let after = known.partition_point(|one| one.0 < at_ns).clamp(1, known.len() - 1);
+    let (before, after) = (known[after - 1], known[after]);
+    before.1 + (after.1 - before.1) * ((at_ns - before.0) / (after.0 - before.0)).clamp(0.0, 1.0)
+}
 
 #[test]
 fn clients_of_one_socket_are_each_a_test_with_its_own_rate() {
@@ -169,23 +185,27 @@ fn clients_of_one_socket_are_each_a_test_with_its_own_rate() {
     let server = near.keep("python3", &["-c", SERVES]);
     await_that("it listens", 10, || near.output("ss -Hlun").contains(":4433 "));
     let mut command = far.command(VNETTOP);
-    command.args(["-d", "0.5", "--watch", "several"]);
+    command.args(["-d", "0.5", "--netns", "all", "--watch", "several"]);
     let mut watching = Watching::start(command);
     while watching.next()["tracer"]["state"] != "attached" {}
-    let clients = [4, 8, 12].map(|rate| (rate, far.keep("python3", &["-c", CALLS, &format!("{rate}e6"), "6"])));
-    let ended = |object: &Value| -> Vec<Value> {
-        let tests = object["tests"].as_array().expect("a list").iter();
-        tests.filter(|test| !test["ended_t_ns"].is_null()).cloned().collect()
-    };
+    let folder = tempfile::tempdir().expect("a directory");
+    let log = |rate: u32| folder.path().join(rate.to_string()).display().to_string();
+    let start = |rate| far.keep("python3", &["-c", CALLS, &format!("{rate}e6"), "6", &log(rate)]);
+    let clients = [4, 8, 12].map(|rate| (rate, start(rate)));
     let mut tests = Vec::new();
     await_that("all three have ended", 60, || {
-        tests = ended(&watching.next());
-        tests.len() == clients.len()
+        tests.clone_from(watching.next()["tests"].as_array().expect("a list"));
+        tests.iter().filter(|test| !test["ended_t_ns"].is_null()).count() == clients.len()
     });
     for (rate, client) in &clients {
         let own = tests.iter().find(|test| test["client"]["pid"] == pid(client)).expect("it has a test");
         assert_eq!(own["server"]["pid"], pid(&server), "all call the same: {own}");
-        let mean = own["mean_bits_per_s"].as_f64().unwrap_or_else(|| panic!("it has a mean: {own}")) / 1e6;
-        assert!((mean / f64::from(*rate) - 1.0).abs() < 0.01, "{mean:.3} of {rate} Mbit/s: {}", own["mean_over"]);
+        let said = own["mean_bits_per_s"].as_f64().unwrap_or_else(|| panic!("it has a mean: {own}"));
+        let log = std::fs::read_to_string(log(*rate)).expect("the client's log");
+        let [from_ns, to_ns] =
+            ["from_t_ns", "to_t_ns"].map(|end| own["mean_over"][end].as_f64().expect("what the mean covers"));
+        let sent = (sent_until(&log, to_ns) - sent_until(&log, from_ns)) * 8e9 / (to_ns - from_ns);
+        assert!((said / sent - 1.0).abs() < 0.01, "{said:.0} of {sent:.0} bits/s ({rate}e6): {}", own["mean_over"]);
+        assert_eq!(own["lost_packets"].as_f64(), Some(0.0), "nothing is lost: {}", own["losses"]);
     }
 }

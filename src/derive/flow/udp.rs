@@ -3,6 +3,7 @@
 //! queues fill, else by who calls whom.
 
 use super::Bin;
+use super::OtherTraffic;
 use super::connection::{CARRIES, Connection, End};
 use super::datagrams::{DatagramTest, RateGap};
 use super::join::{self, EndPlace, Translated};
@@ -23,6 +24,8 @@ pub(super) struct Datagrams {
     pairs: Vec<(usize, Option<usize>)>,
     /// The one socket that several of these call, by caller; indices into `ends`.
     servers: BTreeMap<usize, usize>,
+    /// The sockets that are called from elsewhere as well.
+    shared: BTreeSet<SocketKey>,
     /// Which way they went at last.
     paths: Arc<Vec<FlowPath>>,
     links: Arc<Vec<Arc<LinkFacts>>>,
@@ -49,8 +52,8 @@ struct Socket {
 }
 
 impl Datagrams {
-    /// Takes the UDP sockets of a sample; others send or receive datagrams in these namespaces.
-    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, others: &BTreeSet<u64>) {
+    /// Takes the UDP sockets of a sample; others do this beside them.
+    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, others: &OtherTraffic) {
         self.elapsed_s = previous.and_then(|previous| seconds(previous.at_ns, next.at_ns));
         let flows = || next.flows.iter().filter(|flow| flow.proto == Proto::Udp);
         if self.ends.is_empty() && flows().next().is_none() {
@@ -79,12 +82,23 @@ impl Datagrams {
             self.ends.push(end);
         }
         let now = places(&self.ends);
-        if now != before || self.paths != next.facts.paths {
+        if now != before || self.paths != next.facts.paths || self.shared != others.servers {
             self.paths = Arc::clone(&next.facts.paths);
-            self.pairs = join::pairs(&now, &self.paths);
+            self.shared.clone_from(&others.servers);
+            self.pairs = self.pairs(&now);
             self.servers = join::shared_servers(&now, &self.pairs);
         }
-        self.group(previous, next, others);
+        self.group(previous, next, &others.datagrams);
+    }
+
+    /// Both ends of each flow, or the one that is known. Who is called from elsewhere as well belongs to none alone.
+    fn pairs(&self, places: &[EndPlace]) -> Vec<(usize, Option<usize>)> {
+        let is_shared = |end: usize| self.shared.contains(&self.ends[end].key);
+        let apart = |(one, other): (usize, Option<usize>)| match other {
+            Some(other) if is_shared(one) || is_shared(other) => [Some((one, None)), Some((other, None))],
+            _ => [Some((one, other)), None],
+        };
+        join::pairs(places, &self.paths).into_iter().flat_map(apart).flatten().collect()
     }
 
     /// The rate of all tests together since the sample before, unknown where one of them is new; none where there is none, or one

@@ -172,3 +172,21 @@ fn datagrams_of_others_in_the_same_namespace_are_told() {
     assert_eq!(pids(&seen).1, [50], "the command's own");
     assert_eq!(beside.datagrams, BTreeSet::from([50]), "one that only listens sends nothing");
 }
+
+#[test]
+fn one_socket_that_answers_several_is_known_to_each_and_its_figures_to_none() {
+    let server = FlowSample { udp: Some(crate::sample::UdpState::default()), ..udp(80, "[::]:4433", "[::]:0") };
+    let clients = [udp(50, "10.0.0.1:4000", "10.0.0.9:4433"), udp(70, "10.0.0.2:4000", "10.0.0.9:4433")];
+    let flows: Vec<FlowSample> = clients.iter().cloned().chain([server.clone()]).collect();
+    let (mut scope, mut seen) = (Scope::default(), of(Some(&[50]), flows));
+    let beside = scope.narrow(&mut seen);
+    assert_eq!(pids(&seen), (vec![50], vec![50, 80]), "who answers is known, and does so for others too");
+    assert_eq!(scope.shared, Some(80), "which is told");
+    let known = seen.flows.iter().find(|flow| flow.pid == 80).expect("the server");
+    assert_eq!(known.udp, None, "what it has read is not the command's");
+    assert_eq!((beside.servers, beside.datagrams), (BTreeSet::from([server.key()]), BTreeSet::from([70, 80])));
+    let (mut scope, mut seen) = (Scope::default(), of(Some(&[50]), vec![clients[0].clone(), server.clone()]));
+    let beside = scope.narrow(&mut seen);
+    assert_eq!(beside.servers, BTreeSet::new(), "of one client it is the other end");
+    assert!(seen.flows.iter().all(|flow| flow.pid != 80 || flow.udp.is_some()), "with all its figures");
+}
