@@ -188,15 +188,14 @@ fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
     let mut client = machine.inside(&pods[0], "iperf3");
     client.args(["-u", "-l", "200", "-b", "100M", "-t", "6", "-c", "198.19.0.2"]);
     let client = std::thread::spawn(move || client.output().expect("iperf3 runs"));
-    let (mut lost, mut name, mut sentence) = (0.0, String::new(), String::new());
+    let (mut lost, mut name, mut sentences) = (0.0, String::new(), Vec::new());
     await_that("the test is over", 60, || {
         let object = watching.next();
         let losses = object["losses"].as_array().expect("a list").iter();
         for loss in losses.filter(|loss| loss["place"] == "packet_socket") {
             lost += loss["packets"].as_f64().unwrap_or(0.0);
             name = loss["name"].as_str().map_or(std::mem::take(&mut name), str::to_owned);
-            let said = object["tests"][0]["limit"]["sentence"].as_str();
-            sentence = said.map_or(sentence.clone(), str::to_owned);
+            sentences.extend(object["tests"][0]["limit"]["sentence"].as_str().map(str::to_owned));
         }
         !object["tests"][0]["ended_t_ns"].is_null()
     });
@@ -205,5 +204,6 @@ fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
     assert!(no_room(&machine) > 1000.0, "the switch was too slow at all: {report}");
     assert!((lost - no_room(&machine)).abs() < 0.5, "{lost}, as ss counts them: {} {report}", no_room(&machine));
     assert!(name.starts_with("ovs-vswitchd "), "and whose: {name}");
-    assert!(sentence.contains("in the packet socket of ovs-vswitchd"), "it is what limits: {sentence}");
+    let named = sentences.iter().filter(|text| text.contains("in the packet socket of ovs-vswitchd")).count();
+    assert!(named * 2 > sentences.len(), "it is what limits: {sentences:?}");
 }

@@ -5,6 +5,23 @@ use crate::bpf::datagrams::SocketDatagrams;
 use crate::sample::{DatagramCounts, FlowSample};
 use crate::source::now_ns;
 
+/// A reading that took longer was held up between the counts and the clock, and is taken again, so often at most.
+const HELD_UP_NS: u64 = 500_000;
+const MOST_TRIES: usize = 3;
+
+/// What is read, and when that was.
+fn at_its_time<T>(read: impl Fn() -> Option<T>) -> Option<(T, u64)> {
+    let mut before_ns = now_ns();
+    for _ in 1..MOST_TRIES {
+        let (read, after_ns) = (read()?, now_ns());
+        if after_ns.saturating_sub(before_ns) < HELD_UP_NS {
+            return Some((read, after_ns));
+        }
+        before_ns = now_ns();
+    }
+    Some((read()?, now_ns()))
+}
+
 impl KernelReader {
     /// Each UDP socket can be asked what its program has sent and read.
     #[must_use]
@@ -18,8 +35,8 @@ impl KernelReader {
         let Some(table) = &maps.datagrams else { return };
         for flow in flows {
             let Some(udp) = &mut flow.udp else { continue };
-            let told = |of: SocketDatagrams| DatagramCounts {
-                at_ns: now_ns(),
+            let told = |(of, at_ns): (SocketDatagrams, u64)| DatagramCounts {
+                at_ns,
                 since_ns: of.since_ns,
                 sent_bytes: of.sent_bytes,
                 sent: of.sent,
@@ -27,7 +44,7 @@ impl KernelReader {
                 received: of.received,
                 merged: of.merged,
             };
-            udp.counts = table.of(flow.cookie).map(told);
+            udp.counts = at_its_time(|| table.of(flow.cookie)).map(told);
         }
     }
 }
