@@ -93,8 +93,8 @@ impl fmt::Display for RateGap {
                 let s = if *sockets == 1 { "" } else { "s" };
                 return write!(
                     to,
-                    "{sockets} other UDP socket{s} (port {port}) in its namespace, which counts all together; BPF can \
-                     ask each socket"
+                    "{sockets} other UDP socket{s} (port {port}) in its namespace, which counts all together; BPF \
+                     can ask each socket from Linux 6.3 on"
                 );
             }
         };
@@ -215,7 +215,7 @@ impl DatagramTest {
             None
         } else if ends.into_iter().flatten().any(|(_, alone)| !alone) {
             Some(RateGap::TooManyTests)
-        } else if next.protocols.is_empty() {
+        } else if next.protocols.is_empty() && previous.is_some() {
             Some(RateGap::Unread)
         } else {
             Some(RateGap::First)
