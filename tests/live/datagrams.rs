@@ -207,5 +207,7 @@ fn clients_of_one_socket_are_each_a_test_with_its_own_rate() {
         let sent = (sent_until(&log, to_ns) - sent_until(&log, from_ns)) * 8e9 / (to_ns - from_ns);
         assert!((said / sent - 1.0).abs() < 0.01, "{said:.0} of {sent:.0} bits/s ({rate}e6): {}", own["mean_over"]);
         assert_eq!(own["lost_packets"].as_f64(), Some(0.0), "nothing is lost: {}", own["losses"]);
+        let mut gaps = own["datagrams"].as_array().expect("a list").iter().filter_map(|one| one["gap"].as_str());
+        assert!(gaps.next().is_some_and(|gap| gap.contains("several clients")), "why not all is known: {own}");
     }
 }

@@ -74,6 +74,8 @@ pub enum RateGap {
     First,
     /// The counters of its namespace cannot be read.
     Unread,
+    /// Its server answers several clients from one socket.
+    SharedServer,
     /// Other sockets of its namespace are in the counters too.
     Others(OtherUdp),
 }
@@ -89,6 +91,7 @@ impl fmt::Display for RateGap {
             Self::NoControl => "datagram length unknown (control connection unreadable): use iperf3 -l",
             Self::First => "only one reading so far; a rate needs two readings",
             Self::Unread => "the UDP counters of its namespace cannot be read",
+            Self::SharedServer => "its server answers several clients from one socket, which counts them together",
             Self::Others(OtherUdp { sockets, port }) => {
                 let s = if *sockets == 1 { "" } else { "s" };
                 return write!(

@@ -143,9 +143,18 @@ impl Datagrams {
         let before = |test: &DatagramTest| previous.filter(|_| !began(test));
         let both = tests.iter().zip(&readings);
         let measured = |(test, (streams, mtu)): (&DatagramTest, &(Vec<_>, _))| {
-            test.measured((streams, *mtu), &all, before(test), next)
+            self.told(test.measured((streams, *mtu), &all, before(test), next))
         };
         self.tests = both.map(measured).collect();
+    }
+
+    /// The same with the reason where one end is not known because it serves others as well.
+    fn told(&self, test: DatagramTest) -> DatagramTest {
+        let serves =
+            |end: &(u32, u64)| self.servers.values().any(|&at| (self.ends[at].pid, self.ends[at].place.netns) == *end);
+        let is_half = test.sent.is_none() || test.received.is_none();
+        let is_shared = is_half && [test.from, test.to].iter().flatten().any(serves);
+        DatagramTest { gap: test.gap.or(is_shared.then_some(RateGap::SharedServer)), ..test }
     }
 
     /// Every pair of ends, and every end alone that is connected or was seen to carry something.
