@@ -10,8 +10,7 @@ use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::denial::{self, DropsSeen};
 use crate::derive::losses::{Loss, LossPlace, Losses, place_of_drop};
-use crate::derive::part;
-use crate::derive::{Metrics, paths};
+use crate::derive::{Metrics, part, paths};
 use crate::sample::OvsDatapathKind;
 
 /// Less than one packet a second is nothing that a test would notice.

@@ -172,10 +172,9 @@ impl DatagramTest {
         let sent = from.map(|from| rate(from.sent_bytes, datagrams.sent, from.seconds));
         let received = to.map(|to| rate(to.received_bytes, datagrams.received, to.seconds));
         let is_first = streams.iter().flatten().any(|reading| *reading == SocketReading::First);
+        let each = || to.and_then(|to| to.read_bytes()).or_else(|| from?.sent_bytes_each());
         Self {
-            length_bytes: self
-                .length_bytes
-                .or_else(|| to.and_then(|to| to.read_bytes()).or_else(|| from?.sent_bytes_each())),
+            length_bytes: self.length_bytes.or_else(each),
             sent,
             received,
             by_socket: true,
@@ -258,8 +257,7 @@ fn length(client: &Benchmark, next: &Sample) -> Option<u64> {
         }
         Program::Iperf => {
             let socket = flows().find(|flow| flow.proto == Proto::Udp)?;
-            let is_v4 = socket.remote.is_ipv4() || matches!(socket.remote.ip().to_canonical(), std::net::IpAddr::V4(_));
-            Some(IPERF_LENGTH[usize::from(!is_v4)])
+            Some(IPERF_LENGTH[usize::from(!socket.remote.ip().to_canonical().is_ipv4())])
         }
     }
 }

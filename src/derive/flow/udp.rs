@@ -2,12 +2,11 @@
 //! end sends is told by what went there and back; where that is not counted by the benchmark's command line, else by whose
 //! queues fill, else by who calls whom.
 
-use super::Bin;
-use super::OtherTraffic;
 use super::connection::{CARRIES, Connection, End};
 use super::datagrams::{DatagramTest, RateGap};
 use super::join::{self, EndPlace, Translated};
 use super::moved::SocketReading;
+use super::{Bin, OtherTraffic};
 use crate::derive::seconds;
 use crate::sample::{
     Benchmark, DatagramCounts, Direction, FlowPath, LinkFacts, Proto, Sample, Side, SocketKey, UdpState, row_of,
