@@ -30,6 +30,8 @@ pub use datagrams::{DatagramRate, DatagramTest, RateGap, SOURCE as DATAGRAM_SOUR
 pub const BIN_NS: u64 = 100_000_000;
 /// Bins kept: ten minutes of them.
 pub const MOST_BINS: usize = 6_000;
+/// A closed bin can still become unknown for this long, ns.
+pub(in crate::derive) const CAN_CHANGE_NS: u64 = 10_000_000_000;
 /// So long after the last connection that carried anything, a link may stand for it, ns.
 const SOCKETS_KEPT_NS: u64 = 3_000_000_000;
 
@@ -60,6 +62,25 @@ impl Bin {
     #[must_use]
     pub fn length_ns(&self) -> u64 {
         self.to_ns.saturating_sub(self.from_ns)
+    }
+
+    /// Carries the bins of a whole run on with the newest ones as they are known now. Those that can still change are replaced,
+    /// unless they begin before `from_ns`.
+    pub(in crate::derive) fn follow<'a>(
+        kept: &mut Vec<Self>,
+        now: impl DoubleEndedIterator<Item = &'a Self>,
+        from_ns: u64,
+    ) {
+        let mut now = now.rev().peekable();
+        let newest_ns = now.peek().map_or(0, |bin| bin.from_ns);
+        let known_ns = kept.last().map_or(0, |bin| bin.from_ns).min(newest_ns);
+        let open_ns = known_ns.saturating_sub(CAN_CHANGE_NS).max(from_ns);
+        let mut open: Vec<Self> = now.take_while(|bin| bin.from_ns >= open_ns).copied().collect();
+        open.reverse();
+        if let Some(first) = open.first() {
+            kept.truncate(kept.partition_point(|bin| bin.from_ns < first.from_ns));
+            kept.append(&mut open);
+        }
     }
 
     /// The mean rate of some, bits/s, each as long as it is; none where none is known.

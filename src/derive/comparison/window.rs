@@ -56,10 +56,7 @@ impl LoadWindow {
             busy: busy.map(|busy| ((busy - metrics.own_cpu.unwrap_or(0.0)) * elapsed_s).max(0.0)),
             softirq: shares.map(|shares| shares.iter().map(|one| one.softirq).sum::<f64>() * elapsed_s),
         });
-        // The newest minute of bins is always there; what was taken before and is there again is the same bin, more settled.
-        let Some(first) = metrics.timeline.bins.first() else { return };
-        self.bins.truncate(self.bins.partition_point(|bin| bin.from_ns < first.from_ns));
-        self.bins.extend_from_slice(&metrics.timeline.bins);
+        Bin::follow(&mut self.bins, metrics.timeline.bins.iter(), 0);
     }
 
     /// What happened between two moments, monotonic ns; an interval or a bin that reaches over one of them counts with its part

@@ -102,9 +102,6 @@ pub(super) fn traffic(bins: &[Bin], basis: Option<&FlowBasis>) -> Option<(u64, u
     }
 }
 
-/// A bin that is over may still turn out to be unknown, for so long, ns.
-const MAY_CHANGE_NS: u64 = 10_000_000_000;
-
 /// One track for each basis.
 #[derive(Debug, Default)]
 pub(super) struct BinStore(Vec<Track>);
@@ -118,12 +115,12 @@ struct Track {
 impl BinStore {
     /// Takes what is new or has changed of the flow's bins; all of them rest on this basis.
     pub(super) fn follow(&mut self, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
-        let (Some(basis), Some(newest)) = (basis, bins.back()) else { return };
+        let Some(basis) = basis.filter(|_| !bins.is_empty()) else { return };
         let at = self.0.iter().position(|track| track.basis.goes_on_as(basis)).unwrap_or_else(|| {
             self.0.push(Track { basis: basis.clone(), bins: Vec::new() });
             self.0.len() - 1
         });
-        self.0[at].follow(bins, newest.from_ns, basis);
+        self.0[at].follow(bins, basis);
     }
 
     /// The run's bins and what they rest on: connections or datagrams where there are any, otherwise the link that carried most.
@@ -142,12 +139,8 @@ impl BinStore {
 }
 
 impl Track {
-    fn follow(&mut self, bins: &VecDeque<Bin>, newest_ns: u64, basis: &FlowBasis) {
-        let known_ns = self.bins.last().map_or(0, |bin| bin.from_ns).min(newest_ns);
-        let first = bins.partition_point(|bin| bin.from_ns < known_ns.saturating_sub(MAY_CHANGE_NS));
-        let from_ns = bins.get(first).map_or(u64::MAX, |bin| bin.from_ns);
-        self.bins.truncate(self.bins.partition_point(|bin| bin.from_ns < from_ns));
-        self.bins.extend(bins.range(first..));
+    fn follow(&mut self, bins: &VecDeque<Bin>, basis: &FlowBasis) {
+        Bin::follow(&mut self.bins, bins.iter(), 0);
         // The most connections that there were at a time.
         if let (FlowBasis::Sockets(known), FlowBasis::Sockets(now))
         | (FlowBasis::Datagrams(known), FlowBasis::Datagrams(now)) = (&mut self.basis, basis)

@@ -1,11 +1,8 @@
 //! The bins of a rate, all of them as long as there is room, then two in one. Time, payload and migrations stay exact.
 
-use crate::derive::flow::Bin;
+use crate::derive::flow::{Bin, CAN_CHANGE_NS};
 use crate::derive::moves::MovesByClass;
 use crate::derive::{FlowBasis, Jitter};
-
-/// A bin that is over may still turn out to be unknown, for so long, ns.
-const MAY_CHANGE_NS: u64 = 10_000_000_000;
 
 /// A rate over its whole time.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,12 +41,8 @@ impl RateTrack {
         let Some(newest) = bins.last() else { return };
         self.basis = basis.cloned().or(self.basis.take());
         let settled_ns = self.settled.last().map_or(0, |bin| bin.to_ns);
-        let may_change = self.recent.last().map_or(0, |bin| bin.from_ns).saturating_sub(MAY_CHANGE_NS).max(settled_ns);
-        let first = bins.partition_point(|bin| bin.from_ns < may_change);
-        let from_ns = bins.get(first).map_or(u64::MAX, |bin| bin.from_ns);
-        self.recent.truncate(self.recent.partition_point(|bin| bin.from_ns < from_ns));
-        self.recent.extend_from_slice(&bins[first..]);
-        let settles = newest.from_ns.saturating_sub(MAY_CHANGE_NS);
+        Bin::follow(&mut self.recent, bins.iter(), settled_ns);
+        let settles = newest.from_ns.saturating_sub(CAN_CHANGE_NS);
         let over = self.recent.partition_point(|bin| bin.to_ns <= settles);
         // Some at a time: the rest of the list is carried to its front.
         if over > 64 {
