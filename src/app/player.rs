@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// [`CHECKPOINTS`] every other one goes and it doubles; an hour has 120 of them.
 const APART_NS: u64 = 30_000_000_000;
 const CHECKPOINTS: usize = 128;
-/// Where somebody has chosen a test, the screen must have looked on with that choice for so long before what is shown: which links are on
-/// the way of a test lasts no longer.
+/// How much recording is replayed before the place that is asked for where a test was chosen: the screen remembers the links on a
+/// test's path for no longer.
 const LOOKED_ON_NS: u64 = 20_000_000_000;
 /// The first sample of a recording is looked for so long.
 const FIRST_SAMPLE: Duration = Duration::from_millis(500);

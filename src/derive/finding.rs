@@ -1,6 +1,6 @@
 //! Sentences of advice with the numbers behind them, the dearest first. A finding says what made the rate swing only
 //! where it was shown ([`super::cause`]), because on some machines moves cost nothing. It runs every tick, so a check
-//! looks at each row once and computes nothing that the inquiry has not.
+//! looks at each row once and computes nothing that the diagnosis has not.
 
 pub(in crate::derive) mod figure;
 mod jitter;
@@ -85,7 +85,7 @@ type Lint = (FindingId, Option<char>, f64, fn(&LintInput<'_>) -> Option<Diagnost
 struct LintInput<'a> {
     metrics: &'a Metrics,
     history: &'a History,
-    inquiry: &'a RateDiagnosis,
+    diagnosis: &'a RateDiagnosis,
 }
 
 /// What a lint has to say: a sentence, its numbers, and the share of the throughput that it costs where that is known.
@@ -146,10 +146,10 @@ const LINTS: [Lint; 38] = [
 
 /// Every finding of this moment, the dearest first.
 #[must_use]
-pub fn all(metrics: &Metrics, history: &History, inquiry: &RateDiagnosis) -> Vec<Finding> {
-    let scene = LintInput { metrics, history, inquiry };
+pub fn all(metrics: &Metrics, history: &History, diagnosis: &RateDiagnosis) -> Vec<Finding> {
+    let input = LintInput { metrics, history, diagnosis };
     let found = |&(id, key, weight, check): &Lint| {
-        let Diagnostic { text, cost, numbers } = check(&scene)?;
+        let Diagnostic { text, cost, numbers } = check(&input)?;
         // Where a proposal doubts itself, or there is none, nobody is invited to it.
         let key = key.filter(|_| metrics.placement_may_help);
         Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))

@@ -24,7 +24,7 @@ pub(super) struct TestStages {
     trial: PinTrial,
     others: Others,
     recent: Arc<RecentLoad>,
-    inquiry: RateDiagnosis,
+    diagnosis: RateDiagnosis,
     limit: LimitTrack,
     timeline: TimelineTrack,
 }
@@ -33,7 +33,7 @@ impl TestStages {
     /// Fills in what the first stage has left empty.
     pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &mut Metrics, history: &History) {
         for event in &metrics.events {
-            self.inquiry.event(event);
+            self.diagnosis.event(event);
             self.heard.event(event);
             self.timeline.event(event);
         }
@@ -41,7 +41,7 @@ impl TestStages {
         metrics.flow = self.flow.metrics();
         metrics.benchmarks = benchmarks::all(&next.facts.benchmarks, &metrics.flow.connections, &self.heard);
         metrics.losses = self.losses.observe(previous, next, metrics);
-        metrics.jitter = Jitter::of(&self.inquiry.window(&self.flow.bins, next.at_ns));
+        metrics.jitter = Jitter::of(&self.diagnosis.window(&self.flow.bins, next.at_ns));
         Arc::make_mut(&mut self.recent).observe(metrics);
         metrics.recent = Arc::clone(&self.recent);
         self.others.observe(metrics);
@@ -50,11 +50,11 @@ impl TestStages {
         metrics.timeline = self.timeline.observe(before_ns, next.at_ns, &metrics.losses, &self.flow.bins);
         self.trial.tick(&metrics.events, before_ns, next.at_ns, &self.flow.bins, &self.others);
         metrics.card.clone_from(&self.trial.card);
-        self.inquiry.observe(next, metrics, &self.flow.bins, self.flow.basis.as_ref());
+        self.diagnosis.observe(next, metrics, &self.flow.bins, self.flow.basis.as_ref());
         // What a measurement has contradicted is not proposed again.
         let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
-        metrics.placement_may_help = self.inquiry.conclusion.placement_may_help && !is_worse;
+        metrics.placement_may_help = self.diagnosis.conclusion.placement_may_help && !is_worse;
         metrics.limit = self.limit.observe(previous, next, metrics, &self.flow);
-        metrics.findings = finding::all(metrics, history, &self.inquiry);
+        metrics.findings = finding::all(metrics, history, &self.diagnosis);
     }
 }

@@ -19,7 +19,7 @@ pub struct FlowPath {
     pub hops: Vec<Hop>,
     /// Why the path ends before the receiver; none where it is whole.
     pub gap: Option<String>,
-    /// Which packets go this way, where rules route by marks and others may go another one; none where that is no question.
+    /// Which packets take this path, where routing rules look at firewall marks; `None` where none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// More of its two ends than their addresses; none where there is no more, and where the way does not get there.

@@ -20,7 +20,7 @@ const READ_ANYWAY_NS: u64 = 1_000_000_000;
 const MANY_STRANGERS: usize = 256;
 
 /// Whoever finds the threads to watch.
-pub trait Census {
+pub trait ThreadLookup {
     /// Whether a thread that was moved is watched once it is found, by its number or by its name.
     fn would_watch(&self, tid: u32, process: &MovedProcess) -> bool;
 
@@ -52,20 +52,20 @@ impl MoveReader {
         Self { newborn: PidHorizon::new(roots), clock_offset_ns: timens::offset_ns(roots), ..Self::default() }
     }
 
-    /// The moves of these threads since the reading before, and of those that the `census` would have watched had it found them in
+    /// The moves of these threads since the reading before, and of those that the `finder` would have watched had it found them in
     /// time; none where the kernel tells none. To be called after the threads were read: then whatever their cores tell is in
     /// the rings.
     pub fn read(
         &mut self,
         rings: Option<&mut MoveRings>,
         threads: &[ThreadSample],
-        census: &impl Census,
+        finder: &impl ThreadLookup,
     ) -> Option<Trace> {
         let rings = rings.filter(|_| !threads.is_empty() || self.in_force.is_some())?;
         let now_ns = now_ns();
         let mut tids: Vec<u32> = threads.iter().map(|thread| thread.id.tid).collect();
         tids.sort_unstable();
-        let trace = self.take(rings, threads, &tids, (census, now_ns));
+        let trace = self.take(rings, threads, &tids, (finder, now_ns));
         self.ask(rings, &tids, now_ns);
         self.watched = tids;
         trace
@@ -90,7 +90,7 @@ impl MoveReader {
         rings: &mut MoveRings,
         threads: &[ThreadSample],
         tids: &[u32],
-        (census, now_ns): (&impl Census, u64),
+        (finder, now_ns): (&impl ThreadLookup, u64),
     ) -> Option<Trace> {
         // What happened before it was asked for is not known.
         let in_force = self.in_force.clone()?;
@@ -104,9 +104,9 @@ impl MoveReader {
             let before = std::mem::replace(&mut self.pids, now);
             let pids = &self.pids | &before;
             let is_wanted = |one: &RawMove| {
-                one.process.is_some_and(|process| pids.contains(&process.pid) || census.would_watch(one.tid, &process))
+                one.process.is_some_and(|process| pids.contains(&process.pid) || finder.would_watch(one.tid, &process))
             };
-            ended = self.ended(tids, is_wanted, census);
+            ended = self.ended(tids, is_wanted, finder);
             if !ended.is_empty() {
                 // What they did between the first reading and their end.
                 self.fill(rings);
@@ -129,9 +129,9 @@ impl MoveReader {
     }
 
     /// Whoever was moved, would be watched and has ended before it was found.
-    fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, census: &impl Census) -> Vec<ShortLived> {
+    fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, finder: &impl ThreadLookup) -> Vec<ShortLived> {
         let unknown = self.pending.of_unknown(tids).into_iter();
-        let ended = unknown.filter(|one| is_wanted(one) && census.has_ended(one.tid));
+        let ended = unknown.filter(|one| is_wanted(one) && finder.has_ended(one.tid));
         ended.filter_map(|one| short_lived(&one)).collect()
     }
 }

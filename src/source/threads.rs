@@ -13,7 +13,7 @@ mod task;
 mod visibility;
 mod watch;
 
-use super::moves::Census;
+use super::moves::ThreadLookup;
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
 use crate::bpf::moves::MovedProcess;
 use crate::sample::{Benchmark, Problem, ProblemSource, Quota, Runner, ThreadSample};
@@ -45,7 +45,7 @@ const MOST_RENEWED: usize = 1;
 pub struct ThreadReader {
     roots: Roots,
     reading: Reading,
-    census: ProcessFinder,
+    finder: ProcessFinder,
     /// By process and thread.
     tasks: BTreeMap<(u32, u32), Task>,
     /// By process.
@@ -96,7 +96,7 @@ impl ThreadReader {
         let lasting = visibility::problems(roots, namespace);
         Ok(Self {
             reading: Reading::open(roots, namespace == Namespace::Own)?,
-            census: ProcessFinder::new(roots, namespace, Watched::new(watches)),
+            finder: ProcessFinder::new(roots, namespace, Watched::new(watches)),
             roots: roots.clone(),
             tasks: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -113,39 +113,39 @@ impl ThreadReader {
 
     /// Watches this process too, instead of the one named so before, `with_descendants` also those that descend from it.
     pub fn watch(&mut self, pid: u32, with_descendants: bool) {
-        self.census.watch(&mut self.reading.proc, pid, with_descendants);
+        self.finder.watch(&mut self.reading.proc, pid, with_descendants);
     }
 
     /// Watches these processes too, whatever they are called, and those named so before no longer.
     pub fn set_extra_pids(&mut self, pids: BTreeSet<u32>) {
-        self.census.set_extra_pids(&mut self.reading.proc, pids);
+        self.finder.set_extra_pids(&mut self.reading.proc, pids);
     }
 
     /// The process or thread number that the kernel had given last when the threads were read; none where that is not
     /// known.
     #[must_use]
     pub fn newest(&self) -> Option<u32> {
-        self.census.newest
+        self.finder.newest
     }
 
     /// The command's process and its descendants, as of the last reading; none where no command was started or its processes
     /// are not to be seen.
     #[must_use]
     pub fn family(&self) -> Option<Arc<Vec<u32>>> {
-        self.census.family()
+        self.finder.family()
     }
 
     /// Reads every watched thread there is, sorted by process and thread.
     pub fn read(&mut self) -> Vec<ThreadSample> {
         let now_ns = now_ns();
-        let changes: Vec<Change> = self.census.look(&mut self.reading.proc, now_ns).collect();
+        let changes: Vec<Change> = self.finder.look(&mut self.reading.proc, now_ns).collect();
         for change in changes {
             self.follow(change);
         }
         self.renew(now_ns);
         self.read_quotas(now_ns);
         let (samples, uncounted) = self.read_tasks();
-        let missing = self.census.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
+        let missing = self.finder.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
         self.report((uncounted, missing));
         samples
     }
@@ -254,7 +254,7 @@ impl ThreadReader {
             }
             match read {
                 // It took another name, and was watched for the one it had.
-                Ok(_) if task.for_itself && !self.census.answers(pid, tid, &task.comm) => return false,
+                Ok(_) if task.for_itself && !self.finder.answers(pid, tid, &task.comm) => return false,
                 Ok(sample) => {
                     if pid == tid {
                         process.is_called(&task.comm);
@@ -288,10 +288,10 @@ impl ThreadReader {
     }
 }
 
-impl Census for ThreadReader {
+impl ThreadLookup for ThreadReader {
     fn would_watch(&self, tid: u32, process: &MovedProcess) -> bool {
         let MovedProcess { pid, parent, .. } = *process;
-        self.census.would_watch(tid, process.name(), parent) || self.census.would_watch(pid, process.name(), parent)
+        self.finder.would_watch(tid, process.name(), parent) || self.finder.would_watch(pid, process.name(), parent)
     }
 
     fn has_ended(&self, tid: u32) -> bool {

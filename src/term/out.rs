@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So much a pipe takes at once that takes anything (`PIPE_BUF`).
+/// A pipe that is writable takes at least this much at once, bytes (`PIPE_BUF`).
 const PIECE: usize = 4096;
 /// How often whoever waits for room looks whether a signal came.
 const LOOKS: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };

@@ -22,7 +22,7 @@ use std::thread::{self, JoinHandle};
 
 /// As much as a pipe holds.
 const PIECE: usize = 64 * 1024;
-/// So much of what a command tells may wait to be taken in; what it tells beyond that is passed on and not taken in.
+/// Most reports of the command that wait to be read; later ones are passed through unread.
 const MOST_NEWS: usize = 1024;
 
 /// What the output of a command is.

@@ -1,4 +1,4 @@
-//! What the inquiry concludes from made-up ticks, and the sentences that come of it.
+//! What the diagnosis concludes from made-up ticks, and the sentences that come of it.
 
 use super::*;
 use crate::derive::cause::chance::Chance;
@@ -20,7 +20,7 @@ struct WatchedMachine {
     bins: VecDeque<Bin>,
     traced: Vec<TracedMove>,
     flows: Vec<FlowSample>,
-    inquiry: RateDiagnosis,
+    diagnosis: RateDiagnosis,
     history: History,
     previous: Option<Sample>,
     at_ns: u64,
@@ -34,7 +34,7 @@ impl WatchedMachine {
             bins: VecDeque::new(),
             traced: Vec::new(),
             flows: Vec::new(),
-            inquiry: RateDiagnosis::default(),
+            diagnosis: RateDiagnosis::default(),
             history: History::default(),
             previous: None,
             at_ns: 0,
@@ -87,10 +87,10 @@ impl WatchedMachine {
             let mut sample = crate::derive::finding::tests::sample(&metrics);
             sample.flows.clone_from(&self.flows);
             self.history.observe_threads(self.previous.as_ref(), &sample);
-            self.inquiry.observe(&sample, &metrics, &over, Some(&FlowBasis::Sockets(2)));
+            self.diagnosis.observe(&sample, &metrics, &over, Some(&FlowBasis::Sockets(2)));
             self.previous = Some(sample);
         }
-        finding::all(&metrics, &self.history, &self.inquiry)
+        finding::all(&metrics, &self.history, &self.diagnosis)
     }
 }
 
@@ -115,12 +115,12 @@ fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
 }
 
 #[test]
-fn a_pin_begins_a_new_inquiry() {
+fn a_pin_begins_a_new_diagnosis() {
     let mut watched = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true);
     assert!(text(&watched.until(20), "jitter").starts_with("Unsteady"), "moves cost something");
     let (old, new) = (CoreSet::single(0), CoreSet::single(1));
     let thread = ThreadId { pid: 39081, tid: 39081, start: 7 };
-    watched.inquiry.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
+    watched.diagnosis.event(&Event::Pinned { thread, old, asked: new.clone(), got: new, at_ns: 0 });
     let findings = watched.until_ns(20_000_000_000 + TICK_NS);
     assert!(
         text(&findings, "jitter").starts_with("no finding"),
@@ -178,7 +178,7 @@ fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
     watched.change = |metrics, tick| metrics.threads[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
     let told = text(&watched.until(30), "moves");
-    let wanted = format!("{:.1} times/s over 30 s", watched.inquiry.conclusion.moves_per_s);
+    let wanted = format!("{:.1} times/s over 30 s", watched.diagnosis.conclusion.moves_per_s);
     assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
     assert!(told.starts_with("1 busy thread migrates between cores "), "{told}");
 }
@@ -214,7 +214,7 @@ fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
     assert!(!text(&watched.until(3), "mask_changed").starts_with("no finding"), "as yet nobody knows whose it is");
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
-    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
+    watched.diagnosis.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(4), "mask_changed").starts_with("no finding"), "it was vnettop's own");
     watched.change = |_, _| {};
     let told = text(&watched.until(6), "mask_changed");
@@ -227,7 +227,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     watched.until(2);
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
-    watched.inquiry.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
+    watched.diagnosis.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(3), "mask_changed").starts_with("no finding"), "a sample may be older than the pin");
     watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");

@@ -17,15 +17,15 @@ const TRAFFIC: f64 = 1e6;
 /// What is shown as 0.0 a second.
 const LEAST_RATE: f64 = 0.05;
 
-fn swinging<'a>(scene: &LintInput<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
-    let jitter = scene.inquiry.conclusion.jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
+fn swinging<'a>(input: &LintInput<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
+    let jitter = input.diagnosis.conclusion.jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
     Some((jitter, jitter.cv.filter(|&cv| cv >= from)?))
 }
 
 /// Moves lower the rate: how often, how much, what one costs.
-pub(super) fn by_moves(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let (jitter, cv) = swinging(scene, SWINGS)?;
-    let conclusion = &scene.inquiry.conclusion;
+pub(super) fn by_moves(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let (jitter, cv) = swinging(input, SWINGS)?;
+    let conclusion = &input.diagnosis.conclusion;
     let cause = conclusion.cause?;
     let unit = Unit::of(jitter.mean);
     let kind = match cause.crossing {
@@ -41,7 +41,7 @@ pub(super) fn by_moves(scene: &LintInput<'_>) -> Option<Diagnostic> {
         unit.figure(cause.rate_without),
         bytes(cause.bytes_per_move),
         cause.bytes_per_move * 8.0 / cause.rate_without * 1e3,
-        moves(conclusion, scene.metrics.facts.topology.nodes),
+        moves(conclusion, input.metrics.facts.topology.nodes),
         measured(jitter, conclusion),
     );
     let mut numbers = spread(jitter, cv, conclusion);
@@ -50,9 +50,9 @@ pub(super) fn by_moves(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// The rate swings, and moves are not shown to be why.
-pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let (jitter, cv) = swinging(scene, SWINGS_MUCH)?;
-    let conclusion = &scene.inquiry.conclusion;
+pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let (jitter, cv) = swinging(input, SWINGS_MUCH)?;
+    let conclusion = &input.diagnosis.conclusion;
     // With fewer nobody has looked for a cause.
     if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
         return None;
@@ -60,7 +60,7 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let (moves, and, doubt) = if conclusion.moves_per_s < LEAST_RATE {
         ("no migrations".to_owned(), "and ", "")
     } else {
-        (moves(conclusion, scene.metrics.facts.topology.nodes), "", ", not shown to be the cause")
+        (moves(conclusion, input.metrics.facts.topology.nodes), "", ", not shown to be the cause")
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = if let Some(probes) = conclusion.probes {
@@ -84,21 +84,21 @@ pub(super) fn unexplained(scene: &LintInput<'_>) -> Option<Diagnostic> {
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        let found = scene.metrics.limited_unsteadily().unwrap_or("No cause found");
+        let found = input.metrics.limited_unsteadily().unwrap_or("No cause found");
         format!("{found}: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
 
 /// Moves are only counted, so that what they cost cannot be told.
-pub(super) fn untraced(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    swinging(scene, SWINGS_MUCH)?;
-    let conclusion = &scene.inquiry.conclusion;
-    let way_out = match scene.metrics.trace {
+pub(super) fn untraced(input: &LintInput<'_>) -> Option<Diagnostic> {
+    swinging(input, SWINGS_MUCH)?;
+    let conclusion = &input.diagnosis.conclusion;
+    let way_out = match input.metrics.trace {
         // Nothing but time or another source would help who has the right already.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
         Some((TraceSource::Perf, _)) => "perf misses some; run as root to trace each",
-        None => untraced_since(scene.metrics),
+        None => untraced_since(input.metrics),
     };
     (conclusion.cause.is_none() && conclusion.vague && conclusion.moves_per_s >= LEAST_RATE).then(|| {
         let text = format!(

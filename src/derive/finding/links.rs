@@ -9,9 +9,9 @@ use crate::derive::links::LinkMetrics;
 const CLEARLY: f64 = 1.1;
 
 /// The link that passes its claim the most, where the claim is no limit.
-pub(super) fn beyond_label(scene: &LintInput<'_>) -> Option<Diagnostic> {
+pub(super) fn beyond_label(input: &LintInput<'_>) -> Option<Diagnostic> {
     let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
-    for link in scene.metrics.links.iter() {
+    for link in input.metrics.links.iter() {
         let Some(times) = link.times_label().filter(|&times| times >= CLEARLY) else { continue };
         links += 1;
         if most.is_none_or(|(so_far, _)| times > so_far) {

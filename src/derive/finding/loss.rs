@@ -21,8 +21,8 @@ const SENT_AGAIN_WITHIN_S: f64 = 3.0;
 const RETRANSMITTED: f64 = 0.001;
 
 /// The place where most is lost.
-pub(super) fn lost(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let losses = &scene.metrics.losses;
+pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let losses = &input.metrics.losses;
     let (worst, here) = worst(losses)?;
     let [here, whole] = [here, losses.packets()].map(|packets| losses.per_second(packets));
     if whole < LEAST_PER_S {
@@ -50,13 +50,13 @@ pub(super) fn lost(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let beside = beside.map_or_else(String::new, |(loss, packets)| {
         let much = share(packets)
             .map_or_else(|| format!("{} packets/s", rate(packets)), |share| format!("{} %", percent(share)));
-        format!("; {much} {}{}", place(loss, scene.metrics), kernels_word(loss))
+        format!("; {much} {}{}", place(loss, input.metrics), kernels_word(loss))
     });
     let text = format!(
         "{how_many} {}{}: {}{beside}",
-        place(worst, scene.metrics),
+        place(worst, input.metrics),
         kernels_word(worst),
-        remedy(worst, scene.metrics)
+        remedy(worst, input.metrics)
     );
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
@@ -280,8 +280,8 @@ fn conntrack(metrics: &Metrics) -> String {
 }
 
 /// TCP sends again, and no place is seen where packets are lost.
-pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let losses = &scene.metrics.losses;
+pub(super) fn retransmitted(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let losses = &input.metrics.losses;
     let share = losses.retransmits? / losses.sent?;
     let again = losses.per_second(losses.retransmits?);
     if !share.is_finite() {
@@ -290,7 +290,7 @@ pub(super) fn retransmitted(scene: &LintInput<'_>) -> Option<Diagnostic> {
     // What was lost a moment ago is sent again now.
     let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
     (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| {
-        let why = late_or_lost(scene.metrics);
+        let why = late_or_lost(input.metrics);
         let (much, part) = (rate(again), percent(share));
         let text = format!("TCP retransmits {much} segments/s ({part} %){why}");
         Diagnostic::new(text, [("retransmits_per_s", again), ("share", share)])
@@ -313,10 +313,10 @@ fn late_or_lost(metrics: &Metrics) -> String {
 }
 
 /// Datagrams that leave in pieces.
-pub(super) fn fragmented(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let told = scene.metrics.losses.fragments?;
+pub(super) fn fragmented(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let told = input.metrics.losses.fragments?;
     let pieces = told.fragments_per_s / told.datagrams_per_s;
-    let name = scene.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());
+    let name = input.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());
     let size = told.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
     let most = told.mtu.saturating_sub(told.headers);
     let mends = match told.bytes {

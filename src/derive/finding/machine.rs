@@ -12,13 +12,13 @@ use crate::sample::{CoreId, OwnCost, Policy, RealtimeRefusal, Side};
 /// A cap closer to the top than this share is none.
 const CAPPED: f64 = 0.98;
 
-fn policy<'a>(scene: &LintInput<'a>) -> Option<&'a Policy> {
-    busy(scene.metrics).next().map(|_| &scene.metrics.facts.host.policy)
+fn policy<'a>(input: &LintInput<'a>) -> Option<&'a Policy> {
+    busy(input.metrics).next().map(|_| &input.metrics.facts.host.policy)
 }
 
 /// The clock may not go as high as it could.
-pub(super) fn capped(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let policy = policy(scene)?;
+pub(super) fn capped(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let policy = policy(input)?;
     let (limit, most) = (policy.limit_khz? as f64, policy.most_khz? as f64);
     (limit < CAPPED * most).then(|| {
         let (at, of) = (limit / 1e6, most / 1e6);
@@ -28,21 +28,21 @@ pub(super) fn capped(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// A governor that saves power at the cost of speed.
-pub(super) fn powersave(scene: &LintInput<'_>) -> Option<Diagnostic> {
+pub(super) fn powersave(input: &LintInput<'_>) -> Option<Diagnostic> {
     let text = "core 0's governor powersave may cap the clock: set scaling_governor to performance";
-    (policy(scene)?.governor.as_deref()? == "powersave").then(|| Diagnostic::new(text, []))
+    (policy(input)?.governor.as_deref()? == "powersave").then(|| Diagnostic::new(text, []))
 }
 
 /// The kernel moves pages and threads between nodes.
-pub(super) fn balancing(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let nodes = scene.metrics.facts.topology.nodes;
+pub(super) fn balancing(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let nodes = input.metrics.facts.topology.nodes;
     let text = "NUMA balancing migrates threads and pages (off: sysctl kernel.numa_balancing=0)";
-    (policy(scene)?.numa_balancing? && nodes > 1).then(|| Diagnostic::new(text, [("nodes", f64::from(nodes))]))
+    (policy(input)?.numa_balancing? && nodes > 1).then(|| Diagnostic::new(text, [("nodes", f64::from(nodes))]))
 }
 
 /// Interrupts may follow the pins.
-pub(super) fn irqbalance(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let beside = policy(scene)?.irqbalance? && scene.metrics.threads.iter().any(|thread| thread.pinned);
+pub(super) fn irqbalance(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let beside = policy(input)?.irqbalance? && input.metrics.threads.iter().any(|thread| thread.pinned);
     let text = "irqbalance may put interrupts on pinned cores (systemctl stop irqbalance)";
     beside.then(|| Diagnostic::new(text, []))
 }
@@ -51,8 +51,8 @@ pub(super) fn irqbalance(scene: &LintInput<'_>) -> Option<Diagnostic> {
 const RECENT_S: u64 = 30;
 
 /// Ticks that began late or not at all, the last of them not long ago.
-pub(super) fn late(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let (metrics, history) = (scene.metrics, scene.history);
+pub(super) fn late(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let (metrics, history) = (input.metrics, input.history);
     let ticks = metrics.own.late_ticks;
     let what = if ticks == 1 { "1 sample was late".to_owned() } else { format!("{ticks} samples were late") };
     let remedy = remedy(&metrics.own);
@@ -81,8 +81,8 @@ fn remedy(own: &OwnCost) -> &'static str {
 }
 
 /// The newest change, an undone pin before any other.
-pub(super) fn changed_masks(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let changes = &scene.inquiry.masks.changes;
+pub(super) fn changed_masks(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let changes = &input.diagnosis.masks.changes;
     let change = changes.iter().max_by_key(|change| (change.was_pin, change.at_ns))?;
     let what = if change.was_pin { "undid the pin of" } else { "changed the affinity of" };
     let others = match changes.len() - 1 {
@@ -105,8 +105,8 @@ pub(super) fn changed_masks(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// Packets dropped by a full backlog (`softnet_stat`, second column).
-pub(super) fn dropped(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let trouble = CoreFault::of(scene.metrics, |load| load.softnet_dropped_per_s)?;
+pub(super) fn dropped(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let trouble = CoreFault::of(input.metrics, |load| load.softnet_dropped_per_s)?;
     let text = format!(
         "core {} drops {} packets/s: its backlog is full{} (net.core.netdev_max_backlog)",
         trouble.core,
@@ -117,8 +117,8 @@ pub(super) fn dropped(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// Softirq rounds that ran out of budget or time (`softnet_stat`, third column).
-pub(super) fn squeezed(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let trouble = CoreFault::of(scene.metrics, |load| load.softnet_squeezed_per_s)?;
+pub(super) fn squeezed(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let trouble = CoreFault::of(input.metrics, |load| load.softnet_squeezed_per_s)?;
     let text = format!(
         "core {} exhausts its softirq budget {} times/s{} (net.core.netdev_budget)",
         trouble.core,
@@ -164,8 +164,8 @@ impl CoreFault {
 const STOLEN: f64 = 0.05;
 
 /// Time that the hypervisor gave to others (`steal` of `/proc/stat`).
-pub(super) fn stolen(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let steal = scene.inquiry.surroundings.recent_steal().filter(|&steal| steal >= STOLEN)?;
+pub(super) fn stolen(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let steal = input.diagnosis.surroundings.recent_steal().filter(|&steal| steal >= STOLEN)?;
     let text = format!("{} % steal on your threads' cores: other guests of the hypervisor take it", percent(steal));
     Some(Diagnostic { text, cost: Some(steal), numbers: vec![("steal", steal)] })
 }

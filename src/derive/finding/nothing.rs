@@ -14,8 +14,8 @@ const LEAST_S: f64 = 2.0;
 
 /// The connections of a test that want to move something and move nothing; where there is none, a client that its server tells
 /// nothing, or datagrams of which none arrives.
-pub(super) fn arrives(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let data = || metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp && !one.controls());
     let stuck = || data().filter(|one| one.is_stuck() && one.silent_s >= Some(LEAST_S));
     let longest = stuck().max_by(|one, other| one.silent_s.unwrap_or(0.0).total_cmp(&other.silent_s.unwrap_or(0.0)));

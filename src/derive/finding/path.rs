@@ -20,8 +20,8 @@ const VXLAN: [u32; 2] = [50, 70];
 /// The same of wireguard.
 const WIREGUARD: [u32; 2] = [60, 80];
 
-fn whole<'a>(scene: &LintInput<'a>) -> impl Iterator<Item = &'a FlowPath> {
-    scene.metrics.paths.iter().filter(|path| is_whole(path))
+fn whole<'a>(input: &LintInput<'a>) -> impl Iterator<Item = &'a FlowPath> {
+    input.metrics.paths.iter().filter(|path| is_whole(path))
 }
 
 fn is_whole(path: &FlowPath) -> bool {
@@ -37,8 +37,8 @@ pub(super) fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
 
 /// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each
 /// may: a way that is broken has no flow. What others set up meanwhile elsewhere is half ready for a moment.
-fn concerns(scene: &LintInput<'_>, netns: u64) -> bool {
-    let metrics = scene.metrics;
+fn concerns(input: &LintInput<'_>, netns: u64) -> bool {
+    let metrics = input.metrics;
     let connections = &metrics.flow.connections;
     let ends = connections.iter().flat_map(|connection| [connection.from.netns, connection.to.netns]);
     let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
@@ -50,8 +50,8 @@ const NOTHING: f64 = 20_000.0;
 
 /// A link between the ends that takes smaller packets than both ends send, and a connection that waits because of it:
 /// where its sender has heard of the smaller size, or segments that are cut later pass all the same, nothing is wrong.
-pub(super) fn mtu(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let stuck = |connection: &&Connection| {
         let waits = connection.tx_queue_bytes.is_some_and(|bytes| bytes > 0);
         connection.proto == Proto::Tcp
@@ -82,34 +82,34 @@ pub(super) fn mtu(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// A vxlan that leaves no room for its own header in what lies below it.
-pub(super) fn headroom(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(super) fn headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
     let pairs = vxlans.filter_map(|link| Some((link, metrics.link(link.facts.lower?.key()?)?)));
-    tight(scene, pairs, VXLAN)
+    tight(input, pairs, VXLAN)
 }
 
 /// The same of a wireguard; what lies below it only a path tells.
-pub(super) fn wireguard_headroom(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(super) fn wireguard_headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
         let (link, below) = (metrics.link(two[0].link)?, metrics.link(two[1].link)?);
         let leaves = two.iter().all(|hop| hop.way == HopWay::Sent);
         (leaves && link.facts.kind == Kind::Wireguard).then_some((link, below))
     });
-    tight(scene, pairs, WIREGUARD)
+    tight(input, pairs, WIREGUARD)
 }
 
 /// The first tunnel whose packets, with its headers over IPv4 and over IPv6, do not fit into the link below it.
 fn tight<'a>(
-    scene: &LintInput<'a>,
+    input: &LintInput<'a>,
     mut tunnels: impl Iterator<Item = (&'a LinkMetrics, &'a LinkMetrics)>,
     headers: [u32; 2],
 ) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+    let metrics = input.metrics;
     let (link, lower) = tunnels.find(|(link, lower)| {
         let is_tight = lower.facts.tells_mtu() && link.facts.mtu.saturating_add(headers[0]) > lower.facts.mtu;
-        is_tight && (concerns(scene, link.facts.netns) || concerns(scene, lower.facts.netns))
+        is_tight && (concerns(input, link.facts.netns) || concerns(input, lower.facts.netns))
     })?;
     let (mtu, below) = (link.facts.mtu, lower.facts.mtu);
     let text = format!(
@@ -126,8 +126,8 @@ fn tight<'a>(
 }
 
 /// A pair of which only one end is up.
-pub(super) fn half_down(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(super) fn half_down(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let without_carrier = |link: &&LinkMetrics| {
         let state = link.facts.state;
         state == LinkState::LowerLayerDown || (state == LinkState::Down && link.facts.is_set_up == Some(true))
@@ -136,7 +136,7 @@ pub(super) fn half_down(scene: &LintInput<'_>) -> Option<Diagnostic> {
     let halves = metrics.links.iter().filter(without_carrier);
     let mut halves = halves.filter_map(|link| Some((link, metrics.link(link.facts.peer?.key()?)?)));
     let both = |link: &LinkMetrics, other: &LinkMetrics| {
-        concerns(scene, link.facts.netns) && concerns(scene, other.facts.netns)
+        concerns(input, link.facts.netns) && concerns(input, other.facts.netns)
     };
     let (link, down) = halves.find(|(link, other)| is_down(other) && both(link, other))?;
     let text = format!(
@@ -149,8 +149,8 @@ pub(super) fn half_down(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// A bridge that does not forward through a port yet, or not at all.
-pub(super) fn port_waits(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(super) fn port_waits(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let is_crossed = |link: &LinkMetrics| {
         let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
         crossed.any(|hop| hop.link == link.facts.key())
@@ -161,7 +161,7 @@ pub(super) fn port_waits(scene: &LintInput<'_>) -> Option<Diagnostic> {
         let waits = |state: PortState| !state.forwards() && (state != PortState::Blocking || is_crossed(link));
         up && link.facts.port_state.is_some_and(waits)
     };
-    let link = metrics.links.iter().filter(port).find(|link| concerns(scene, link.facts.netns))?;
+    let link = metrics.links.iter().filter(port).find(|link| concerns(input, link.facts.netns))?;
     let state = link.facts.port_state?;
     let bridge = link.facts.master.and_then(|master| metrics.link(link.facts.beside(master)));
     let who = bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge));
@@ -180,9 +180,9 @@ pub(super) fn port_waits(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// Both ends are addresses of one namespace: the packets never leave it.
-pub(super) fn through_lo(scene: &LintInput<'_>) -> Option<Diagnostic> {
+pub(super) fn through_lo(input: &LintInput<'_>) -> Option<Diagnostic> {
     let local = |path: &&FlowPath| !path.to.ip().is_loopback() && path.hops.iter().any(|hop| hop.by == HopBy::Local);
-    let path = scene.metrics.paths.iter().find(local)?;
+    let path = input.metrics.paths.iter().find(local)?;
     let text = format!(
         "{} is an address of the sender's own namespace: its packets go through lo; to measure interfaces, use an address of another namespace or machine",
         path.to.ip()
@@ -191,9 +191,9 @@ pub(super) fn through_lo(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// A program copies every byte.
-pub(super) fn proxied(scene: &LintInput<'_>) -> Option<Diagnostic> {
+pub(super) fn proxied(input: &LintInput<'_>) -> Option<Diagnostic> {
     let proxied = |path: &&FlowPath| path.hops.iter().any(|hop| hop.by == HopBy::Proxy);
-    let path = scene.metrics.paths.iter().find(proxied)?;
+    let path = input.metrics.paths.iter().find(proxied)?;
     let holders = path.ends.iter().flat_map(|ends| &ends.holders).filter(|holder| holder.name != "docker-proxy");
     let names: Vec<String> = holders.map(|holder| format!("{} ({})", holder.name, holder.pid)).collect();
     if !names.is_empty() {

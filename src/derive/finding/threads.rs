@@ -22,53 +22,53 @@ pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
 }
 
 /// Busy threads that the scheduler moves from core to core.
-pub(super) fn moving(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let moving = moved(scene);
-    let (per_s, over) = how_often(scene, &moving)?;
+pub(super) fn moving(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let moving = moved(input);
+    let (per_s, over) = how_often(input, &moving)?;
     if per_s < LEAST_RATE {
         return None;
     }
     let at_least = if moving.iter().any(|thread| thread.evidence == Evidence::Sampled) { "at least " } else { "" };
     let verb = if moving.len() == 1 { "migrates" } else { "together migrate" };
-    Some(diagnostic(scene, &moving, per_s, &format!("{verb} between cores {at_least}{} times/s{over}", rate(per_s))))
+    Some(diagnostic(input, &moving, per_s, &format!("{verb} between cores {at_least}{} times/s{over}", rate(per_s))))
 }
 
 /// Busy threads that moved a moment ago and not often enough for a rate: between two moves the rate of one interval is zero.
-pub(super) fn moved_lately(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let moving = moved(scene);
-    let (per_s, _) = how_often(scene, &moving)?;
-    let lately: usize = moving.iter().map(|thread| moves_lately(thread, scene.metrics, scene.history)).sum();
+pub(super) fn moved_lately(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let moving = moved(input);
+    let (per_s, _) = how_often(input, &moving)?;
+    let lately: usize = moving.iter().map(|thread| moves_lately(thread, input.metrics, input.history)).sum();
     let times = if lately == 1 { "once".to_owned() } else { format!("{lately} times") };
     (per_s < LEAST_RATE && lately > 0).then(|| {
         let often = format!("migrated between cores {times} in the last {RECENT_S:.0} s");
-        diagnostic(scene, &moving, lately as f64 / RECENT_S, &often)
+        diagnostic(input, &moving, lately as f64 / RECENT_S, &often)
     })
 }
 
 /// Busy threads that moved lately; none where a finding tells what their moves cost.
-fn moved<'a>(scene: &LintInput<'a>) -> Vec<&'a ThreadMetrics> {
-    if scene.inquiry.conclusion.cause.is_some() {
+fn moved<'a>(input: &LintInput<'a>) -> Vec<&'a ThreadMetrics> {
+    if input.diagnosis.conclusion.cause.is_some() {
         return Vec::new();
     }
-    busy(scene.metrics).filter(|thread| has_moved(thread, scene.metrics, scene.history)).collect()
+    busy(input.metrics).filter(|thread| has_moved(thread, input.metrics, input.history)).collect()
 }
 
 /// Moves a second, and over which time: the window of the rate's spread where there is one, because the figure of one tick jumps.
-fn how_often(scene: &LintInput<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
-    let conclusion = &scene.inquiry.conclusion;
+fn how_often(input: &LintInput<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
+    let conclusion = &input.diagnosis.conclusion;
     let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
-    let tick = || scene.metrics.elapsed_s.map_or_else(String::new, |seconds| format!(" over {seconds:.1} s"));
+    let tick = || input.metrics.elapsed_s.map_or_else(String::new, |seconds| format!(" over {seconds:.1} s"));
     (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
         Some(seconds) => (conclusion.moves_per_s, format!(" over {seconds:.0} s")),
         None => (of_tick(), tick()),
     })
 }
 
-fn diagnostic(scene: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Diagnostic {
+fn diagnostic(input: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, often: &str) -> Diagnostic {
     let seen: u64 = moving.iter().map(|thread| thread.by_class.all()).sum();
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
-    let crossing = if seen > 0 && scene.metrics.facts.topology.nodes > 1 {
+    let crossing = if seen > 0 && input.metrics.facts.topology.nodes > 1 {
         format!("; {seen} with known cores so far, {far} of them to another cache or node")
     } else {
         String::new()
@@ -103,12 +103,12 @@ fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) ->
 }
 
 /// Busy threads that have to take turns on one core.
-pub(super) fn on_the_same_core(scene: &LintInput<'_>) -> Option<Diagnostic> {
+pub(super) fn on_the_same_core(input: &LintInput<'_>) -> Option<Diagnostic> {
     let is_known = |thread: &&ThreadMetrics| {
-        scene.history.thread(thread.sample.id).is_some_and(|track| track.cores.len() >= SAMPLES_TOGETHER)
+        input.history.thread(thread.sample.id).is_some_and(|track| track.cores.len() >= SAMPLES_TOGETHER)
     };
     let mut settled: Vec<&ThreadMetrics> =
-        busy(scene.metrics).filter(is_known).filter(|thread| stays(scene, thread)).collect();
+        busy(input.metrics).filter(is_known).filter(|thread| stays(input, thread)).collect();
     settled.sort_by_key(|thread| (thread.sample.core, thread.sample.id));
     let by_core = settled.chunk_by(|one, other| one.sample.core == other.sample.core);
     let together = by_core.max_by_key(|threads| threads.len()).filter(|threads| threads.len() > 1)?;
@@ -124,8 +124,8 @@ pub(super) fn on_the_same_core(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// The thread was on its core in each of the last samples that are known of it.
-fn stays(scene: &LintInput<'_>, thread: &ThreadMetrics) -> bool {
-    let track = scene.history.thread(thread.sample.id);
+fn stays(input: &LintInput<'_>, thread: &ThreadMetrics) -> bool {
+    let track = input.history.thread(thread.sample.id);
     track.is_some_and(|track| track.last(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core))
 }
 
@@ -135,10 +135,10 @@ const INTERRUPTED: f64 = 0.10;
 const WATCHED_S: f64 = 2.0;
 
 /// A busy thread whose core works for others' packets and devices too.
-pub(super) fn among_interrupts(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let recent = &scene.metrics.recent;
+pub(super) fn among_interrupts(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let recent = &input.metrics.recent;
     let share = |thread: &ThreadMetrics| recent.core(thread.sample.core).map_or(0.0, |core| core.others_interrupts);
-    let threads = busy(scene.metrics).filter(|thread| stays(scene, thread)).map(|thread| (thread, share(thread)));
+    let threads = busy(input.metrics).filter(|thread| stays(input, thread)).map(|thread| (thread, share(thread)));
     let (thread, share) = threads.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (tid, core) = (thread.sample.id.tid, thread.sample.core);
     (share >= INTERRUPTED && recent.seconds >= WATCHED_S).then(|| {
@@ -153,13 +153,13 @@ pub(super) fn among_interrupts(scene: &LintInput<'_>) -> Option<Diagnostic> {
 const SAMPLES_APART: usize = 6;
 
 /// A sender and a receiver that stay on different NUMA nodes.
-pub(super) fn other_node(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    if scene.metrics.facts.topology.nodes < 2 {
+pub(super) fn other_node(input: &LintInput<'_>) -> Option<Diagnostic> {
+    if input.metrics.facts.topology.nodes < 2 {
         return None;
     }
-    let node = |thread: &ThreadMetrics| stays_in(scene, thread, SAMPLES_APART, |place| place.node);
+    let node = |thread: &ThreadMetrics| stays_in(input, thread, SAMPLES_APART, |place| place.node);
     let ends: Vec<(&ThreadMetrics, u32)> =
-        busy(scene.metrics).filter_map(|thread| Some((thread, node(thread)?))).collect();
+        busy(input.metrics).filter_map(|thread| Some((thread, node(thread)?))).collect();
     let (client, server, from, to) = pairs(&ends).find(|(_, _, from, to)| from != to)?;
     // One of several streams may well sit next to its other end, so every pair has to be apart.
     if pairs(&ends).any(|(_, _, from, to)| from == to) {
@@ -173,10 +173,10 @@ pub(super) fn other_node(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// Two busy threads that stay on the two halves of one physical core.
-pub(super) fn siblings(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let physical = |thread: &ThreadMetrics| stays_in(scene, thread, SAMPLES_TOGETHER, |place| place.physical);
+pub(super) fn siblings(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let physical = |thread: &ThreadMetrics| stays_in(input, thread, SAMPLES_TOGETHER, |place| place.physical);
     let mut placed: Vec<(u32, &ThreadMetrics)> =
-        busy(scene.metrics).filter_map(|thread| Some((physical(thread)?, thread))).collect();
+        busy(input.metrics).filter_map(|thread| Some((physical(thread)?, thread))).collect();
     placed.sort_by_key(|(physical, thread)| (*physical, thread.sample.core));
     let apart =
         |pair: &&[(u32, &ThreadMetrics)]| pair[0].0 == pair[1].0 && pair[0].1.sample.core != pair[1].1.sample.core;
@@ -199,13 +199,13 @@ fn pairs<'a>(
 
 /// The level that the thread's core lies in, where it did not leave it for some samples.
 fn stays_in(
-    scene: &LintInput<'_>,
+    input: &LintInput<'_>,
     thread: &ThreadMetrics,
     samples: usize,
     level: fn(&CorePlace) -> Option<u32>,
 ) -> Option<u32> {
-    let topology = &scene.metrics.facts.topology;
-    let track = scene.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
+    let topology = &input.metrics.facts.topology;
+    let track = input.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
     let now = level(topology.place(thread.sample.core)?)?;
     let same = |core: &u32| topology.place(*core).and_then(level) == Some(now);
     track.last(samples).all(same).then_some(now)
@@ -218,13 +218,13 @@ fn is_iperf3(thread: &ThreadMetrics) -> bool {
 }
 
 /// Several streams in the only thread of a process: iperf3 before 3.16 has one thread whatever `-P` says.
-pub(super) fn one_thread_for_all(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let threads_of = |pid: u32| scene.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
-    let connections = &scene.inquiry.conclusion.connections;
+pub(super) fn one_thread_for_all(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let threads_of = |pid: u32| input.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
+    let connections = &input.diagnosis.conclusion.connections;
     let streams = |id: ThreadId| connections.get(&id.pid).map_or(0, |all| all.saturating_sub(1));
     // One connection of each test is for control.
     let alone = |thread: &&ThreadMetrics| streams(thread.sample.id) > 1 && threads_of(thread.sample.id.pid) == 1;
-    let thread = busy(scene.metrics).filter(|thread| is_iperf3(thread)).find(alone)?;
+    let thread = busy(input.metrics).filter(|thread| is_iperf3(thread)).find(alone)?;
     let (pid, streams) = (thread.sample.id.pid, streams(thread.sample.id));
     let text = format!(
         "iperf3 ({pid}) runs {streams} streams in one thread, so they share one core; iperf3 ≥ 3.16 uses a thread \
@@ -234,13 +234,13 @@ pub(super) fn one_thread_for_all(scene: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// The main thread is pinned, its workers are not: `taskset -p` of a process whose threads carry the traffic.
-pub(super) fn only_the_main_thread(scene: &LintInput<'_>) -> Option<Diagnostic> {
+pub(super) fn only_the_main_thread(input: &LintInput<'_>) -> Option<Diagnostic> {
     let cores = |thread: &ThreadMetrics| thread.sample.allowed.as_ref().map_or(0, CoreSet::len);
     let main = |worker: &ThreadMetrics| {
-        let mut all = scene.metrics.threads.iter();
+        let mut all = input.metrics.threads.iter();
         all.find(|thread| thread.sample.id.pid == worker.sample.id.pid && thread.sample.duty == Duty::Control)
     };
-    let free = busy(scene.metrics)
+    let free = busy(input.metrics)
         .filter(|thread| is_iperf3(thread))
         .filter(|worker| worker.sample.duty == Duty::Worker && cores(worker) > 1);
     let (main, worker) = free.filter_map(|worker| Some((main(worker)?, worker))).find(|(main, _)| cores(main) == 1)?;

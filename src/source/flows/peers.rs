@@ -36,8 +36,8 @@ pub(super) struct Peers {
     proc: PathBuf,
     /// Every connection of TCP.
     known: BTreeMap<SocketKey, KnownPeer>,
-    inquiry: Option<PeerSearch>,
-    /// When the next inquiry may begin.
+    search: Option<PeerSearch>,
+    /// When the next search may begin.
     due_ns: u64,
     entries: Vec<MaybeUninit<u8>>,
 }
@@ -85,7 +85,7 @@ impl Peers {
     pub fn look(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> BTreeSet<u32> {
         self.meet(flows, now_ns);
         self.leave_relays(flows);
-        if self.inquiry.is_none() && now_ns >= self.due_ns {
+        if self.search.is_none() && now_ns >= self.due_ns {
             self.begin(flows, paths, now_ns);
         }
         self.go_on(flows, now_ns);
@@ -141,7 +141,7 @@ impl Peers {
         let far = residents.keys().copied().filter(|netns| !near.contains(netns));
         let spaces = far.chain(near.iter().copied()).collect();
         let spent_ns = crate::source::now_ns().saturating_sub(began_ns);
-        self.inquiry = Some(PeerSearch { questions, residents, spaces, search: None, spent_ns });
+        self.search = Some(PeerSearch { questions, residents, spaces, search: None, spent_ns });
     }
 
     /// Who has come to call on since it was found is let go.
@@ -163,30 +163,30 @@ impl Peers {
     }
 
     fn go_on(&mut self, flows: &[FlowSample], tick_ns: u64) {
-        let Some(inquiry) = &mut self.inquiry else { return };
+        let Some(search) = &mut self.search else { return };
         let began_ns = now_ns();
         self.entries.resize(8 * 1024, MaybeUninit::uninit());
-        inquiry.ask(&self.proc);
-        let found = inquiry.search(&self.proc, &mut self.entries);
+        search.ask(&self.proc);
+        let found = search.search(&self.proc, &mut self.entries);
         for found in found.into_iter().filter(|found| found.sockets.len() <= MOST_SOCKETS) {
-            let asked = inquiry.questions.iter().filter(|question| question.socket == Some(found.socket));
+            let asked = search.questions.iter().filter(|question| question.socket == Some(found.socket));
             let asked: BTreeSet<SocketKey> = asked.map(|question| question.key).collect();
-            let is_relay = calls_on(&inquiry.ends_of(&found, &self.proc), &asked, flows);
+            let is_relay = calls_on(&search.ends_of(&found, &self.proc), &asked, flows);
             for key in &asked {
                 if let Some(known) = self.known.get_mut(key) {
                     (known.pid, known.tries) = if is_relay { (None, 0) } else { (Some(found.pid), known.tries) };
                 }
             }
         }
-        inquiry.spent_ns += now_ns().saturating_sub(began_ns);
-        if inquiry.is_over() {
+        search.spent_ns += now_ns().saturating_sub(began_ns);
+        if search.is_over() {
             for waiting in
-                inquiry.questions.iter().filter(|question| question.socket.is_some_and(|socket| socket.1 == 0))
+                search.questions.iter().filter(|question| question.socket.is_some_and(|socket| socket.1 == 0))
             {
                 self.known.entry(waiting.key).and_modify(|known| known.tries = TRIES);
             }
-            self.due_ns = tick_ns.saturating_add(inquiry.spent_ns.saturating_mul(MOST_OF_TIME));
-            (self.inquiry, self.entries) = (None, Vec::new());
+            self.due_ns = tick_ns.saturating_add(search.spent_ns.saturating_mul(MOST_OF_TIME));
+            (self.search, self.entries) = (None, Vec::new());
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Whose moves are told: those of watched threads at once; those of numbers nobody watches (yet) wait a while for the
-//! census to find their thread, then they are dropped. A thread that ended before it was found is told with the process that
-//! it belonged to. It reads nothing.
+//! Matches traced migrations to watched threads. A migration of a thread that nobody watches (yet) waits 3 s for the
+//! discovery to find that thread, then it is dropped. A thread that ended before it was found is handed on with its
+//! process. It reads nothing.
 
 use crate::bpf::moves::RawMove;
 use crate::sample::{Move, ShortLived};

@@ -10,8 +10,8 @@ const NS_AT_ONCE: i64 = 500_000_000;
 const NS_PER_S: i64 = 20_000_000;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// For so long after it was used up it is told.
-const TOLD_NS: u64 = 10 * SECOND_NS;
+/// How long the warning stays after the budget ran out, ns.
+const WARNED_NS: u64 = 10 * SECOND_NS;
 
 /// What is left of it.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Budget {
         let second_ns = SECOND_NS.cast_signed();
         self.bytes = (self.bytes + BYTES_PER_S * (since_ns / 1000) / (second_ns / 1000)).min(BYTES_AT_ONCE);
         self.ns = (self.ns + since_ns / (second_ns / NS_PER_S)).min(NS_AT_ONCE);
-        if self.is_left() && self.spent_at_ns.is_some_and(|spent| now_ns.saturating_sub(spent) >= TOLD_NS) {
+        if self.is_left() && self.spent_at_ns.is_some_and(|spent| now_ns.saturating_sub(spent) >= WARNED_NS) {
             self.spent_at_ns = None;
         }
     }

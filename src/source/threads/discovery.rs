@@ -1,8 +1,8 @@
-//! Who is there to be watched: finds processes and threads that answer to what the user asked for, on the tick after
-//! they were born, and yet lists no directory while nothing is born.
+//! Finds the processes and threads that `--watch` asks for, one tick after they start; it lists `/proc` only when a pid
+//! was assigned.
 //!
-//! The kernel numbers tasks one after the other and tells the last number (`/proc/loadavg`, field 5): only the numbers
-//! after the last one seen are looked at. Those who take another name later are the matter of `renames`.
+//! The kernel numbers tasks one after the other, and `/proc/loadavg` (field 5) has the last number: only the numbers
+//! after the last one seen are looked at. Threads that take another name later are found by `comm_changes`.
 
 mod comm_changes;
 mod descendants;

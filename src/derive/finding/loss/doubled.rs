@@ -8,8 +8,8 @@ use crate::derive::{Metrics, paths};
 use crate::sample::{LinkKey, PeerRef};
 
 /// Two links on the way of a flow.
-pub(in crate::derive::finding) fn same_mac(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(in crate::derive::finding) fn same_mac(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let mut crossed = metrics.paths.iter().flat_map(|path| &path.hops);
     crossed.find_map(|hop| sentence(metrics, hop.link)).map(|text| Diagnostic::new(text, []))
 }

@@ -21,8 +21,8 @@ fn idle(metrics: &Metrics) -> CoreSet {
 }
 
 /// One core forwards everything while others idle.
-pub(in crate::derive::finding) fn one_core(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(in crate::derive::finding) fn one_core(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     if metrics.flow.connections.is_empty() {
         return None;
     }
@@ -34,7 +34,7 @@ pub(in crate::derive::finding) fn one_core(scene: &LintInput<'_>) -> Option<Diag
     let its = metrics.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
     (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
         let mask = mask(&idle);
-        let command = receiver(scene).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
+        let command = receiver(input).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
         let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
         let text = format!(
             "core {core} forwards packets {:.0} % of the time; {} of {} cores are idle: RPS spreads several flows ({command})",
@@ -47,15 +47,15 @@ pub(in crate::derive::finding) fn one_core(scene: &LintInput<'_>) -> Option<Diag
 }
 
 /// The first link that receives what the flows send, on whose queues RPS begins.
-fn receiver<'a>(scene: &LintInput<'a>) -> Option<&'a LinkMetrics> {
+fn receiver<'a>(input: &LintInput<'a>) -> Option<&'a LinkMetrics> {
     let takes = |link: &&LinkMetrics| matches!(link.facts.kind, Kind::Veth | Kind::Physical | Kind::Virtio);
-    let hops = whole(scene).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
-    hops.filter_map(|hop| scene.metrics.link(hop.link)).find(takes)
+    let hops = whole(input).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
+    hops.filter_map(|hop| input.metrics.link(hop.link)).find(takes)
 }
 
 /// RPS or threads of NAPI are told to use only cores that the flow's own threads run on.
-pub(in crate::derive::finding) fn steered(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(in crate::derive::finding) fn steered(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
     if !metrics.facts.steering.iter().any(is_set) {
         return None;

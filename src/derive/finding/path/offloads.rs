@@ -8,9 +8,9 @@ use crate::derive::paths;
 use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto, Word};
 
 /// Something that is off and costs.
-pub(in crate::derive::finding) fn offloads(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
-    let text = whole(scene).find_map(|path| uneven(metrics, path).or_else(|| between(metrics, path)))?;
+pub(in crate::derive::finding) fn offloads(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
+    let text = whole(input).find_map(|path| uneven(metrics, path).or_else(|| between(metrics, path)))?;
     Some(Diagnostic::new(text, []))
 }
 

@@ -13,18 +13,18 @@ const LEAST_BYTES: u32 = 16_384;
 const USUAL_BYTES: u32 = 65_536;
 const USUAL_SEGMENTS: u32 = 65_535;
 
-fn of_tcp<'a>(scene: &LintInput<'a>) -> impl Iterator<Item = &'a FlowPath> {
-    scene.metrics.paths.iter().filter(|path| path.proto == Proto::Tcp)
+fn of_tcp<'a>(input: &LintInput<'a>) -> impl Iterator<Item = &'a FlowPath> {
+    input.metrics.paths.iter().filter(|path| path.proto == Proto::Tcp)
 }
 
 /// A link that TCP's packets leave through and that takes little more than a segment in each.
-pub(in crate::derive::finding) fn limited(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(in crate::derive::finding) fn limited(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let find = |path: &FlowPath| {
         let hops = path.hops.iter().filter(|hop| hop.way == HopWay::Sent);
         hops.filter_map(|hop| small(metrics, hop, path.to.is_ipv6())).min_by_key(|small| small.bytes)
     };
-    let small = of_tcp(scene).filter_map(find).min_by_key(|small| small.bytes)?;
+    let small = of_tcp(input).filter_map(find).min_by_key(|small| small.bytes)?;
     let (link, limits) = (&small.link.facts.name, small.limits);
     let each = match small.segments {
         1 => "1 segment".to_owned(),
@@ -74,8 +74,8 @@ fn small<'a>(metrics: &'a Metrics, hop: &Hop, ipv6: bool) -> Option<SmallPackets
 }
 
 /// An XDP program at the other end of a pair, because of which the sender's end has no TSO.
-pub(in crate::derive::finding) fn taken_by_xdp(scene: &LintInput<'_>) -> Option<Diagnostic> {
-    let metrics = scene.metrics;
+pub(in crate::derive::finding) fn taken_by_xdp(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
     let taken = |two: &[Hop]| {
         let [from, to] = two else { return None };
         let crosses = from.way == HopWay::Sent && to.way == HopWay::Received && to.by == HopBy::Peer;
@@ -84,7 +84,7 @@ pub(in crate::derive::finding) fn taken_by_xdp(scene: &LintInput<'_>) -> Option<
             paths::offloads(metrics, from.link).filter(|off| !off.tso && !off.unwanted.contains(&Offload::Tso))?;
         Some((program, metrics.link(off.link)?, metrics.link(to.link)?))
     };
-    let (program, off, at) = of_tcp(scene).find_map(|path| path.hops.windows(2).find_map(taken))?;
+    let (program, off, at) = of_tcp(input).find_map(|path| path.hops.windows(2).find_map(taken))?;
     let number = program.id.map_or_else(String::new, |id| format!(" {id}"));
     let text = format!(
         "tso is off on {} because of XDP program{number} at its other end {}; the CPU cuts what it sends, and each packet is processed alone; there: ip link set {} xdp off, or xdpgeneric",

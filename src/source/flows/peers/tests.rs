@@ -32,7 +32,7 @@ fn half_seen(address: &str) -> (FlowSample, TcpStream, TcpListener) {
 /// What is found until nothing more is looked for.
 fn found(peers: &mut Peers, flows: &[FlowSample], now_ns: u64) -> BTreeSet<u32> {
     let mut found = peers.look(flows, &[], now_ns);
-    while peers.inquiry.is_some() {
+    while peers.search.is_some() {
         found = peers.look(flows, &[], now_ns);
     }
     found
@@ -96,8 +96,8 @@ fn an_end_elsewhere_is_looked_for_a_few_times() {
     for second in 0..60 {
         peers.due_ns = 0;
         let _nobody = peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
-        looks += u32::from(peers.inquiry.is_some() || peers.due_ns > 0);
-        while peers.inquiry.is_some() {
+        looks += u32::from(peers.search.is_some() || peers.due_ns > 0);
+        while peers.search.is_some() {
             peers.look(std::slice::from_ref(&flow), &[], second * 1_000_000_000);
         }
     }

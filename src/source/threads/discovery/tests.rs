@@ -1,4 +1,4 @@
-//! The census over a made /proc, with a made clock.
+//! The finder over a made /proc, with a made clock.
 
 use super::super::watch::Watch;
 use super::*;
@@ -6,11 +6,11 @@ use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// A /proc of our own namespace, as far as the census looks at it.
+/// A /proc of our own namespace, as far as the finder looks at it.
 struct Proc {
     root: TempDir,
     roots: Roots,
-    census: ProcessFinder,
+    finder: ProcessFinder,
     directory: ProcDir,
     now_ns: u64,
 }
@@ -21,9 +21,9 @@ impl Proc {
         let roots = Roots { proc: root.path().to_owned(), sys: root.path().join("sys") };
         fs::write(root.path().join("loadavg"), "0 0 0 1/1 5000\n").expect("writable");
         let watched = Watched::new(texts.iter().map(|&text| Watch::from(text)).collect());
-        let census = ProcessFinder::new(&roots, Namespace::Own, watched);
+        let finder = ProcessFinder::new(&roots, Namespace::Own, watched);
         let directory = ProcDir::open(&roots).expect("it is there");
-        Self { root, roots, census, directory, now_ns: 1 }
+        Self { root, roots, finder, directory, now_ns: 1 }
     }
 
     fn newest(&self, id: u32) {
@@ -50,7 +50,7 @@ impl Proc {
 
     fn look(&mut self) -> Vec<Change> {
         self.now_ns += 100_000_000;
-        self.census.look(&mut self.directory, self.now_ns).collect()
+        self.finder.look(&mut self.directory, self.now_ns).collect()
     }
 }
 
@@ -83,10 +83,10 @@ fn who_is_named_by_number_for_a_while_is_watched_for_a_while() {
     proc.task(40, 40, "netserver", 5, 1);
     proc.task(50, 50, "iperf3", 6, 1);
     proc.look();
-    proc.census.set_extra_pids(&mut proc.directory, BTreeSet::from([40, 50]));
+    proc.finder.set_extra_pids(&mut proc.directory, BTreeSet::from([40, 50]));
     assert_eq!(proc.look(), [watch(40, 40)], "whatever it is called; who is watched already is not watched twice");
     assert_eq!(proc.look(), [], "nothing is told twice");
-    proc.census.set_extra_pids(&mut proc.directory, BTreeSet::new());
+    proc.finder.set_extra_pids(&mut proc.directory, BTreeSet::new());
     assert_eq!(proc.look(), [Change::Unwatch(40)], "who bears the name asked for goes on being watched");
 }
 
@@ -178,7 +178,7 @@ fn a_number_nobody_bears_is_missing() {
     let mut proc = Proc::watching(&["77", "78"]);
     proc.task(77, 77, "sh", 6, 1);
     proc.look();
-    assert_eq!(proc.census.missing_pid(|_| false), Some(78), "77 is there, 78 is not");
-    assert_eq!(proc.census.missing_pid(|tid| tid == 78), None, "unless it is a thread's");
+    assert_eq!(proc.finder.missing_pid(|_| false), Some(78), "77 is there, 78 is not");
+    assert_eq!(proc.finder.missing_pid(|tid| tid == 78), None, "unless it is a thread's");
     assert!(Path::new("/proc").exists(), "there is a real /proc, which none of this has touched");
 }
