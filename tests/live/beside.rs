@@ -3,7 +3,7 @@
 
 use crate::ground::line::{Line, TICKS_OF_A_SECOND, until_it_traces};
 use crate::ground::unseen::{Unseen, is_all};
-use crate::ground::{self, Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, veth_pair};
+use crate::ground::{self, Kept, Netns, VNETTOP, Watching, iperf3_server, needs, veth_pair};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -152,10 +152,9 @@ fn lose(plant: &Plant, line: &Line, server: &Kept) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_loss_beside_somebody_elses_test_is_a_share_of_its_own() {
-    if !can_run("a_loss_beside_somebody_elses_test_is_a_share_of_its_own", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let server = line.serve();
     let (there, here) = veth_pair();

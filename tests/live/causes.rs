@@ -3,7 +3,7 @@
 
 use crate::faults::flow::Flow;
 use crate::faults::{bridged, cable};
-use crate::ground::{Netns, can_run};
+use crate::ground::{Netns, needs};
 use serde_json::Value;
 
 const TOOLS: [&str; 7] = ["ip", "bridge", "tc", "iperf3", "nsenter", "python3", "taskset"];
@@ -31,10 +31,9 @@ fn gap(flow: &Flow, object: &Value) -> String {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn frames_for_a_stale_neighbour_are_lost_at_the_link_that_discards_them() {
-    if !can_run("frames_for_a_stale_neighbour_are_lost_at_the_link_that_discards_them", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [_host, one, two] = bridged();
     let mut flow = datagrams(&one, &two, "198.18.0.2", "1200");
     flow.is_healthy_for_datagrams();
@@ -50,10 +49,9 @@ fn frames_for_a_stale_neighbour_are_lost_at_the_link_that_discards_them() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn datagrams_longer_than_a_bridge_port_takes_name_its_mtu() {
-    if !can_run("datagrams_longer_than_a_bridge_port_takes_name_its_mtu", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [host, one, two] = bridged();
     let mut flow = datagrams(&one, &two, "198.18.0.2", "1448");
     flow.is_healthy_for_datagrams();
@@ -66,10 +64,9 @@ fn datagrams_longer_than_a_bridge_port_takes_name_its_mtu() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn isolated_ports_are_named_and_no_vlan() {
-    if !can_run("isolated_ports_are_named_and_no_vlan", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [host, one, two] = bridged();
     let mut flow = datagrams(&one, &two, "198.18.0.2", "1200");
     flow.is_healthy_for_datagrams();
@@ -81,10 +78,9 @@ fn isolated_ports_are_named_and_no_vlan() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_xdp_program_that_drops_is_a_rule_of_its_link() {
-    if !can_run("an_xdp_program_that_drops_is_a_rule_of_its_link", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [_host, one, two] = bridged();
     let mut flow = datagrams(&one, &two, "198.18.0.2", "1200");
     flow.is_healthy_for_datagrams();
@@ -104,10 +100,9 @@ fn an_xdp_program_that_drops_is_a_rule_of_its_link() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn small_packets_by_limits_and_by_a_program_are_named() {
-    if !can_run("small_packets_by_limits_and_by_a_program_are_named", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = (Netns::new(), Netns::new());
     cable((&near, "v0"), (&far, "v1"));
     near.run("ip addr add 198.18.0.1/24 dev v0");
@@ -126,10 +121,9 @@ fn small_packets_by_limits_and_by_a_program_are_named() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tc_program_that_redirects_ends_what_is_known_of_the_path() {
-    if !can_run("a_tc_program_that_redirects_ends_what_is_known_of_the_path", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [host, one, two] = [Netns::new(), Netns::new(), Netns::new()];
     for (container, port, address) in [(&one, "va", "198.18.0.1"), (&two, "vb", "198.18.0.2")] {
         cable((&host, port), (container, "eth0"));
@@ -164,10 +158,9 @@ fn a_tc_program_that_redirects_ends_what_is_known_of_the_path() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tc_filter_that_redirects_ends_what_is_known_of_the_path() {
-    if !can_run("a_tc_filter_that_redirects_ends_what_is_known_of_the_path", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [host, one, two] = [Netns::new(), Netns::new(), Netns::new()];
     for (container, port, address) in [(&one, "va", "198.18.0.1"), (&two, "vb", "198.18.0.2")] {
         cable((&host, port), (container, "eth0"));
@@ -186,10 +179,9 @@ fn a_tc_filter_that_redirects_ends_what_is_known_of_the_path() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn of_two_next_hops_none_is_told_for_the_one_that_a_stream_takes() {
-    if !can_run("of_two_next_hops_none_is_told_for_the_one_that_a_stream_takes", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     for [one, two, other, bits] in
         [["198.18.1.1", "198.18.1.2", "198.18.2", "32"], ["fd00:1::1", "fd00:1::2", "fd00:2::", "128"]]
     {

@@ -1,6 +1,6 @@
 //! Links that come, go and change their names by the hundred while vnettop watches at 10 Hz.
 
-use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, can_run, link};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, link, needs};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs;
@@ -51,10 +51,9 @@ fn names(object: &Value) -> HashSet<String> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_storm_of_links_makes_no_rate_wrong_and_leaves_nothing_behind() {
-    if !can_run("a_storm_of_links_makes_no_rate_wrong_and_leaves_nothing_behind", &["ip", "nsenter", "python3"]) {
-        return;
-    }
+    needs(&["ip", "nsenter", "python3"]);
     let netns = Netns::new();
     let dir = tempfile::tempdir().expect("a directory");
     let mut command = netns.command(VNETTOP);
@@ -112,10 +111,9 @@ fn a_storm_of_links_makes_no_rate_wrong_and_leaves_nothing_behind() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_link_is_right_one_tick_after_every_change() {
-    if !can_run("a_link_is_right_one_tick_after_every_change", &["ip", "nsenter"]) {
-        return;
-    }
+    needs(&["ip", "nsenter"]);
     let (netns, other) = (Netns::new(), Netns::new());
     let mut command = netns.command(VNETTOP);
     command.args(["-d", "0.2"]);

@@ -1,7 +1,7 @@
 //! `vnettop compare` on the real kernel: its figures are iperf3's own, an ordinary user gets what user namespaces allow, and nothing is
 //! left behind, at whatever moment it is stopped.
 
-use crate::ground::{Kept, VNETTOP, await_that, can_run, pid, turn};
+use crate::ground::{Kept, VNETTOP, await_that, needs, pid, turn};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -103,10 +103,9 @@ fn keeping(folder: &Path) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn its_rates_are_those_that_iperf3_reports() {
-    if !can_run("its_rates_are_those_that_iperf3_reports", &["iperf3", "ip", "nft", "python3"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nft", "python3"]);
     let marked = Marked::new("rates");
     let before = surroundings();
     keeping(marked.folder.path());
@@ -145,11 +144,9 @@ fn its_rates_are_those_that_iperf3_reports() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_ordinary_user_gets_what_user_namespaces_allow() {
-    let name = "an_ordinary_user_gets_what_user_namespaces_allow";
-    if !can_run(name, &["iperf3", "ip", "setpriv", "python3", "nft"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "setpriv", "python3", "nft"]);
     let marked = Marked::new("user");
     let before = surroundings();
     fs::copy(VNETTOP, marked.file("vnettop")).expect("a copy for others");
@@ -171,11 +168,9 @@ fn an_ordinary_user_gets_what_user_namespaces_allow() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nothing_is_left_behind_whenever_it_is_stopped() {
-    let name = "nothing_is_left_behind_whenever_it_is_stopped";
-    if !can_run(name, &["iperf3", "ip", "nft", "ovs-vswitchd"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nft", "ovs-vswitchd"]);
     let before = surroundings();
     let moments = [50, 400, 1300, 3700];
     for (signal, moment) in

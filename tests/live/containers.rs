@@ -5,7 +5,7 @@ use crate::ground::docker::{Container, Docker, PROGRAMS, spaces_of, swarm};
 use crate::ground::machine::{HOST, Machine, descriptors};
 use crate::ground::traffic::{Seen, WalkedPath, observed, seconds, way};
 use crate::ground::truth::{Truth, agrees_within};
-use crate::ground::{await_that, can_run};
+use crate::ground::{await_that, needs};
 
 /// The links between a container and its bridge: its own, and the one on the host.
 fn legs(truth: &Truth, container: &Container, own: &str) -> WalkedPath {
@@ -31,10 +31,9 @@ fn to<'a>(address: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
-    if !can_run("a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let docker = Docker::start(&machine, HOST, "docker");
     let server = docker.server("server", &[]);
@@ -70,10 +69,9 @@ fn a_docker_bridge_is_told_link_by_link_and_carries_what_its_links_count() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside() {
-    if !can_run("a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let world = machine.space("world");
     machine.run(
@@ -111,10 +109,9 @@ fn a_published_port_is_carried_by_the_proxy_on_loopback_and_by_nat_from_outside(
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
-    if !can_run("a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let (east, west) = (machine.space("east"), machine.space("west"));
     machine.run(
@@ -184,10 +181,9 @@ fn a_swarm_overlay_is_told_with_its_hidden_namespaces_on_both_hosts() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing() {
-    if !can_run("an_engine_that_stops_starts_and_is_killed_is_followed_and_leaks_nothing", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let mut docker = Docker::start(&machine, HOST, "docker");
     let mut watching = machine.watch();

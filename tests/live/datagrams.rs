@@ -1,6 +1,6 @@
 //! Rates of UDP tests beside whatever else their namespaces count: each is what iperf3 itself says, in every direction.
 
-use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, can_run, iperf3_server, pid, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, iperf3_server, needs, pid, veth_pair};
 use serde_json::Value;
 
 /// Programs that stay until this is dropped, and the address that is called.
@@ -70,10 +70,8 @@ fn another(near: &Netns, far: &Netns) -> Beside {
 }
 
 /// What vnettop says of a test at 10 Mbit/s beside something.
-fn assert_own(name: &str, beside: fn(&Netns, &Netns) -> Beside, arguments: &[&str]) {
-    if !can_run(name, &["iperf3", "ip", "nsenter", "python3", "ss"]) {
-        return;
-    }
+fn assert_own(beside: fn(&Netns, &Netns) -> Beside, arguments: &[&str]) {
+    needs(&["iperf3", "ip", "nsenter", "python3", "ss"]);
     let (near, far) = veth_pair();
     let beside = beside(&near, &far);
     let arguments: Vec<&str> = ["-b", "10M"].iter().chain(arguments).copied().collect();
@@ -87,26 +85,27 @@ fn assert_own(name: &str, beside: fn(&Netns, &Netns) -> Beside, arguments: &[&st
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tunnel_that_ends_beside_the_receiver_doubles_no_rate() {
-    assert_own("a_tunnel_that_ends_beside_the_receiver_doubles_no_rate", vxlan, &[]);
+    assert_own(vxlan, &[]);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tunnel_that_ends_beside_the_sender_of_a_reverse_test_doubles_no_rate() {
-    assert_own("a_tunnel_that_ends_beside_the_sender_of_a_reverse_test_doubles_no_rate", vxlan, &["-R"]);
+    assert_own(vxlan, &["-R"]);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn datagrams_of_another_program_are_not_the_tests() {
-    assert_own("datagrams_of_another_program_are_not_the_tests", another, &[]);
+    assert_own(another, &[]);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn streams_of_one_udp_test_have_each_their_own_rate() {
-    let name = "streams_of_one_udp_test_have_each_their_own_rate";
-    if !can_run(name, &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let (near, far) = veth_pair();
     let (_, tests) = observed(&near, &far, "198.18.0.1", &["-b", "5M", "-P", "3"]);
     let whole = median(&tests, |test| test["bits_per_s"].as_f64());
@@ -118,11 +117,9 @@ fn streams_of_one_udp_test_have_each_their_own_rate() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why() {
-    let name = "without_the_kernels_word_a_rate_beside_other_sockets_is_unknown_and_says_why";
-    if !can_run(name, &["iperf3", "ip", "nsenter", "python3", "ss", "setpriv"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "python3", "ss", "setpriv"]);
     let (near, far) = veth_pair();
     let _beside = another(&near, &far);
     let server = iperf3_server(&near, &["-1"]);
@@ -177,10 +174,9 @@ fn sent_until(log: &str, at_ns: f64) -> f64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn clients_of_one_socket_are_each_a_test_with_its_own_rate() {
-    if !can_run("clients_of_one_socket_are_each_a_test_with_its_own_rate", &["ip", "nsenter", "python3", "ss"]) {
-        return;
-    }
+    needs(&["ip", "nsenter", "python3", "ss"]);
     let (near, far) = veth_pair();
     let server = near.keep("python3", &["-c", SERVES]);
     await_that("it listens", 10, || near.output("ss -Hlun").contains(":4433 "));

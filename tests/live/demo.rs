@@ -1,10 +1,10 @@
 //! `vnettop demo` on the real kernel: traffic flows for root and for an ordinary user, and nothing is left behind
-//! however it ends. A test that cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+//! however it ends.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 mod held;
 
-use crate::ground::turn;
+use crate::ground::{needs, turn};
 use held::{Held, counters, namespace, pids};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, geteuid, kill_process, pidfd_open};
@@ -32,12 +32,6 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
     ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn not_run(name: &str, why: &str) {
-    println!("NOT RUN: {name}: {why}");
-    let required = std::env::var_os("VNETTOP_REQUIRE_LIVE").is_some_and(|value| value == "1");
-    assert!(!required, "{name} must run here, but: {why}");
-}
-
 #[derive(Clone, Copy, PartialEq)]
 enum User {
     Root,
@@ -61,10 +55,7 @@ fn assert_nothing_left(namespaces: &BTreeSet<u64>, how: &str) {
 
 fn traffic_flows(name: &str, user: User, standin: bool) {
     let _one = one_at_a_time();
-    let held = match Held::start(user, &[], standin) {
-        Ok(held) => held,
-        Err(why) => return not_run(name, &why),
-    };
+    let held = Held::start(user, &[], standin).expect("the demo starts");
     let watched = if standin { "watch standin:" } else { "watch iperf3:" };
     assert!(held.line.starts_with(watched), "the threads worth watching are named: {}", held.line);
     let within = Duration::from_secs(2);
@@ -82,21 +73,22 @@ fn traffic_flows(name: &str, user: User, standin: bool) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn traffic_flows_for_root() {
     traffic_flows("traffic_flows_for_root", User::Root, true);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn traffic_flows_for_an_ordinary_user() {
     traffic_flows("traffic_flows_for_an_ordinary_user", User::RealtimeRefusal, true);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn iperf3_drives_the_demo_where_it_is_installed() {
     let name = "iperf3_drives_the_demo_where_it_is_installed";
-    if !Command::new("iperf3").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return not_run(name, "iperf3 is not installed");
-    }
+    needs(&["iperf3"]);
     traffic_flows(name, User::RealtimeRefusal, false);
 }
 
@@ -108,12 +100,9 @@ enum End {
 }
 
 /// Ends the demo in one way and checks that all of it is gone.
-fn nothing_is_left(name: &str, user: User, end: End, standin: bool) {
+fn nothing_is_left(user: User, end: End, standin: bool) {
     let options: &[&str] = if end == End::Panic { &["--end", "panic"] } else { &[] };
-    let mut held = match Held::start(user, options, standin) {
-        Ok(held) => held,
-        Err(why) => return not_run(name, &why),
-    };
+    let mut held = Held::start(user, options, standin).expect("the demo starts");
     held.wait_for_traffic(&["veth-srv", "veth-cli"], 1_000, PATIENCE);
     let family = held.family();
     let least = if standin { 2 } else { 4 } + usize::from(held.has_tun());
@@ -148,6 +137,7 @@ fn finish(child: &mut Child, end: End) -> ExitStatus {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nothing_is_left_however_it_ends() {
     let _one = one_at_a_time();
     for end in [
@@ -158,37 +148,34 @@ fn nothing_is_left_however_it_ends() {
         End::Signal(Signal::HUP),
         End::Signal(Signal::INT),
     ] {
-        nothing_is_left("nothing_is_left_however_it_ends", User::Root, end, true);
+        nothing_is_left(User::Root, end, true);
     }
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nothing_is_left_of_an_ordinary_users_demo() {
     let _one = one_at_a_time();
     for end in [End::Quit, End::Panic, End::Signal(Signal::KILL), End::Signal(Signal::TERM)] {
-        nothing_is_left("nothing_is_left_of_an_ordinary_users_demo", User::RealtimeRefusal, end, true);
+        nothing_is_left(User::RealtimeRefusal, end, true);
     }
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nothing_is_left_of_iperf3() {
     let _one = one_at_a_time();
-    let name = "nothing_is_left_of_iperf3";
-    if !Command::new("iperf3").arg("--version").output().is_ok_and(|output| output.status.success()) {
-        return not_run(name, "iperf3 is not installed");
-    }
+    needs(&["iperf3"]);
     for end in [End::Quit, End::Signal(Signal::KILL), End::Signal(Signal::TERM)] {
-        nothing_is_left(name, User::RealtimeRefusal, end, false);
+        nothing_is_left(User::RealtimeRefusal, end, false);
     }
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_children_leave_the_terminal_alone() {
     let _one = one_at_a_time();
-    let held = match Held::start(User::RealtimeRefusal, &[], true) {
-        Ok(held) => held,
-        Err(why) => return not_run("the_children_leave_the_terminal_alone", &why),
-    };
+    let held = Held::start(User::RealtimeRefusal, &[], true).expect("the demo starts");
     let own_group = rustix::process::getpgid(Some(Pid::from_child(&held.child))).unwrap();
     for member in held.family() {
         let descriptor = |number: u8| fs::read_link(format!("/proc/{}/fd/{number}", member.pid)).unwrap();
@@ -201,6 +188,7 @@ fn the_children_leave_the_terminal_alone() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_child_whose_parent_is_gone_does_not_begin() {
     // Process 1 stands for a parent that died: it is not this child's parent.
     let output = Command::new(PROGRAM).args(["demo-child", "tun", "--parent", "1"]).output().unwrap();
@@ -210,17 +198,15 @@ fn a_child_whose_parent_is_gone_does_not_begin() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_refused_namespace_is_one_sentence_with_advice() {
-    let name = "a_refused_namespace_is_one_sentence_with_advice";
     turn::take();
     // The limits of a user namespace of its own, so that no other process meets them.
     let script = "echo 0 > /proc/sys/user/max_user_namespaces && echo 0 > /proc/sys/user/max_net_namespaces \
                   && echo limited && exec \"$0\" demo-child hold --streams 1";
     let output = Command::new("unshare").args(["-Ur", "sh", "-c", script, PROGRAM]).output();
-    let Ok(output) = output else { return not_run(name, "unshare (util-linux) is not installed") };
-    if !String::from_utf8_lossy(&output.stdout).starts_with("limited") {
-        return not_run(name, String::from_utf8_lossy(&output.stderr).trim());
-    }
+    let output = output.expect("unshare runs");
+    assert!(output.stdout.starts_with(b"limited"), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "a demo that cannot start is an error");
     assert_eq!(text.lines().count(), 1, "one sentence: {text}");
@@ -242,6 +228,7 @@ fn threads(pid: u32) -> BTreeMap<u32, (String, u64)> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_stand_in_alone_behaves_like_a_threaded_iperf3() {
     let _one = one_at_a_time();
     let parent = std::process::id().to_string();

@@ -1,14 +1,12 @@
 //! More network namespaces than vnettop may open files for: whoever is watched comes first, and what is left out is told.
 
-use crate::ground::{Netns, VNETTOP, can_run, objects};
+use crate::ground::{Netns, VNETTOP, needs, objects};
 use std::process::Command;
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn many_namespaces_leave_descriptors_for_watched_threads_and_for_the_command() {
-    let name = "many_namespaces_leave_descriptors_for_watched_threads_and_for_the_command";
-    if !can_run(name, &["unshare", "sh"]) {
-        return;
-    }
+    needs(&["unshare", "sh"]);
     let namespaces: Vec<Netns> = (0..30).map(|_| Netns::new()).collect();
     let limited = |arguments: &str| {
         let mut command = Command::new("sh");

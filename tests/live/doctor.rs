@@ -1,7 +1,7 @@
 //! `vnettop doctor` on this machine: as root, as nobody, where /sys or /proc is hidden, with too few files. What it says is held
 //! against what can be seen here in other ways; what cannot run here says so by name.
 
-use crate::ground::{VNETTOP, can_run};
+use crate::ground::{VNETTOP, left_out, needs};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -81,10 +81,9 @@ fn is_mounted(place: &str) -> bool {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn root_is_told_what_this_machine_has_and_nothing_is_loaded_for_it() {
-    if !can_run("root_is_told_what_this_machine_has_and_nothing_is_loaded_for_it", &["env", "ip"]) {
-        return;
-    }
+    needs(&["env", "ip"]);
     let before = modules();
     let seen = Seen::behind(&["env"]);
     let loaded: Vec<String> = modules().into_iter().filter(|module| !before.contains(module)).collect();
@@ -111,10 +110,9 @@ fn root_is_told_what_this_machine_has_and_nothing_is_loaded_for_it() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nobody_is_told_which_rights_are_missing_and_that_it_works() {
-    if !can_run("nobody_is_told_which_rights_are_missing_and_that_it_works", &["setpriv"]) {
-        return;
-    }
+    needs(&["setpriv"]);
     // Where vnettop was built nobody else may look.
     let dir = tempfile::tempdir().expect("a directory");
     fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o755)).expect("its own");
@@ -140,10 +138,9 @@ fn nobody_is_told_which_rights_are_missing_and_that_it_works() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_hidden_sys_is_unknown_and_a_hidden_proc_ends_with_one() {
-    if !can_run("a_hidden_sys_is_unknown_and_a_hidden_proc_ends_with_one", &["unshare", "mount"]) {
-        return;
-    }
+    needs(&["unshare", "mount"]);
     let hidden = |place: &str| format!("mount -t tmpfs none {place} && exec \"$@\"");
     let seen = Seen::behind(&["unshare", "--mount", "sh", "-c", &hidden("/sys"), "sh"]);
     assert_eq!(seen.code, Some(0), "links, cores and threads need no /sys:\n{}", seen.text);
@@ -164,10 +161,9 @@ fn a_hidden_sys_is_unknown_and_a_hidden_proc_ends_with_one() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn namespaces_that_no_engine_made_are_told_of_no_engine() {
-    if !can_run("namespaces_that_no_engine_made_are_told_of_no_engine", &["unshare", "mount"]) {
-        return;
-    }
+    needs(&["unshare", "mount"]);
     let of = |words: &[&str]| {
         let seen = Seen::behind(&[&["unshare"], words].concat());
         assert!(
@@ -186,13 +182,11 @@ fn namespaces_that_no_engine_made_are_told_of_no_engine() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn types_that_are_mounted_over_are_unknown() {
-    let name = "types_that_are_mounted_over_are_unknown";
-    if !can_run(name, &["unshare", "mount"]) {
-        return;
-    }
+    needs(&["unshare", "mount"]);
     if !Path::new("/sys/kernel/btf").exists() {
-        eprintln!("NOT RUN: {name}: this kernel has no BTF");
+        left_out("types_that_are_mounted_over_are_unknown", "this kernel has no BTF");
         return;
     }
     let over = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
@@ -203,19 +197,17 @@ fn types_that_are_mounted_over_are_unknown() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn too_few_files_end_with_one() {
-    if !can_run("too_few_files_end_with_one", &["sh"]) {
-        return;
-    }
+    needs(&["sh"]);
     let seen = Seen::behind(&["sh", "-c", "ulimit -n 100; exec \"$@\"", "sh"]);
     assert_eq!((seen.code, seen.state("open files")), (Some(1), "missing"), "{}", seen.text);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_reader_who_has_seen_enough_is_no_failure() {
-    if !can_run("a_reader_who_has_seen_enough_is_no_failure", &["bash"]) {
-        return;
-    }
+    needs(&["bash"]);
     let pipe = format!("set -o pipefail; {VNETTOP} doctor | (exec <&-; sleep 2)");
     let out = Command::new("bash").args(["-c", &pipe]).stdin(Stdio::null()).output().expect("bash runs");
     assert_eq!((out.status.code(), out.stderr.as_slice()), (Some(0), &b""[..]), "it ends quietly and well");
@@ -223,10 +215,9 @@ fn a_reader_who_has_seen_enough_is_no_failure() {
 
 /// A socket that somebody listens on and never answers, and an iperf3 that never ends.
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn who_does_not_answer_is_not_waited_for() {
-    if !can_run("who_does_not_answer_is_not_waited_for", &["env"]) {
-        return;
-    }
+    needs(&["env"]);
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name).display().to_string();
     let listener = UnixListener::bind(at("docker.sock")).expect("it binds");

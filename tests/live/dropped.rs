@@ -8,7 +8,7 @@ mod pair;
 pub mod trial;
 
 use crate::ground::line::Line;
-use crate::ground::{can_run, pid};
+use crate::ground::{needs, pid};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,10 +18,9 @@ use trial::{PROGRAMS, SIZES, alone, assert_exact, assert_exact_with, queued, rul
 const A_TENTH: &str = "udp length '>=' 40 numgen random mod 10 0";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_rule_drops_is_the_firewalls_at_the_link_it_came_in_by() {
-    if !can_run("what_a_rule_drops_is_the_firewalls_at_the_link_it_came_in_by", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     let _server = line.serve();
@@ -43,10 +42,9 @@ fn what_a_rule_drops_is_the_firewalls_at_the_link_it_came_in_by() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_bridges_rule_drops_is_the_firewalls() {
-    if !can_run("what_a_bridges_rule_drops_is_the_firewalls", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::bridged();
     let _server = line.serve();
@@ -66,10 +64,9 @@ fn what_a_bridges_rule_drops_is_the_firewalls() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_queue_has_no_room_for_is_its_qdiscs() {
-    if !can_run("what_a_queue_has_no_room_for_is_its_qdiscs", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     line.quiet();
@@ -93,10 +90,9 @@ fn what_a_queue_has_no_room_for_is_its_qdiscs() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_filter_drops_is_traffic_controls() {
-    if !can_run("what_a_filter_drops_is_traffic_controls", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     let _server = line.serve();
@@ -135,10 +131,9 @@ fn sleepy(process: u32) -> impl Fn(&AtomicBool) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_the_receiver_is_too_slow_for_is_its_buffers() {
-    if !can_run("what_the_receiver_is_too_slow_for_is_its_buffers", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     let server = line.serve();
@@ -148,10 +143,9 @@ fn what_the_receiver_is_too_slow_for_is_its_buffers() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn two_places_at_once_have_each_their_own() {
-    if !can_run("two_places_at_once_have_each_their_own", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     line.quiet();

@@ -2,7 +2,7 @@
 //! computes are iperf3's and the kernel's.
 
 use crate::ground::line::Line;
-use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run};
+use crate::ground::{Kept, Netns, VNETTOP, await_that, needs};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -145,10 +145,9 @@ fn dashboard() -> Vec<(String, String)> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn prometheus_reads_two_instances_and_its_rates_are_iperf3s() {
-    if !can_run("prometheus_reads_two_instances_and_its_rates_are_iperf3s", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let pair = Pair::new();
     let line = &pair.line;
     let folder = tempfile::tempdir().expect("a folder");
@@ -218,10 +217,9 @@ fn prometheus_reads_two_instances_and_its_rates_are_iperf3s() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_scrape_is_what_the_kernel_counts_and_what_promtool_accepts() {
-    if !can_run("a_scrape_is_what_the_kernel_counts_and_what_promtool_accepts", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let pair = Pair::new();
     let near = &pair.line.near;
     let _sender = near.keep("python3", &["-c", SEND]);
@@ -255,10 +253,9 @@ fn resident(pid: u32) -> u64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_thousand_slow_clients_harm_neither_a_scrape_nor_memory() {
-    if !can_run("a_thousand_slow_clients_harm_neither_a_scrape_nor_memory", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     crate::ground::turn::take();
     let mut exporter = Command::new(VNETTOP);
     exporter.args(["export", "--netns", "self", "--web.listen-address", "127.0.0.1:0"]).stderr(Stdio::piped());

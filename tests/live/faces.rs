@@ -1,6 +1,6 @@
 //! Arguments, recordings and missing rights as a user meets them: one sentence, the right exit code, nothing half done.
 
-use crate::ground::{Netns, UDP_SENDER, VNETTOP, can_run, objects, turn};
+use crate::ground::{Netns, UDP_SENDER, VNETTOP, needs, objects, turn};
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
@@ -88,10 +88,9 @@ fn a_dumb_terminal_is_told_about_json() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_replay_is_the_live_run_object_by_object_and_frame_by_frame() {
-    if !can_run("a_replay_is_the_live_run_object_by_object_and_frame_by_frame", &["ip", "nsenter", "python3"]) {
-        return;
-    }
+    needs(&["ip", "nsenter", "python3"]);
     let netns = Netns::new();
     netns.run("ip link add br0 type bridge; ip link add p0 type veth peer name p1; ip link set p0 master br0 up; ip link set p1 up");
     let _traffic = netns.keep("python3", &["-c", UDP_SENDER]);
@@ -131,10 +130,9 @@ fn a_replay_is_the_live_run_object_by_object_and_frame_by_frame() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn names_full_of_escape_codes_are_only_names() {
-    if !can_run("names_full_of_escape_codes_are_only_names", &["ip", "nsenter"]) {
-        return;
-    }
+    needs(&["ip", "nsenter"]);
     let netns = Netns::new();
     netns.run("ip link add $(printf '\\033[31mred') type ifb; ip link add 网络0 type ifb; ip link add $(printf 'a\\377b') type ifb");
     let out = netns.command(VNETTOP).args(["--print", "100x30", "-d", "0.05"]).output().expect("vnettop runs");
@@ -149,10 +147,9 @@ fn names_full_of_escape_codes_are_only_names() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_ordinary_user_sees_what_an_ordinary_user_may() {
-    if !can_run("an_ordinary_user_sees_what_an_ordinary_user_may", &["setpriv"]) {
-        return;
-    }
+    needs(&["setpriv"]);
     let dir = tempfile::tempdir().expect("a directory");
     let copy = dir.path().join("vnettop");
     fs::copy(VNETTOP, &copy).expect("copied to where anybody may run it");

@@ -5,7 +5,7 @@ pub mod flow;
 
 use crate::ground::docker::{Docker, PROGRAMS};
 use crate::ground::machine::{HOST, Machine};
-use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, can_run, pid};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, needs, pid};
 use flow::Flow;
 use serde_json::Value;
 use std::process::Command;
@@ -73,10 +73,9 @@ pub fn bridged() -> [Netns; 3] {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_narrow_link_whose_word_is_lost_is_named_and_one_whose_word_arrives_is_not() {
-    if !can_run("a_narrow_link_whose_word_is_lost_is_named_and_one_whose_word_arrives_is_not", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [near, router, far] = routed();
     router.run("ip link set r1 mtu 1400");
     far.run("ip link set b0 mtu 1500");
@@ -93,10 +92,9 @@ fn a_narrow_link_whose_word_is_lost_is_named_and_one_whose_word_arrives_is_not()
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn jumbo_ends_over_a_common_middle_are_healthy_where_the_sender_hears_of_it() {
-    if !can_run("jumbo_ends_over_a_common_middle_are_healthy_where_the_sender_hears_of_it", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [near, router, far] = routed();
     near.run("ip link set a0 mtu 9000");
     far.run("ip link set b0 mtu 9000");
@@ -105,10 +103,9 @@ fn jumbo_ends_over_a_common_middle_are_healthy_where_the_sender_hears_of_it() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn offloads_off_at_an_end_and_in_the_middle_are_named() {
-    if !can_run("offloads_off_at_an_end_and_in_the_middle_are_named", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [near, router, far] = routed();
     let mut flow = Flow::between(&near, &far, "198.18.2.1");
     flow.is_healthy();
@@ -140,10 +137,9 @@ fn offloads_off_at_an_end_and_in_the_middle_are_named() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn rps_onto_the_flows_own_core_is_named() {
-    if !can_run("rps_onto_the_flows_own_core_is_named", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [near, _router, far] = &routed();
     let mut flow = Flow::between(near, far, "198.18.2.1");
     flow.is_healthy();
@@ -160,10 +156,9 @@ fn rps_onto_the_flows_own_core_is_named() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose() {
-    if !can_run("rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = (Netns::new(), Netns::new());
     let queues = "numtxqueues 2 numrxqueues 2";
     near.run(&format!("ip link add a0 {queues} type veth peer name b0 {queues} netns {}", far.pid()));
@@ -201,10 +196,9 @@ fn rps_of_one_queue_of_several_is_told_whatever_queue_the_sender_chose() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_thread_of_napi_on_the_flows_own_core_is_named() {
-    if !can_run("a_thread_of_napi_on_the_flows_own_core_is_named", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [near, router, far] = &routed();
     near.run("ethtool -K a0 tso off gro on");
     far.run("ethtool -K b0 tso off gro on");
@@ -230,10 +224,9 @@ fn a_thread_of_napi_on_the_flows_own_core_is_named() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_pair_that_is_half_down_is_named() {
-    if !can_run("a_pair_that_is_half_down_is_named", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [near, router, far] = &routed();
     let mut flow = Flow::between(near, far, "198.18.2.1");
     flow.is_healthy();
@@ -244,10 +237,9 @@ fn a_pair_that_is_half_down_is_named() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_bridge_whose_port_is_still_learning_is_named() {
-    if !can_run("a_bridge_whose_port_is_still_learning_is_named", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [host, one, two] = &bridged();
     let mut flow = Flow::between(one, two, "198.18.0.2");
     flow.is_healthy();
@@ -283,10 +275,9 @@ fn overlaid() -> ([Netns; 2], [Netns; 2]) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_vxlan_without_headroom_is_named_and_flannels_is_healthy() {
-    if !can_run("a_vxlan_without_headroom_is_named_and_flannels_is_healthy", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (hosts, pods) = &overlaid();
     let mut flow = Flow::between(&pods[0], &pods[1], "198.18.1.2");
     flow.is_healthy();
@@ -301,10 +292,9 @@ fn a_vxlan_without_headroom_is_named_and_flannels_is_healthy() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_own_address_goes_through_lo_and_another_does_not() {
-    if !can_run("an_own_address_goes_through_lo_and_another_does_not", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [_host, one, two] = &bridged();
     let mut own = Flow::between(one, one, "198.18.0.1");
     own.finds("through_lo", &["198.18.0.1 is an address of the sender's own namespace"]);
@@ -314,10 +304,9 @@ fn an_own_address_goes_through_lo_and_another_does_not() {
 
 /// Two hosts with a pod each behind proxy ARP and host routes, as calico has it.
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn calicos_shape_is_healthy() {
-    if !can_run("calicos_shape_is_healthy", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (hosts, pods) = ([Netns::new(), Netns::new()], [Netns::new(), Netns::new()]);
     cable((&hosts[0], "u0"), (&hosts[1], "u1"));
     for (at, host) in hosts.iter().enumerate() {
@@ -339,10 +328,9 @@ fn calicos_shape_is_healthy() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn dockers_proxy_is_named_and_its_nat_is_healthy() {
-    if !can_run("dockers_proxy_is_named_and_its_nat_is_healthy", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let world = machine.space("world");
     machine.run(

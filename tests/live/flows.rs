@@ -2,7 +2,7 @@
 
 mod datagrams;
 
-use crate::ground::{self, Kept, Netns, VNETTOP, Watching, await_that, can_run, pid, veth_pair};
+use crate::ground::{self, Kept, Netns, VNETTOP, Watching, await_that, needs, pid, veth_pair};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -112,17 +112,17 @@ fn assert_iperf3s_own(streams: usize) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn one_streams_bins_are_iperf3s_own_rate() {
-    if can_run("one_streams_bins_are_iperf3s_own_rate", &["iperf3", "ip", "nsenter"]) {
-        assert_iperf3s_own(1);
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
+    assert_iperf3s_own(1);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn four_streams_bins_are_iperf3s_own_rate() {
-    if can_run("four_streams_bins_are_iperf3s_own_rate", &["iperf3", "ip", "nsenter"]) {
-        assert_iperf3s_own(4);
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
+    assert_iperf3s_own(4);
 }
 
 /// Stops or continues a process.
@@ -157,11 +157,9 @@ fn ss(netns: &Netns, options: &str, port: &Value) -> String {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_connections_state_is_what_ss_says_and_the_reversed_test_is_named() {
-    let test = "a_connections_state_is_what_ss_says_and_the_reversed_test_is_named";
-    if !can_run(test, &["iperf3", "ip", "nsenter", "ss", "tc"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "ss", "tc"]);
     let (near, far) = veth_pair();
     // What the server sends too fast is lost.
     near.run("tc qdisc add dev v0 root tbf rate 50mbit burst 16k limit 30k");
@@ -235,10 +233,9 @@ fn a_connections_state_is_what_ss_says_and_the_reversed_test_is_named() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn iperf_2_is_watched_and_recognised_unasked() {
-    if !can_run("iperf_2_is_watched_and_recognised_unasked", &["iperf", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf", "ip", "nsenter"]);
     let (near, far) = veth_pair();
     let server = near.keep("iperf", &["-s", "-p", "5011"]);
     await_that("the server listens", 10, || near.output("cat /proc/net/tcp6 /proc/net/tcp").contains(":1393 "));
@@ -263,10 +260,9 @@ fn iperf_2_is_watched_and_recognised_unasked() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_iperf3_reports_itself_stands_beside_it() {
-    if !can_run("what_iperf3_reports_itself_stands_beside_it", &["sh"]) {
-        return;
-    }
+    needs(&["sh"]);
     // A shell under iperf3's name and with its arguments waits for a line: not every iperf3 has --json-stream.
     let (directory, netns) = (tempfile::tempdir().expect("a directory"), Netns::new());
     let program = directory.path().join("iperf3");
@@ -321,10 +317,9 @@ fn spent(pid: u32, tid: u32) -> (u64, u64) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_pulse_costs_little() {
-    if !can_run("a_pulse_costs_little", &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let ((near, far), iperf3) = (veth_pair(), Iperf3::new());
     let _server = iperf3.serve(&near);
     let _client = far.keep(&iperf3.path(), &["-c", "198.18.0.1", "-t", "60", "-b", "100M"]);
@@ -356,10 +351,9 @@ fn allowed(pid: u32, tid: u32) -> String {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn vnettop_sits_away_from_a_busy_watched_thread_and_says_where() {
-    if !can_run("vnettop_sits_away_from_a_busy_watched_thread_and_says_where", &["taskset"]) {
-        return;
-    }
+    needs(&["taskset"]);
     let busy = |core: &str| {
         let mut command = Command::new("taskset");
         command.args(["-c", core, "sh", "-c", "while :; do :; done"]).stdin(Stdio::null());

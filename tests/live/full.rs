@@ -1,6 +1,6 @@
 //! A disk without room: what could not be written is said, with the exit code of a failure, and leaves no empty file.
 
-use crate::ground::{Netns, VNETTOP, can_run};
+use crate::ground::{Netns, VNETTOP, needs};
 use std::process::Output;
 
 /// Runs shell lines in a mount namespace of their own, in a folder on a disk of so many KiB; `v` is vnettop.
@@ -22,11 +22,9 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_run_whose_recording_finds_no_room_fails_with_the_sentence_and_leaves_no_empty_file() {
-    let name = "a_run_whose_recording_finds_no_room_fails_with_the_sentence_and_leaves_no_empty_file";
-    if !can_run(name, &["unshare", "mount"]) {
-        return;
-    }
+    needs(&["unshare", "mount"]);
     let out = on_a_disk_of(16, &format!("{FILL} $v run --record x.jsonl.zst -- true; echo code $?; ls"));
     assert_eq!(text(&out.stdout), "code 1\nfilled\n", "{}", text(&out.stderr));
     assert!(
@@ -46,11 +44,9 @@ fn a_run_whose_recording_finds_no_room_fails_with_the_sentence_and_leaves_no_emp
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_written_beside_the_screen_or_the_objects_leaves_no_empty_file_either() {
-    let name = "what_is_written_beside_the_screen_or_the_objects_leaves_no_empty_file_either";
-    if !can_run(name, &["unshare", "mount"]) {
-        return;
-    }
+    needs(&["unshare", "mount"]);
     let out = on_a_disk_of(16, &format!("{FILL} $v --json -n 1 -d 0.05 --record x.jsonl; echo code $?; ls"));
     assert_eq!(text(&out.stdout), "code 1\nfilled\n", "{}", text(&out.stderr));
     assert!(text(&out.stderr).contains("No space left on device"), "{}", text(&out.stderr));

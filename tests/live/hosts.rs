@@ -4,7 +4,7 @@
 use crate::ground::machine::HOST;
 use crate::ground::pair::{Host, PROGRAMS, Pair};
 use crate::ground::tmux::Tmux;
-use crate::ground::{Kept, Watching, await_that, can_run, listening, objects};
+use crate::ground::{Kept, Watching, await_that, listening, needs, objects};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -120,17 +120,17 @@ fn both_ends(nat: bool) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn both_ends_of_a_test_and_the_path_between_them_are_one() {
-    if can_run("both_ends_of_a_test_and_the_path_between_them_are_one", PROGRAMS) {
-        both_ends(false);
-    }
+    needs(PROGRAMS);
+    both_ends(false);
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn both_ends_are_recognised_behind_address_translation() {
-    if can_run("both_ends_are_recognised_behind_address_translation", PROGRAMS) {
-        both_ends(true);
-    }
+    needs(PROGRAMS);
+    both_ends(true);
 }
 
 /// Where packets are lost, packets by host and name of the place.
@@ -154,10 +154,9 @@ fn lost(watching: &mut Watching, objects: usize) -> BTreeMap<(String, String), f
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_lost_is_told_at_the_host_and_the_place_where_it_is() {
-    if !can_run("what_is_lost_is_told_at_the_host_and_the_place_where_it_is", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let pair = Pair::new(true);
     for (host, link) in [(Host::A, "wire0"), (Host::B, "vethc1")] {
         let mut watching = pair.watch(&BOTH);
@@ -202,10 +201,9 @@ fn pin_both(screen: &Tmux) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn one_key_pins_both_ends_and_one_undoes_both() {
-    if !can_run("one_key_pins_both_ends_and_one_undoes_both", &[PROGRAMS, &["tmux", "taskset"]].concat()) {
-        return;
-    }
+    needs(&[PROGRAMS, &["tmux", "taskset"]].concat());
     let pair = Pair::new(false);
     let load = Load::start(&pair, 40, &[]);
     let before = Host::BOTH.map(|host| masks(&pair, host));
@@ -264,10 +262,9 @@ fn until_said(watching: &mut Watching, pair: &Pair, times: usize, what: &str) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn whatever_becomes_of_one_host_the_other_goes_on() {
-    if !can_run("whatever_becomes_of_one_host_the_other_goes_on", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let pair = Pair::new(false);
     let mut watching = pair.watch_errors(&BOTH);
     let both = |watching: &mut Watching| Host::BOTH.map(|host| until(watching, host, 100));
@@ -313,10 +310,9 @@ fn stand_in(pair: &Pair, script: &str) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_no_agent_is_said_in_one_sentence() {
-    if !can_run("what_is_no_agent_is_said_in_one_sentence", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let pair = Pair::new(false);
     let cases = [
         ("head -c 3000000 /dev/urandom", "kp1: "),
@@ -352,10 +348,9 @@ fn what_is_no_agent_is_said_in_one_sentence() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_recording_holds_both_hosts() {
-    if !can_run("a_recording_holds_both_hosts", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let pair = Pair::new(true);
     let file = pair.desk.folder().join("both.vnettop.zst");
     let name = file.to_str().expect("ASCII");
@@ -380,10 +375,9 @@ fn a_recording_holds_both_hosts() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_run_pins_the_other_end_in_the_same_phases() {
-    if !can_run("a_run_pins_the_other_end_in_the_same_phases", &[PROGRAMS, &["taskset"]].concat()) {
-        return;
-    }
+    needs(&[PROGRAMS, &["taskset"]].concat());
     let pair = Pair::new(false);
     let _server = listening(pair.b.inside(HOST, "iperf3"), &[]);
     let before = masks(&pair, Host::B);

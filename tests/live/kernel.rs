@@ -1,8 +1,8 @@
 //! What the kernel counts on request, and what is left where it cannot be asked: exact softirq time against ftrace's own
 //! stamps, the cores of a hop against where the sender is bound, every drop of the machine, a kernel without BTF.
 
-use crate::ground::moving::{all_have, can_trace, shown};
-use crate::ground::{self, Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, pid, veth_pair};
+use crate::ground::moving::{all_have, needs_tracing, shown};
+use crate::ground::{self, Kept, Netns, VNETTOP, Watching, iperf3_server, needs, pid, veth_pair};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -69,10 +69,9 @@ fn now_s() -> f64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn exact_softirq_time_is_that_between_entry_and_exit() {
-    if !can_trace("exact_softirq_time_is_that_between_entry_and_exit", &["iperf3", "nsenter", "taskset"]) {
-        return;
-    }
+    needs_tracing(&["iperf3", "nsenter", "taskset"]);
     let (near, far) = veth_pair();
     let server = iperf3_server(&near, &[]);
     let client =
@@ -103,11 +102,9 @@ fn exact_softirq_time_is_that_between_entry_and_exit() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_cores_of_a_hop_are_those_that_handle_its_packets() {
-    let test = "the_cores_of_a_hop_are_those_that_handle_its_packets";
-    if !can_run(test, &["iperf3", "nsenter", "taskset"]) {
-        return;
-    }
+    needs(&["iperf3", "nsenter", "taskset"]);
     let (near, far) = veth_pair();
     let server = iperf3_server(&near, &[]);
     let client = far.keep("taskset", &["-c", "1", "iperf3", "-u", "-b", "20M", "-c", "198.18.0.1", "-t", "600"]);
@@ -127,10 +124,9 @@ fn the_cores_of_a_hop_are_those_that_handle_its_packets() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn every_drop_of_the_machine_is_listed_whosever_it_is() {
-    if !can_run("every_drop_of_the_machine_is_listed_whosever_it_is", &["nft", "nsenter", "python3"]) {
-        return;
-    }
+    needs(&["nft", "nsenter", "python3"]);
     let netns = Netns::new();
     netns.run("nft 'table ip t { chain c { type filter hook input priority 0; udp dport 9 counter drop; }; }'");
     let mut command = Command::new(VNETTOP);
@@ -151,11 +147,9 @@ fn every_drop_of_the_machine_is_listed_whosever_it_is() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_btf_moves_are_traced_and_one_sentence_says_what_is_missing() {
-    let test = "without_btf_moves_are_traced_and_one_sentence_says_what_is_missing";
-    if !can_trace(test, &["unshare", "taskset"]) {
-        return;
-    }
+    needs_tracing(&["unshare", "taskset"]);
     let busy = Kept(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
     let script = format!("mount -t tmpfs none /sys/kernel/btf && exec {VNETTOP} -d 0.1 --watch {} \"$@\"", pid(&busy));
     let mut command = Command::new("unshare");

@@ -3,7 +3,7 @@
 
 mod order;
 
-use crate::ground::{self, Kept, Netns, VNETTOP, Watching, can_run, listening, pid, veth_pair};
+use crate::ground::{self, Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -160,10 +160,9 @@ fn of_kind(kind: &'static str) -> impl Fn(&Value) -> bool {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_core_full_of_the_tests_own_thread() {
-    if !can_run("a_core_full_of_the_tests_own_thread", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     // Small writes: next to nothing of it is the way's work.
     let plant = || {
@@ -176,10 +175,9 @@ fn a_core_full_of_the_tests_own_thread() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_core_full_of_the_tests_own_softirqs() {
-    if !can_run("a_core_full_of_the_tests_own_softirqs", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     // A firewall that looks at every datagram through thousands of rules, on the core that sent it.
     let rules = "{ echo 'add table ip t'; echo 'add chain ip t c { type filter hook input priority 0; }'; \
@@ -194,10 +192,9 @@ fn a_core_full_of_the_tests_own_softirqs() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_core_that_a_stranger_spins_on() {
-    if !can_run("a_core_that_a_stranger_spins_on", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     // Large writes: the server has so little to do for them that nobody waits for its core, also where the sender has all of its own.
     let plant = || {
@@ -217,10 +214,9 @@ fn a_core_that_a_stranger_spins_on() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_small_receive_window() {
-    if !can_run("a_small_receive_window", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
         let mut plant = Plant::new();
@@ -233,10 +229,9 @@ fn a_small_receive_window() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_small_send_buffer() {
-    if !can_run("a_small_send_buffer", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
         let mut plant = Plant::new();
@@ -249,10 +244,9 @@ fn a_small_send_buffer() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_rate_that_the_sender_is_paced_at() {
-    if !can_run("a_rate_that_the_sender_is_paced_at", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
         let plant = Plant::new();
@@ -263,10 +257,9 @@ fn a_rate_that_the_sender_is_paced_at() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_sender_that_was_asked_for_no_more() {
-    if !can_run("a_sender_that_was_asked_for_no_more", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     for (what, how) in [("TCP", &["-b", "300M"][..]), ("UDP", &["-u", "-b", "20M", "-l", "1400"])] {
         let plant = || {
@@ -280,10 +273,9 @@ fn a_sender_that_was_asked_for_no_more() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_shaper_on_the_way() {
-    if !can_run("a_shaper_on_the_way", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     for (what, how) in [("TCP", &[][..]), ("UDP", &["-u", "-b", "20M", "-l", "1400"])] {
         let plant = || {
@@ -297,10 +289,9 @@ fn a_shaper_on_the_way() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_receive_buffer_that_is_too_small() {
-    if !can_run("a_receive_buffer_that_is_too_small", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
         let plant = Plant::new();
@@ -339,10 +330,9 @@ impl Drop for Fifth {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_quota_of_its_cgroup() {
-    if !can_run("a_quota_of_its_cgroup", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
         let fifth = Fifth::new();
@@ -359,10 +349,9 @@ fn a_quota_of_its_cgroup() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_limit_that_is_elsewhere() {
-    if !can_run("a_limit_that_is_elsewhere", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     // Only the receiver is watched, as if the sender were on another machine.
     let plant = || {

@@ -2,7 +2,7 @@
 //! `VNETTOP_LOSS_RUNS=10` repeats each; nine of ten must be right.
 
 use crate::ground::line::{Line, Place, inode, lost};
-use crate::ground::{Netns, can_run, pid};
+use crate::ground::{Netns, left_out, needs, pid};
 use serde_json::Value;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -87,10 +87,9 @@ const SIZES: [(&str, &[&str], &str); 2] = [
 ];
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn loss_in_the_senders_qdisc_is_found_there() {
-    if !can_run("loss_in_the_senders_qdisc_is_found_there", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     line.quiet();
     let _server = line.serve();
@@ -124,7 +123,7 @@ fn lose(netns: &Netns, link: &str, rate: &str) -> String {
     if netem(netns, link, "loss 5%") {
         return format!("netem on {link}");
     }
-    eprintln!("NOT RUN: netem on {link}: this kernel has none, so a tbf of {rate} stands for it");
+    left_out(&format!("netem on {link}"), &format!("this kernel has none, so a tbf of {rate} stands for it"));
     netns.run(&format!("tc qdisc replace dev {link} root tbf rate {rate} burst 10k limit 10k"));
     format!("tbf on {link}")
 }
@@ -143,10 +142,9 @@ fn assert_found_at(what: &str, over: &Line, (netns, link): (&Netns, &str)) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_flow_s_own_figure_of_loss_names_the_socket_and_counts_nothing_of_the_way() {
-    if !can_run("a_flow_s_own_figure_of_loss_names_the_socket_and_counts_nothing_of_the_way", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     line.near.run("tc qdisc replace dev a0 root tbf rate 60mbit burst 10k limit 10k");
@@ -171,27 +169,27 @@ fn a_flow_s_own_figure_of_loss_names_the_socket_and_counts_nothing_of_the_way() 
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn loss_on_a_hop_in_the_middle_is_found_there() {
-    if can_run("loss_on_a_hop_in_the_middle_is_found_there", PROGRAMS) {
-        let line = Line::new();
-        assert_found_at("hop in the middle", &line, (&line.router, "r1"));
-    }
+    needs(PROGRAMS);
+    let line = Line::new();
+    assert_found_at("hop in the middle", &line, (&line.router, "r1"));
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn loss_on_a_port_of_a_bridge_in_the_middle_is_found_there() {
-    if can_run("loss_on_a_port_of_a_bridge_in_the_middle_is_found_there", PROGRAMS) {
-        let line = Line::bridged();
-        assert_found_at("port of a bridge", &line, (&line.router, "r1"));
-    }
+    needs(PROGRAMS);
+    let line = Line::bridged();
+    assert_found_at("port of a bridge", &line, (&line.router, "r1"));
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn loss_on_the_senders_own_way_out_is_found_there() {
-    if can_run("loss_on_the_senders_own_way_out_is_found_there", PROGRAMS) {
-        let line = Line::new();
-        assert_found_at("sender's way out", &line, (&line.near, "a0"));
-    }
+    needs(PROGRAMS);
+    let line = Line::new();
+    assert_found_at("sender's way out", &line, (&line.near, "a0"));
 }
 
 /// Nothing is told as lost where packets are only late or come twice, and no number is less than nothing. A receiver that is
@@ -214,12 +212,10 @@ fn assert_nothing_lost(what: &str, netns: &Netns, (report, objects): &(Value, Ve
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_late_or_comes_twice_is_not_lost() {
     const HOW: [&str; 3] = ["delay 100ms limit 10000", "delay 20ms reorder 25% 50% limit 10000", "duplicate 5%"];
-    let test = "what_is_late_or_comes_twice_is_not_lost";
-    if !can_run(test, PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let (routed, bridged) = (Line::new(), Line::bridged());
     let places = [
         ("router", &routed, &routed.router, "r1"),
@@ -230,7 +226,7 @@ fn what_is_late_or_comes_twice_is_not_lost() {
         let _server = line.serve();
         for how in HOW {
             if !netem(netns, link, how) {
-                eprintln!("NOT RUN: {test}: this kernel has no netem");
+                left_out("what_is_late_or_comes_twice_is_not_lost", "this kernel has no netem");
                 return;
             }
             assert_nothing_lost(&format!("{how} at the {what}"), netns, &line.observe(SIZES[0].1, |_| ()));
@@ -240,11 +236,9 @@ fn what_is_late_or_comes_twice_is_not_lost() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_arrives_damaged_is_told_as_that() {
-    let test = "what_arrives_damaged_is_told_as_that";
-    if !can_run(test, &[PROGRAMS, &["nft", "ethtool"]].concat()) {
-        return;
-    }
+    needs(&[PROGRAMS, &["nft", "ethtool"]].concat());
     let line = Line::new();
     let _server = line.serve();
     let netns = inode(&line.far);
@@ -264,7 +258,7 @@ fn what_arrives_damaged_is_told_as_that() {
     line.router.run("nft delete table ip damage");
     line.near.run("ethtool -K a0 tx on");
     if !netem(&line.router, "r1", "corrupt 5%") {
-        eprintln!("NOT RUN: {test} by netem: this kernel has none");
+        left_out("what_arrives_damaged_is_told_as_that, by netem", "this kernel has none");
         return;
     }
     let is_it = |place: &Place| ["checksum", "ip"].contains(&&*place.0) && place.1 == netns;
@@ -274,10 +268,9 @@ fn what_arrives_damaged_is_told_as_that() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn loss_in_a_full_backlog_is_found_there() {
-    if !can_run("loss_in_a_full_backlog_is_found_there", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     // Many streams, because what waits in a backlog still counts against a sender's own buffer.
@@ -290,10 +283,9 @@ fn loss_in_a_full_backlog_is_found_there() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn loss_in_the_receivers_buffer_is_found_there() {
-    if !can_run("loss_in_the_receivers_buffer_is_found_there", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let server = line.serve();
     let netns = inode(&line.far);

@@ -1,5 +1,5 @@
 //! What is asked of the real kernel, in one binary, on namespaces and programs of its own: `cargo test --test live flows::` runs one
-//! file of it. What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+//! file of it.
 
 #[path = "../frames/mod.rs"]
 mod frames;

@@ -1,20 +1,19 @@
 //! Moves as events, against an ftrace instance of the test's own and against the kernel's own count; what other rights give.
 
 use crate::ground::moving::{
-    Moved, OtherTraffic, all_have, as_nobody, assert_same, busy_loops, can_trace, copy_for_others, migrations, seconds,
-    shown, stop, threads, tids,
+    Moved, OtherTraffic, all_have, as_nobody, assert_same, busy_loops, copy_for_others, migrations, needs_tracing,
+    seconds, shown, stop, threads, tids,
 };
-use crate::ground::{Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, pid, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, iperf3_server, needs, pid, veth_pair};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_events_of_iperf3_are_those_of_ftrace() {
-    if !can_trace("the_events_of_iperf3_are_those_of_ftrace", &["iperf3", "nsenter"]) {
-        return;
-    }
+    needs_tracing(&["iperf3", "nsenter"]);
     let (near, far) = veth_pair();
     let server = iperf3_server(&near, &[]);
     let client = far.keep("iperf3", &["-c", "198.18.0.1", "-t", "600"]);
@@ -39,10 +38,9 @@ fn the_events_of_iperf3_are_those_of_ftrace() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn threads_born_later_are_traced_from_their_first_move() {
-    if !can_trace("threads_born_later_are_traced_from_their_first_move", &["nsenter"]) {
-        return;
-    }
+    needs_tracing(&["nsenter"]);
     let netns = Netns::new();
     let stand_in = |more: &[&str]| {
         let mut command = netns.command(VNETTOP);
@@ -74,10 +72,9 @@ fn threads_born_later_are_traced_from_their_first_move() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_rights_moves_are_counted_and_it_says_which_right_would_help() {
-    if !can_run("without_rights_moves_are_counted_and_it_says_which_right_would_help", &["setpriv"]) {
-        return;
-    }
+    needs(&["setpriv"]);
     let directory = copy_for_others();
     let busy = busy_loops();
     let mut command = as_nobody(&directory, None);
@@ -123,10 +120,9 @@ fn taskset(tid: u32, core: u64) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_counts_moves_are_sampled_and_never_above_the_truth() {
-    if !can_run("without_counts_moves_are_sampled_and_never_above_the_truth", &["setpriv", "unshare", "taskset"]) {
-        return;
-    }
+    needs(&["setpriv", "unshare", "taskset"]);
     let directory = copy_for_others();
     let busy = busy_loops();
     let tids: Vec<u32> = busy.iter().map(pid).collect();
@@ -165,10 +161,9 @@ fn without_counts_moves_are_sampled_and_never_above_the_truth() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn two_capabilities_are_enough_for_every_move() {
-    if !can_trace("two_capabilities_are_enough_for_every_move", &["setpriv"]) {
-        return;
-    }
+    needs_tracing(&["setpriv"]);
     let directory = copy_for_others();
     let busy = busy_loops();
     let mut command = as_nobody(&directory, Some("+bpf,+perfmon"));
@@ -185,10 +180,9 @@ fn two_capabilities_are_enough_for_every_move() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn one_capability_is_not_enough_and_it_says_which_is_missing() {
-    if !can_run("one_capability_is_not_enough_and_it_says_which_is_missing", &["setpriv"]) {
-        return;
-    }
+    needs(&["setpriv"]);
     let directory = copy_for_others();
     let busy = busy_loops();
     let mut command = as_nobody(&directory, Some("+perfmon"));
@@ -203,10 +197,9 @@ fn one_capability_is_not_enough_and_it_says_which_is_missing() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_asked_for_and_cannot_be_counted_is_said() {
-    if !can_run("what_is_asked_for_and_cannot_be_counted_is_said", &["setpriv"]) {
-        return;
-    }
+    needs(&["setpriv"]);
     let directory = copy_for_others();
     let mut command = as_nobody(&directory, None);
     command.args(["-d", "0.1", "--exact-softirqs"]).stderr(Stdio::null());
@@ -241,10 +234,9 @@ print('end', flush=True)
 time.sleep(600)";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn threads_that_live_less_than_a_tick_are_told_to_the_move() {
-    if !can_trace("threads_that_live_less_than_a_tick_are_told_to_the_move", &["python3"]) {
-        return;
-    }
+    needs_tracing(&["python3"]);
     // The trace begins with a thread that is watched all the time.
     let mut command = Command::new(VNETTOP);
     command.args(["-d", "1", "--watch", "forky", "--watch", &std::process::id().to_string()]);

@@ -1,7 +1,7 @@
 //! Tests that get nothing, beside one that runs well: each is told, with what waits and where it was lost last.
 
 use crate::ground::line::until_it_traces;
-use crate::ground::{Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, pid, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, iperf3_server, needs, pid, veth_pair};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
@@ -61,10 +61,9 @@ fn beside_a_healthy_one(rule: &str, arguments: &str) -> Value {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_connection_through_which_no_segment_comes_is_a_test_beside_a_healthy_one() {
-    if !can_run("a_connection_through_which_no_segment_comes_is_a_test_beside_a_healthy_one", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let test = beside_a_healthy_one("tcp dport 5201 meta length > 300", "-P 1");
     let said = sentence(&test);
     assert!(said.contains("connected, but nothing has arrived at 198.18.0.1:5201"), "{said}");
@@ -74,10 +73,9 @@ fn a_connection_through_which_no_segment_comes_is_a_test_beside_a_healthy_one() 
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_client_whose_request_to_connect_is_not_answered_is_a_test_beside_a_healthy_one() {
-    if !can_run("a_client_whose_request_to_connect_is_not_answered_is_a_test_beside_a_healthy_one", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let test = beside_a_healthy_one("tcp dport 5201", "-P 1");
     let said = sentence(&test);
     assert!(said.contains("198.18.0.1:5201 does not answer the request to connect"), "{said}");
@@ -86,10 +84,9 @@ fn a_client_whose_request_to_connect_is_not_answered_is_a_test_beside_a_healthy_
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_that_pauses_has_sent_something() {
-    if !can_run("a_test_that_pauses_has_sent_something", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = veth_pair();
     let _server = iperf3_server(&near, &[]);
     let mut command = Command::new(VNETTOP);

@@ -2,7 +2,7 @@
 //! `vnettop undo` put the exact masks back. With iperf3 itself and with a stand-in that has iperf3 ≥ 3.16's threads.
 
 use crate::ground::tmux::Tmux;
-use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run, iperf3_server, pid, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, needs, pid, veth_pair};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -122,10 +122,9 @@ fn client(netns: &Netns, address: &str, streams: u32) -> Kept {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn p_p_pins_the_workers_and_not_the_main_threads() {
-    if !can_run("p_p_pins_the_workers_and_not_the_main_threads", &["tmux", "taskset", "nsenter"]) {
-        return;
-    }
+    needs(&["tmux", "taskset", "nsenter"]);
     let stand_in = StandIn::start(1);
     let pids = stand_in.pids();
     await_that("both have a worker", 10, || masks(&pids).len() >= 4);
@@ -143,10 +142,9 @@ fn p_p_pins_the_workers_and_not_the_main_threads() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn undo_repairs_what_a_killed_vnettop_left() {
-    if !can_run("undo_repairs_what_a_killed_vnettop_left", &["tmux", "taskset", "iperf3"]) {
-        return;
-    }
+    needs(&["tmux", "taskset", "iperf3"]);
     let (near, far) = veth_pair();
     let server = iperf3_server(&near, &[]);
     let client = Kept(
@@ -176,11 +174,9 @@ fn undo_repairs_what_a_killed_vnettop_left() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
-    let name = "sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left";
-    if !can_run(name, &["tmux", "taskset", "nsenter"]) {
-        return;
-    }
+    needs(&["tmux", "taskset", "nsenter"]);
     let mut stand_in = StandIn::start(1);
     let pids = stand_in.pids();
     await_that("both have a worker", 10, || masks(&pids).len() >= 4);
@@ -207,10 +203,9 @@ fn sticky_pins_the_next_worker_and_what_something_else_sets_is_told_and_left() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn readonly_pins_nothing() {
-    if !can_run("readonly_pins_nothing", &["tmux", "taskset", "nsenter"]) {
-        return;
-    }
+    needs(&["tmux", "taskset", "nsenter"]);
     let stand_in = StandIn::start(1);
     let pids = stand_in.pids();
     await_that("both have a worker", 10, || masks(&pids).len() >= 4);

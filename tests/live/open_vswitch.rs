@@ -2,7 +2,7 @@
 //! switches at once. What it shows is compared with what `ovs-vsctl` says.
 
 use crate::ground::ovs::{PROGRAMS, Switch};
-use crate::ground::{self, Kept, Netns, VNETTOP, Watching, await_that, can_run, link};
+use crate::ground::{self, Kept, Netns, VNETTOP, Watching, await_that, link, needs};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Command;
@@ -50,10 +50,9 @@ fn bridge(netns: &Netns, switch: &Switch) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn every_kind_of_port_is_shown_as_ovs_vsctl_shows_it() {
-    if !can_run("every_kind_of_port_is_shown_as_ovs_vsctl_shows_it", &PROGRAMS) {
-        return;
-    }
+    needs(&PROGRAMS);
     let netns = Netns::new();
     let switch = Switch::start(&netns);
     bridge(&netns, &switch);
@@ -100,11 +99,10 @@ fn every_kind_of_port_is_shown_as_ovs_vsctl_shows_it() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_rate_of_a_patch_port_is_that_of_the_traffic_through_it() {
     let needed = [&PROGRAMS[..], &["python3"]].concat();
-    if !can_run("the_rate_of_a_patch_port_is_that_of_the_traffic_through_it", &needed) {
-        return;
-    }
+    needs(&needed);
     let netns = Netns::new();
     let switch = Switch::start(&netns);
     bridge(&netns, &switch);
@@ -131,11 +129,9 @@ fn the_rate_of_a_patch_port_is_that_of_the_traffic_through_it() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_restart_of_the_database_is_over_within_five_seconds_and_leaves_no_descriptor() {
-    let test = "a_restart_of_the_database_is_over_within_five_seconds_and_leaves_no_descriptor";
-    if !can_run(test, &PROGRAMS) {
-        return;
-    }
+    needs(&PROGRAMS);
     let netns = Netns::new();
     let mut switch = Switch::start(&netns);
     bridge(&netns, &switch);
@@ -168,10 +164,9 @@ fn a_restart_of_the_database_is_over_within_five_seconds_and_leaves_no_descripto
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn two_switches_in_two_namespaces_keep_their_own_bridges() {
-    if !can_run("two_switches_in_two_namespaces_keep_their_own_bridges", &PROGRAMS) {
-        return;
-    }
+    needs(&PROGRAMS);
     let (near, far) = (Netns::new(), Netns::new());
     let (first, second) = (Switch::start(&near), Switch::start(&far));
     for (switch, netns) in [(&first, &near), (&second, &far)] {
@@ -218,10 +213,9 @@ while True:
 ";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_database_that_floods_costs_little_is_told_and_delays_no_tick() {
-    if !can_run("a_database_that_floods_costs_little_is_told_and_delays_no_tick", &["python3"]) {
-        return;
-    }
+    needs(&["python3"]);
     let netns = Netns::new();
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("db.sock");
@@ -274,11 +268,9 @@ fn own_descriptors(pid: u32) -> Vec<PathBuf> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_database_that_takes_the_connection_and_says_nothing_is_told_and_holds_nothing_up() {
-    let test = "a_database_that_takes_the_connection_and_says_nothing_is_told_and_holds_nothing_up";
-    if !can_run(test, &["unshare"]) {
-        return;
-    }
+    needs(&["unshare"]);
     let netns = Netns::new();
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("db.sock");
@@ -307,11 +299,9 @@ fn a_database_that_takes_the_connection_and_says_nothing_is_told_and_holds_nothi
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_database_that_stands_still_is_told_with_the_age_of_what_is_shown_until_it_goes_on() {
-    let test = "a_database_that_stands_still_is_told_with_the_age_of_what_is_shown_until_it_goes_on";
-    if !can_run(test, &PROGRAMS) {
-        return;
-    }
+    needs(&PROGRAMS);
     let netns = Netns::new();
     let switch = Switch::start(&netns);
     bridge(&netns, &switch);

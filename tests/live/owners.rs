@@ -4,7 +4,7 @@
 mod inhabitants;
 mod taps;
 
-use crate::ground::{self, Kept, Netns, Watching, await_that, can_run, link};
+use crate::ground::{self, Kept, Netns, Watching, await_that, left_out, link, needs};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Read;
@@ -59,10 +59,9 @@ fn await_owner(vnettop: &mut Watching, name: &str, what: &str, is: impl Fn(&Valu
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tun_is_its_holder_s_and_then_the_next_one_s() {
-    if !can_run("a_tun_is_its_holder_s_and_then_the_next_one_s", &["python3", "bash"]) {
-        return;
-    }
+    needs(&["python3", "bash"]);
     let netns = Netns::new();
     netns.run("ip tuntap add dev tun7 mode tun; ip link set tun7 up; ip tuntap add dev tun8 mode tun");
     let first = holder(&netns, "python3", "tun7", "1", "");
@@ -84,10 +83,9 @@ fn a_tun_is_its_holder_s_and_then_the_next_one_s() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tap_and_a_macvtap_are_their_guest_s() {
-    if !can_run("a_tap_and_a_macvtap_are_their_guest_s", &["python3", "bash"]) {
-        return;
-    }
+    needs(&["python3", "bash"]);
     let netns = Netns::new();
     netns.run("ip link add br0 type bridge; ip link set br0 up; ip tuntap add dev vnet0 mode tap; ip link set vnet0 master br0 up");
     netns.run("ip link add v0 type veth peer name v1; ip link set v0 up; ip link set v1 up");
@@ -103,7 +101,7 @@ fn a_tap_and_a_macvtap_are_their_guest_s() {
     let index = index.split_whitespace().last().expect("an index").to_owned();
     let device = format!("/dev/tap{index}");
     if !Path::new(&device).exists() {
-        eprintln!("NOT RUN: the macvtap's part: this machine has no {device}");
+        left_out("the macvtap's part", &format!("this machine has no {device}"));
         return;
     }
     let opened = "import sys, time; tap = open(sys.argv[1], 'r+b', 0); print('held', flush=True); time.sleep(3600)";
@@ -114,10 +112,9 @@ fn a_tap_and_a_macvtap_are_their_guest_s() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_the_right_to_look_one_sentence_says_so() {
-    if !can_run("without_the_right_to_look_one_sentence_says_so", &["python3", "bash", "setpriv"]) {
-        return;
-    }
+    needs(&["python3", "bash", "setpriv"]);
     let netns = Netns::new();
     let _holder = holder(&netns, "python3", "tun7", "1", "");
     netns.run("ip link set tun7 up");
@@ -173,11 +170,9 @@ impl Drop for Group {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn both_ends_of_a_pair_are_the_container_s_by_its_control_group() {
-    let test = "both_ends_of_a_pair_are_the_container_s_by_its_control_group";
-    if !can_run(test, &["unshare"]) {
-        return;
-    }
+    needs(&["unshare"]);
     let pod = format!("kubepods-burstable-pod{}.slice", UID.replace('-', "_"));
     let paths: [(&[&str], Value); 3] = [
         (
@@ -194,14 +189,7 @@ fn both_ends_of_a_pair_are_the_container_s_by_its_control_group() {
         ),
     ];
     for (path, expected) in paths {
-        let Some(group) = Group::new(path) else {
-            assert!(
-                std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(),
-                "{test} must run here: it needs a control group"
-            );
-            eprintln!("NOT RUN: {test}: no control group can be made here");
-            return;
-        };
+        let group = Group::new(path).expect("a control group can be made");
         let (host, container) = (Netns::new(), Netns::new());
         host.run(&format!("ip link add vown0 type veth peer name vown1 netns {}", container.pid()));
         let mut command = watch(&host);
@@ -264,10 +252,9 @@ fn beside_docker(netns: &Netns, manner: &str) -> (Kept, Watching, tempfile::Temp
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn docker_names_its_bridge_however_slowly_and_keeps_the_name_when_it_is_gone() {
-    if !can_run("docker_names_its_bridge_however_slowly_and_keeps_the_name_when_it_is_gone", &["python3"]) {
-        return;
-    }
+    needs(&["python3"]);
     for manner in ["good", "slow"] {
         let netns = Netns::new();
         netns.run("ip link add docker0 type bridge");
@@ -288,10 +275,9 @@ fn docker_names_its_bridge_however_slowly_and_keeps_the_name_when_it_is_gone() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_docker_that_misbehaves_costs_no_tick() {
-    if !can_run("a_docker_that_misbehaves_costs_no_tick", &["python3"]) {
-        return;
-    }
+    needs(&["python3"]);
     for (manner, told) in
         [("silent", "sent nothing"), ("early", "incomplete"), ("wrong", "not HTTP"), ("endless", "longer than")]
     {

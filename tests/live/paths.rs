@@ -5,16 +5,15 @@ mod ifb;
 mod shape;
 mod vpn;
 
-use crate::ground::{self, Netns, can_run};
+use crate::ground::{self, Netns, needs};
 use shape::{Shape, cable};
 
 const TOOLS: [&str; 4] = ["ip", "bridge", "nsenter", "python3"];
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_own_address_is_reached_through_lo() {
-    if !can_run("an_own_address_is_reached_through_lo", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = (Netns::new(), Netns::new());
     cable((&near, "v0"), (&far, "v1"));
     near.run("ip addr add 198.18.0.1/24 dev v0");
@@ -23,10 +22,9 @@ fn an_own_address_is_reached_through_lo() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_pair_is_two_hops() {
-    if !can_run("a_pair_is_two_hops", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = ground::veth_pair();
     let shape = Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
     shape.is_walked("n:v0 sent route, f:v1 received peer");
@@ -45,20 +43,18 @@ fn bridged() -> (Netns, Netns, Netns) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_bridge_is_passed_and_counts_nothing_of_it() {
-    if !can_run("a_bridge_is_passed_and_counts_nothing_of_it", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (host, one, two) = bridged();
     let shape = Shape::new(&[("h", &host), ("a", &one), ("b", &two)], "a", "b", "198.18.0.2");
     shape.is_walked("a:eth0 sent route, h:va received peer, h:br0 passed bridge, h:vb sent fdb, b:eth0 received peer");
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_host_sends_through_its_bridge_and_is_reached_through_it() {
-    if !can_run("the_host_sends_through_its_bridge_and_is_reached_through_it", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (host, one, two) = bridged();
     let spaces = [("h", &host), ("a", &one), ("b", &two)];
     Shape::new(&spaces, "h", "b", "198.18.0.2").is_walked("h:br0 sent route, h:vb sent fdb, b:eth0 received peer");
@@ -67,10 +63,9 @@ fn the_host_sends_through_its_bridge_and_is_reached_through_it() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn macvlans_on_one_link_reach_each_other_without_it() {
-    if !can_run("macvlans_on_one_link_reach_each_other_without_it", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (host, one, two) = (Netns::new(), Netns::new(), Netns::new());
     let outside = Netns::new();
     cable((&host, "up0"), (&outside, "up1"));
@@ -169,10 +164,9 @@ impl Hosts {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn flannel_host_gw_routes_between_two_bridges() {
-    if !can_run("flannel_host_gw_routes_between_two_bridges", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let hosts = Hosts::with_bridges();
     hosts.join_by_routes();
     hosts.shape().is_walked(
@@ -182,10 +176,9 @@ fn flannel_host_gw_routes_between_two_bridges() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn flannel_vxlan_goes_on_over_the_underlay() {
-    if !can_run("flannel_vxlan_goes_on_over_the_underlay", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let hosts = Hosts::with_bridges();
     hosts.join_by_vxlan();
     hosts.shape().is_walked(
@@ -195,10 +188,9 @@ fn flannel_vxlan_goes_on_over_the_underlay() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn calico_goes_by_proxy_arp_and_host_routes() {
-    if !can_run("calico_goes_by_proxy_arp_and_host_routes", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let hosts = Hosts::with_proxy_arp();
     hosts.join_by_routes();
     hosts.shape().is_walked(
@@ -208,10 +200,9 @@ fn calico_goes_by_proxy_arp_and_host_routes() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn canal_is_calico_over_flannels_vxlan() {
-    if !can_run("canal_is_calico_over_flannels_vxlan", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let hosts = Hosts::with_proxy_arp();
     hosts.join_by_vxlan();
     hosts.shape().is_walked(
@@ -222,10 +213,9 @@ fn canal_is_calico_over_flannels_vxlan() {
 
 /// A vxlan that was made in the host's namespace and moved to another together with a bridge, as Docker's overlay has it.
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_overlays_namespace_sends_through_its_hosts() {
-    if !can_run("an_overlays_namespace_sends_through_its_hosts", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let [hosts, overlays, containers] = [(); 3].map(|()| [Netns::new(), Netns::new()]);
     cable((&hosts[0], "u0"), (&hosts[1], "u1"));
     for at in 0..2 {
@@ -265,10 +255,9 @@ fn with_client(host: &Netns) -> Netns {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_published_port_leads_to_its_container() {
-    if !can_run("a_published_port_leads_to_its_container", &["ip", "nsenter", "python3", "iptables"]) {
-        return;
-    }
+    needs(&["ip", "nsenter", "python3", "iptables"]);
     let (host, one, two) = bridged();
     let client = with_client(&host);
     two.run("ip route add default via 198.18.0.254");
@@ -291,10 +280,9 @@ while piece := taken.recv(65536):
     onward.sendall(piece)";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn dockers_proxy_is_two_connections_and_one_way() {
-    if !can_run("dockers_proxy_is_two_connections_and_one_way", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (host, one, two) = bridged();
     let client = with_client(&host);
     let python = host.output("python3 -c 'import sys; print(sys.executable)'");
@@ -327,10 +315,9 @@ fn two_wires() -> (Netns, Netns) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_marked_socket_goes_the_way_of_its_rule() {
-    if !can_run("a_marked_socket_goes_the_way_of_its_rule", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = two_wires();
     let shape = || Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
     shape().is_walked("n:v0 sent route, f:v1 received peer");
@@ -341,10 +328,9 @@ fn a_marked_socket_goes_the_way_of_its_rule() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn where_a_mark_is_not_known_the_way_says_whose_it_is() {
-    if !can_run("where_a_mark_is_not_known_the_way_says_whose_it_is", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (near, far) = two_wires();
     let shape = Shape::new(&[("n", &near), ("f", &far)], "n", "f", "198.18.0.2");
     let mut command = near.command("setpriv");
@@ -360,10 +346,9 @@ fn where_a_mark_is_not_known_the_way_says_whose_it_is() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn marks_that_netfilter_sets_are_said() {
-    if !can_run("marks_that_netfilter_sets_are_said", &["ip", "nsenter", "python3", "nft", "iptables"]) {
-        return;
-    }
+    needs(&["ip", "nsenter", "python3", "nft", "iptables"]);
     let rules = [
         "nft add table inet t
          nft add chain inet t c '{ type route hook output priority mangle; }'
@@ -388,10 +373,9 @@ fn marks_that_netfilter_sets_are_said() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn where_the_way_ends_a_sentence_says_why() {
-    if !can_run("where_the_way_ends_a_sentence_says_why", &TOOLS) {
-        return;
-    }
+    needs(&TOOLS);
     let (host, one, two) = bridged();
     let shape = Shape::new(&[("h", &host), ("a", &one), ("b", &two)], "a", "b", "198.18.0.2");
     let flow = shape.watched_with(&["--netns", "self"]);

@@ -1,7 +1,7 @@
 //! Pinning on the real kernel: real busy threads, read back by taskset, a vnettop killed in the middle, a cpuset of one
-//! core, another user's thread. What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+//! core, another user's thread.
 
-use crate::ground::turn;
+use crate::ground::{needs_two_cores, turn};
 use std::fs;
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::fs::PermissionsExt;
@@ -84,7 +84,7 @@ fn pin_without_end() {
     let threads = std::env::var(THREADS).expect("the threads are named");
     let mut controller =
         PinController::new(Box::new(Kernel), Some(std::env::var(STATE).expect("a directory").into()), false);
-    let [a, b] = two_cores().expect("the parent looked");
+    let [a, b] = two_cores();
     std::thread::spawn(wait_for_the_parent);
     for core in [a, b].into_iter().cycle() {
         let requests: Vec<_> = threads
@@ -120,15 +120,15 @@ fn request(thread: ThreadId, core: u32) -> PinRequest {
 }
 
 /// Two cores that this test may use.
-fn two_cores() -> Option<[u32; 2]> {
+fn two_cores() -> [u32; 2] {
     let mask = Kernel.mask_of(std::process::id()).expect("a process may read its own mask");
     let mut cores = mask.iter();
-    Some([cores.next()?, cores.next()?])
+    [(); 2].map(|()| cores.next().expect("it needs two cores"))
 }
 
 /// The mask as taskset tells it: the other witness.
 fn by_taskset(thread: ThreadId) -> Option<String> {
-    let output = Command::new("taskset").args(["-cp", &thread.tid.to_string()]).output().ok()?;
+    let output = Command::new("taskset").args(["-cp", &thread.tid.to_string()]).output().expect("taskset runs");
     let text = String::from_utf8(output.stdout).expect("taskset writes text");
     Some(text.rsplit(": ").next()?.trim().to_owned())
 }
@@ -137,21 +137,16 @@ fn said(outcome: &Outcome) -> String {
     outcome.lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-fn not_run(name: &str, why: &str) {
-    println!("NOT RUN: {name}: {why}");
-    assert!(std::env::var("VNETTOP_REQUIRE_LIVE").is_err(), "{name} must run here, but {why}");
-}
-
 fn journals(dir: &Path) -> usize {
     fs::read_dir(dir).map_or(0, Iterator::count)
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn two_busy_threads_are_pinned_and_get_their_exact_masks_back() {
-    let name = "two_busy_threads_are_pinned_and_get_their_exact_masks_back";
-    let Some([a, b]) = two_cores() else { return not_run(name, "there is only one core") };
+    let [a, b] = two_cores();
     let (_busy, threads) = busy();
-    let Some(before) = by_taskset(threads[0]) else { return not_run(name, "there is no taskset (util-linux)") };
+    let before = by_taskset(threads[0]).expect("it lives");
     let narrow = CoreSet::single(b);
     Kernel.set_mask(threads[1].tid, &narrow).expect("the user narrows the second thread");
 
@@ -170,11 +165,9 @@ fn two_busy_threads_are_pinned_and_get_their_exact_masks_back() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_killed_vnettop_pinned_is_undone() {
-    let name = "what_a_killed_vnettop_pinned_is_undone";
-    if two_cores().is_none() {
-        return not_run(name, "there is only one core");
-    }
+    needs_two_cores();
     let (_busy, threads) = busy();
     let before: Vec<CoreSet> = threads.iter().map(|t| Kernel.mask_of(t.tid).expect("it lives")).collect();
     let ids: Vec<String> = threads.iter().map(|t| format!("{}/{}", t.pid, t.tid)).collect();
@@ -200,12 +193,11 @@ fn what_a_killed_vnettop_pinned_is_undone() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_undo_in_another_time_namespace_leaves_the_pins_to_the_right_one() {
     let apart = ["--time", "--boottime", "100000", "--"];
     let has_apart = Command::new("unshare").args(apart).arg("true").status().is_ok_and(|s| s.success());
-    if two_cores().is_none() || !has_apart {
-        return not_run("an_undo_in_another_time_namespace", "there is one core, or no time namespace");
-    }
+    assert!(has_apart, "it needs time namespaces (Linux 5.6)");
     let (_busy, threads) = busy();
     let (tid, state) = (threads[0].tid, tempfile::tempdir().expect("a temporary directory"));
     let (before, dir) = (Kernel.mask_of(tid).expect("it lives"), state.path().join("vnettop"));
@@ -222,6 +214,7 @@ fn an_undo_in_another_time_namespace_leaves_the_pins_to_the_right_one() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_thread_that_ended_is_told() {
     let (mut busy, threads) = busy();
     busy.kill();
@@ -232,14 +225,9 @@ fn a_thread_that_ended_is_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn another_users_thread_is_refused_by_name_of_the_right() {
-    let name = "another_users_thread_is_refused_by_name_of_the_right";
-    if !rustix::process::geteuid().is_root() {
-        return not_run(name, "only root can start a process as another user");
-    }
-    if two_cores().is_none() {
-        return not_run(name, "there is only one core");
-    }
+    needs_two_cores();
     let (_busy, threads) = busy();
     let dir = tempfile::tempdir().expect("a temporary directory");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("the other user may write there");
@@ -253,12 +241,10 @@ fn another_users_thread_is_refused_by_name_of_the_right() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn root_does_not_obey_another_users_journal() {
-    let name = "root_does_not_obey_another_users_journal";
-    if !rustix::process::geteuid().is_root() {
-        return not_run(name, "only root can meet another user's journal");
-    }
-    let Some([a, _]) = two_cores() else { return not_run(name, "there is only one core") };
+    needs_two_cores();
+    let [a, _] = two_cores();
     let (_busy, threads) = busy();
     let before = Kernel.mask_of(threads[0].tid).expect("it lives");
     let nobody = |path: &Path| std::os::unix::fs::chown(path, Some(65534), Some(65534)).expect("root may");
@@ -339,13 +325,10 @@ impl Drop for Cpuset {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
-    let name = "a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told";
-    let Some([a, b]) = two_cores() else { return not_run(name, "there is only one core") };
-    let cpuset = match Cpuset::of(a) {
-        Ok(cpuset) => cpuset,
-        Err(why) => return not_run(name, &why),
-    };
+    let [a, b] = two_cores();
+    let cpuset = Cpuset::of(a).expect("a cpuset can be made");
     let (busy, threads) = busy();
     fs::write(cpuset.0.join("cgroup.procs"), busy.child.id().to_string()).expect("the child goes into the cpuset");
     let thread = threads[0];
@@ -370,13 +353,10 @@ fn a_cpuset_of_one_core_shrinks_the_mask_and_that_is_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_pin_behind_a_narrowed_cpuset_does_not_come_back_after_undo() {
-    let name = "a_pin_behind_a_narrowed_cpuset_does_not_come_back_after_undo";
-    let Some([a, b]) = two_cores() else { return not_run(name, "there is only one core") };
-    let cpuset = match Cpuset::of(b) {
-        Ok(cpuset) => cpuset,
-        Err(why) => return not_run(name, &why),
-    };
+    let [a, b] = two_cores();
+    let cpuset = Cpuset::of(b).expect("a cpuset can be made");
     let both: CoreSet = [a, b].into_iter().collect();
     let allow = |cores: &CoreSet| fs::write(cpuset.0.join("cpuset.cpus"), cores.to_string()).expect("a cpuset");
     allow(&both);

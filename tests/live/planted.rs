@@ -3,7 +3,7 @@
 //! the sender wrote down itself.
 
 use crate::ground::tmux::Tmux;
-use crate::ground::{self, Kept, Netns, VNETTOP, await_that, can_run, pid};
+use crate::ground::{self, Kept, Netns, VNETTOP, await_that, needs, pid};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -136,11 +136,9 @@ fn findings<'a>(objects: &'a [Value], id: &'a str) -> impl Iterator<Item = &'a V
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own() {
-    if !can_run("moves_that_cost_are_found_priced_stopped_and_the_card_is_the_senders_own", &["tmux", "python3", "ip"])
-    {
-        return;
-    }
+    needs(&["tmux", "python3", "ip"]);
     // A machine that others hold up shifts bytes from one bin to the next, in the log and in the pulses each in its own way.
     let mut off = price_and_stop();
     for _ in 1..MOST_TRIES {
@@ -211,10 +209,9 @@ fn price_and_stop() -> Vec<String> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_planted_gain_is_found_by_taking_turns() {
-    if !can_run("a_planted_gain_is_found_by_taking_turns", &["python3", "ip"]) {
-        return;
-    }
+    needs(&["python3", "ip"]);
     // Where others take its core the sender does not keep its rate, and then there is no gain.
     let mut card = compared("gain1.3");
     for _ in 1..MOST_TRIES {
@@ -248,10 +245,9 @@ fn compared(plant: &str) -> Value {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_helper_that_undoes_the_pin_is_told_and_not_fought() {
-    if !can_run("a_helper_that_undoes_the_pin_is_told_and_not_fought", &["tmux", "python3", "ip"]) {
-        return;
-    }
+    needs(&["tmux", "python3", "ip"]);
     let plant = Plant::start("rude", "moves", "rude");
     plant.watch_until(6);
     plant.pin();
@@ -266,10 +262,9 @@ fn a_helper_that_undoes_the_pin_is_told_and_not_fought() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn slow_stretches_that_do_not_follow_moves_are_not_blamed_on_them() {
-    if !can_run("slow_stretches_that_do_not_follow_moves_are_not_blamed_on_them", &["tmux", "python3", "ip"]) {
-        return;
-    }
+    needs(&["tmux", "python3", "ip"]);
     let plant = Plant::start("dice", "dice", "polite");
     let (before, _) = seconds();
     plant.watch_until(before);

@@ -1,9 +1,9 @@
 //! Benchmark programs that vnettop does not know by name, under `vnettop run` without `--watch`, between two namespaces: both
 //! ends are one test, watched, pinned and put back, and the rate is the program's own.
-//! What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure. `VNETTOP_LONG` makes each measurement
+//! `VNETTOP_LONG` makes each measurement
 //! 20 s and asks for 1 %, as the README's figures were made.
 
-use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, await_that, has, left_out, needs, needs_two_cores, veth_pair};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -82,19 +82,11 @@ struct Stage {
 impl Program {
     /// None where it is not installed. Debian has netperf among what is not free, so `tests/run` does not install it.
     fn stage(&self, test: &str) -> Option<Stage> {
-        let is_there = |program: &str| {
-            Command::new("sh")
-                .args(["-c", &format!("command -v {program}")])
-                .output()
-                .is_ok_and(|out| out.status.success())
-        };
-        if self.name == "netperf" && !is_there("netserver") {
-            eprintln!("NOT RUN: {test} of netperf: it is not installed");
+        if self.name == "netperf" && !has("netserver") {
+            left_out(&format!("{test} of netperf"), "it is not installed");
             return None;
         }
-        if !can_run(test, &[self.name, "ip", "nsenter"]) {
-            return None;
-        }
+        needs(&[self.name, "ip", "nsenter"]);
         let (near, far) = veth_pair();
         let server = far.keep(self.server[0], &self.server[1..]);
         let listens = format!(":{:04X} ", self.port);
@@ -144,13 +136,11 @@ fn are_pinned(stage: &Stage, names: [&str; 2]) -> bool {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn both_ends_are_one_test_pinned_and_put_back() {
     let test = "both_ends_are_one_test_pinned_and_put_back";
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() < 2) {
-        eprintln!("NOT RUN: {test}: there is one core");
-        return;
-    }
+    needs_two_cores();
     for program in &PROGRAMS {
         let Some(stage) = program.stage(test) else { continue };
         let dir = tempfile::tempdir().expect("a directory");
@@ -176,6 +166,7 @@ fn both_ends_are_one_test_pinned_and_put_back() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_rate_is_the_programs_own() {
     let test = "the_rate_is_the_programs_own";
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

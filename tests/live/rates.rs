@@ -1,6 +1,6 @@
 //! Rates against iperf3's own figures, on a veth pair between two namespaces.
 
-use crate::ground::{Netns, VNETTOP, Watching, can_run, iperf3_server, link, turn, veth_pair};
+use crate::ground::{Netns, VNETTOP, Watching, iperf3_server, link, needs, turn, veth_pair};
 use serde_json::Value;
 use std::process::Command;
 
@@ -60,10 +60,9 @@ fn assert_within_one_percent(what: &str, ours: f64, theirs: f64) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn tcp_rates_are_iperf3s_own() {
-    if !can_run("tcp_rates_are_iperf3s_own", &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let (end, objects) = observed(&[]);
     let rx = moved(&objects, "v0", "rx");
     let received = end["sum_received"]["bytes"].as_f64().expect("bytes");
@@ -77,10 +76,9 @@ fn tcp_rates_are_iperf3s_own() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn udp_rates_and_packets_are_iperf3s_own() {
-    if !can_run("udp_rates_and_packets_are_iperf3s_own", &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let (end, objects) = observed(&["-u", "-b", "200M", "-l", "64"]);
     let rx = moved(&objects, "v0", "rx");
     let sent = &end["streams"][0]["udp"];

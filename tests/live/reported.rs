@@ -1,7 +1,7 @@
 //! What iperf3 says itself with `--json-stream`, read without being asked: where it writes into a file, and where `vnettop
 //! run` started it into a pipe. Not every iperf3 has `--json-stream`, so a stand-in says what a real one said.
 
-use crate::ground::{Kept, VNETTOP, Watching, await_that, can_run, pid, turn};
+use crate::ground::{Kept, VNETTOP, Watching, await_that, needs, pid, turn};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -55,10 +55,9 @@ fn benchmark(vnettop: &mut Watching, client: &Kept, what: &str, is: impl Fn(&Val
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_iperf3_that_writes_into_a_file_is_read_without_being_asked() {
-    if !can_run("an_iperf3_that_writes_into_a_file_is_read_without_being_asked", &["sh"]) {
-        return;
-    }
+    needs(&["sh"]);
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("all.json");
     // Somebody else's test stands in it already, and is not taken for this one's.
@@ -93,10 +92,9 @@ fn an_iperf3_that_writes_into_a_file_is_read_without_being_asked() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn its_log_is_read_wherever_it_is() {
-    if !can_run("its_log_is_read_wherever_it_is", &["python3", "unshare", "mount"]) {
-        return;
-    }
+    needs(&["python3", "unshare", "mount"]);
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join("iperf3");
     // The program itself, not a script that looks for it.
@@ -125,10 +123,9 @@ fn its_log_is_read_wherever_it_is() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_no_file_is_not_touched_and_said() {
-    if !can_run("what_is_no_file_is_not_touched_and_said", &["sh", "mkfifo"]) {
-        return;
-    }
+    needs(&["sh", "mkfifo"]);
     let directory = tempfile::tempdir().expect("a directory");
     let fifo = directory.path().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().is_ok_and(|status| status.success()), "a fifo");
@@ -268,10 +265,9 @@ fn a_reader_that_is_slow_or_gone_is_one_to_the_command() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_terminal_stays_the_commands_own_and_the_card_says_so() {
-    if !can_run("a_terminal_stays_the_commands_own_and_the_card_says_so", &["python3"]) {
-        return;
-    }
+    needs(&["python3"]);
     let directory = tempfile::tempdir().expect("a directory");
     let (program, file) = (whole(directory.path()), directory.path().join("card.json"));
     let script = format!(

@@ -1,6 +1,6 @@
 //! What root's vnettop may do: what watching needs, and no more.
 
-use crate::ground::{VNETTOP, can_run};
+use crate::ground::{VNETTOP, needs};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -34,10 +34,9 @@ fn held_by(arguments: &[&str]) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn whoever_watches_as_root_keeps_no_right_that_watching_does_not_need() {
-    if !can_run("whoever_watches_as_root_keeps_no_right_that_watching_does_not_need", &["sh"]) {
-        return;
-    }
+    needs(&["sh"]);
     let held = held_by(&["--json", "-d", "0.1"]);
     assert!(held.len() > 1, "several threads were looked at");
     for held in held {

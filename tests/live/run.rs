@@ -1,12 +1,11 @@
 //! `vnettop run` on the real kernel: what passes through, what is pinned and put back, and a card that can be made again.
-//! What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
 
 mod beside;
 mod figures;
 mod pins;
 mod search;
 
-use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run, iperf3_server, turn, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, turn, veth_pair};
 use figures::printed_rate;
 use serde_json::Value;
 use std::fs;
@@ -267,11 +266,6 @@ fn busy(dir: &Path, on: &str) -> Kept {
     let mut command = Command::new("taskset");
     command.args(["-c", on]).arg(&program).args(["-c", "while :; do :; done"]);
     Kept(command.stdin(Stdio::null()).spawn().expect("taskset runs"))
-}
-
-/// Whether there are two cores to pin to, and root.
-fn can_pin(test: &str) -> bool {
-    can_run(test, &["taskset"]) && std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
 }
 
 fn journals(state: &Path) -> usize {

@@ -1,6 +1,6 @@
 //! Every core full of benchmark: the sampler keeps its pace where it may, and the rates are right where it may not.
 
-use crate::ground::{Kept, VNETTOP, can_run, iperf3_server, link, objects, pid, veth_pair};
+use crate::ground::{Kept, VNETTOP, iperf3_server, link, needs, objects, pid, veth_pair};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 
@@ -72,13 +72,9 @@ fn assert_rate_is_iperf3s(objects: &[Value], report: &Value) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn with_real_time_priority_78_of_80_ticks_are_on_time() {
-    if !can_run(
-        "with_real_time_priority_78_of_80_ticks_are_on_time",
-        &["iperf3", "taskset", "nsenter", "chrt", "python3"],
-    ) {
-        return;
-    }
+    needs(&["iperf3", "taskset", "nsenter", "chrt", "python3"]);
     let bare = bare();
     let (objects, report) = saturated(&[]);
     let machine = late_of(bare);
@@ -95,10 +91,9 @@ fn with_real_time_priority_78_of_80_ticks_are_on_time() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_it_late_ticks_are_counted_and_the_rate_is_right() {
-    if !can_run("without_it_late_ticks_are_counted_and_the_rate_is_right", &["iperf3", "taskset", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "taskset", "nsenter"]);
     let (objects, report) = saturated(&["--no-realtime"]);
     let last = objects.last().expect("objects");
     assert_eq!(last["own"]["realtime"], false, "it was turned off, and says so");

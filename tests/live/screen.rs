@@ -1,7 +1,7 @@
 //! The screen in a real terminal (tmux): moving rates at once, keys answered under a storm, the terminal given back.
 
 use crate::ground::tmux::Tmux;
-use crate::ground::{Kept, Netns, VNETTOP, await_that, can_run};
+use crate::ground::{Kept, Netns, VNETTOP, await_that, needs};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,9 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_was() {
-    if !can_run("the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_was", &["tmux"]) {
-        return;
-    }
+    needs(&["tmux"]);
     let tmux = Tmux::start("demo", 120, 40, "sh");
     await_that("the shell is there", 5, || !tmux.frame().trim().is_empty());
     let stty = |file: &str| tmux.press(&format!("stty -a > {file}"));
@@ -53,10 +52,9 @@ fn the_demo_shows_moving_rates_within_two_ticks_and_leaves_the_terminal_as_it_wa
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_its_answer() {
-    if !can_run("a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_its_answer", &["tmux"]) {
-        return;
-    }
+    needs(&["tmux"]);
     for (name, background, color) in [("light", "#ffffff", "38;5;240"), ("dark", "#002b36", "38;5;247")] {
         let tmux = Tmux::start(name, 100, 40, "sh");
         await_that("the shell is there", 5, || !tmux.frame().trim().is_empty());
@@ -72,10 +70,9 @@ fn a_terminal_with_a_light_background_gets_dark_letters_and_no_key_is_made_of_it
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn keys_are_answered_while_another_namespace_storms() {
-    if !can_run("keys_are_answered_while_another_namespace_storms", &["tmux", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["tmux", "ip", "nsenter"]);
     let storm = Netns::new();
     let _storm =
         storm.keep("sh", &["-c", "while :; do ip link add st0 type veth peer name st1; ip link del st0; done"]);
@@ -97,10 +94,9 @@ fn keys_are_answered_while_another_namespace_storms() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_first_key_after_a_resize_is_obeyed_at_once() {
-    if !can_run("the_first_key_after_a_resize_is_obeyed_at_once", &["tmux"]) {
-        return;
-    }
+    needs(&["tmux"]);
     // A tick far away, so that nothing but the key can wake it.
     let tmux = Tmux::start("resize", 80, 24, &format!("{VNETTOP} -d 60"));
     tmux.await_shown("the screen is there", 10, "Links");
@@ -118,10 +114,9 @@ fn the_first_key_after_a_resize_is_obeyed_at_once() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_signal_gives_the_terminal_back() {
-    if !can_run("a_signal_gives_the_terminal_back", &["tmux", "pkill"]) {
-        return;
-    }
+    needs(&["tmux", "pkill"]);
     for signal in ["TERM", "HUP", "QUIT", "USR1", "ALRM"] {
         let tmux = Tmux::start(&format!("signal-{signal}"), 100, 30, "sh");
         let dir = tempfile::tempdir().expect("a directory");
@@ -139,10 +134,9 @@ fn a_signal_gives_the_terminal_back() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_recording_that_may_grow_no_more_is_told_and_the_screen_stays() {
-    if !can_run("a_recording_that_may_grow_no_more_is_told_and_the_screen_stays", &["tmux"]) {
-        return;
-    }
+    needs(&["tmux"]);
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("x.jsonl").display().to_string();
     let tmux = Tmux::start("full", 120, 30, &format!("sh -c 'ulimit -f 16; exec {VNETTOP} -d 0.05 --record {file}'"));
@@ -153,10 +147,9 @@ fn a_recording_that_may_grow_no_more_is_told_and_the_screen_stays() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_terminal_that_goes_away_ends_it() {
-    if !can_run("a_terminal_that_goes_away_ends_it", &["tmux"]) {
-        return;
-    }
+    needs(&["tmux"]);
     for shell in ["", "exec "] {
         let tmux = Tmux::start("gone", 100, 30, "sh");
         let dir = tempfile::tempdir().expect("a directory");
@@ -179,10 +172,9 @@ fn a_terminal_that_goes_away_ends_it() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn stopped_and_continued_it_has_its_screen_again() {
-    if !can_run("stopped_and_continued_it_has_its_screen_again", &["tmux", "bash"]) {
-        return;
-    }
+    needs(&["tmux", "bash"]);
     let tmux = Tmux::start("stop", 100, 30, "bash --norc");
     let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("pid").display().to_string();
@@ -227,11 +219,9 @@ impl Drop for Many {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn stopped_by_ctrl_z_it_keeps_no_namespace_alive_and_fg_brings_all_of_it_back() {
-    let name = "stopped_by_ctrl_z_it_keeps_no_namespace_alive_and_fg_brings_all_of_it_back";
-    if !can_run(name, &["tmux", "bash", "ip"]) {
-        return;
-    }
+    needs(&["tmux", "bash", "ip"]);
     for face in ["", "--json > /dev/null"] {
         let near = Netns::new();
         let many = Many::beside(&near);
@@ -277,11 +267,9 @@ fn stopped_by_ctrl_z_it_keeps_no_namespace_alive_and_fg_brings_all_of_it_back() 
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn priority_given_back_is_taken_again_and_the_reason_is_told() {
-    let name = "priority_given_back_is_taken_again_and_the_reason_is_told";
-    if !can_run(name, &["tmux", "python3"]) {
-        return;
-    }
+    needs(&["tmux", "python3"]);
     let threads = "import threading, time
 for _ in range(800): threading.Thread(target=lambda: time.sleep(1000), daemon=True).start()
 time.sleep(1000)";

@@ -2,7 +2,7 @@
 //! datagrams that leave in pieces. What each place loses is in `live_dropped`.
 
 use crate::ground::line::{Line, inode};
-use crate::ground::{self, Netns, can_run};
+use crate::ground::{self, Netns, needs};
 use serde_json::Value;
 
 const PROGRAMS: &[&str] = &["iperf3", "ip", "tc", "nsenter", "taskset", "iptables", "ethtool", "python3"];
@@ -25,10 +25,9 @@ fn said<'a>(objects: &'a [Value], id: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn where_nothing_is_dropped_nothing_is_told() {
-    if !can_run("where_nothing_is_dropped_nothing_is_told", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     let offloads = |gro: &str, tso: &str| {
@@ -79,10 +78,9 @@ fn blaster(netns: &Netns, address: &str) -> ground::Kept {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_firewall_drops_of_others_is_not_the_flows() {
-    if !can_run("what_a_firewall_drops_of_others_is_not_the_flows", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     line.router.run("iptables -A INPUT -p udp --dport 9 -j DROP");
@@ -94,10 +92,9 @@ fn what_a_firewall_drops_of_others_is_not_the_flows() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_share_is_of_its_own_packets_where_others_send_from_the_same_namespace() {
-    if !can_run("a_share_is_of_its_own_packets_where_others_send_from_the_same_namespace", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     line.near.run("tc qdisc replace dev a0 root tbf rate 4mbit burst 10k limit 10k");
@@ -133,10 +130,9 @@ fn a_share_is_of_its_own_packets_where_others_send_from_the_same_namespace() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn datagrams_that_leave_in_pieces_are_told_with_the_size_that_fits() {
-    if !can_run("datagrams_that_leave_in_pieces_are_told_with_the_size_that_fits", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     let (_, objects) = line.observe(&["-u", "-l", "8000", "-b", "30M"], |_| ());
@@ -177,10 +173,9 @@ fn datagrams_that_leave_in_pieces_are_told_with_the_size_that_fits() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_links_drops_hold_those_of_its_qdisc_and_json_keeps_them_apart() {
-    if !can_run("a_links_drops_hold_those_of_its_qdisc_and_json_keeps_them_apart", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let _server = line.serve();
     line.router.run("tc qdisc replace dev r1 root handle 7: tbf rate 4mbit burst 10k limit 10k");

@@ -1,7 +1,7 @@
 //! Network namespaces as they come and go: which links are in which, whose other end is where, and that nothing of
 //! vnettop keeps one alive.
 
-use crate::ground::{self, Netns, Watching, can_run, link};
+use crate::ground::{self, Netns, Watching, link, needs};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -73,10 +73,9 @@ fn until(watching: &mut Watching, what: &str, is: impl Fn(&Value) -> bool) -> (V
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_pair_between_namespaces_has_both_ends_and_each_knows_the_other() {
-    if !can_run("a_pair_between_namespaces_has_both_ends_and_each_knows_the_other", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let (home, far) = ground::veth_pair();
     let (here, there) = (inode(home.pid()), inode(far.pid()));
     let mut watching = watch(&home, &["--netns", "all"]);
@@ -102,19 +101,17 @@ fn a_pair_between_namespaces_has_both_ends_and_each_knows_the_other() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn namespaces_that_come_and_go_are_seen_and_none_is_kept_alive() {
-    if !can_run("namespaces_that_come_and_go_are_seen_and_none_is_kept_alive", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let home = Netns::new();
     come_and_go(&home, "comes", watch(&home, &["--netns", "all"]));
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either() {
-    if !can_run("a_kernel_that_tells_nobody_of_an_end_keeps_no_namespace_alive_either", &["ip", "strace"]) {
-        return;
-    }
+    needs(&["ip", "strace"]);
     let home = Netns::new();
     // As before Linux 5.3.
     let mut command = home.command("strace");
@@ -149,10 +146,9 @@ fn come_and_go(home: &Netns, word: &str, mut watching: Watching) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn namespaces_that_were_seen_leave_no_descriptor_behind() {
-    if !can_run("namespaces_that_were_seen_leave_no_descriptor_behind", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let home = Netns::new();
     let mut watching = watch(&home, &["--netns", "all"]);
     let descriptors = |watching: &Watching| {
@@ -178,10 +174,9 @@ fn namespaces_that_were_seen_leave_no_descriptor_behind() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn who_enters_a_namespace_sees_that_one() {
-    if !can_run("who_enters_a_namespace_sees_that_one", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let (home, _far) = ground::veth_pair();
     let mut watching = watch(&home, &[]);
     let object = watching.next();
@@ -194,10 +189,9 @@ fn who_enters_a_namespace_sees_that_one() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn several_namespaces_may_be_named_and_one_that_is_not_there_is_refused() {
-    if !can_run("several_namespaces_may_be_named_and_one_that_is_not_there_is_refused", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let (home, far) = ground::veth_pair();
     let _other = Netns::new();
     let (here, there) = (inode(home.pid()), inode(far.pid()));
@@ -217,10 +211,9 @@ fn several_namespaces_may_be_named_and_one_that_is_not_there_is_refused() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_demo_shows_its_three_namespaces_and_the_way_between_its_ends() {
-    if !can_run("the_demo_shows_its_three_namespaces_and_the_way_between_its_ends", &["iperf3"]) {
-        return;
-    }
+    needs(&["iperf3"]);
     let mut command = Command::new(ground::VNETTOP);
     command.args(["demo", "-d", "0.5"]);
     let mut watching = Watching::start(command);

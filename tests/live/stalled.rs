@@ -1,6 +1,6 @@
 //! Readers that stand still: vnettop reads no more than somebody takes, keeps nothing alive meanwhile, and ends by one signal.
 
-use crate::ground::{Kept, Netns, UDP_SENDER, VNETTOP, await_that, can_run, turn};
+use crate::ground::{Kept, Netns, UDP_SENDER, VNETTOP, await_that, needs, turn};
 use rustix::pipe::{PipeFlags, pipe_with};
 use serde_json::Value;
 use std::fs::File;
@@ -68,11 +68,9 @@ fn holds(pid: u32, namespace: &str) -> bool {
 const FULL: Duration = Duration::from_secs(13);
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_pipe_that_nobody_reads_keeps_no_deleted_namespace_and_leaves_no_wrong_rate() {
-    let name = "a_pipe_that_nobody_reads_keeps_no_deleted_namespace_and_leaves_no_wrong_rate";
-    if !can_run(name, &["ip", "python3"]) {
-        return;
-    }
+    needs(&["ip", "python3"]);
     let near = Netns::new();
     let named = Named::beside(&near);
     let _sender = near.keep("python3", &["-c", UDP_SENDER]);
@@ -121,11 +119,9 @@ fn a_pipe_that_nobody_reads_keeps_no_deleted_namespace_and_leaves_no_wrong_rate(
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn one_signal_ends_a_recorded_stream_that_nobody_reads_and_the_recording_is_whole() {
-    let name = "one_signal_ends_a_recorded_stream_that_nobody_reads_and_the_recording_is_whole";
-    if !can_run(name, &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let near = Netns::new();
     let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("x.jsonl");
@@ -160,10 +156,9 @@ fn one_signal_ends_a_recorded_stream_that_nobody_reads_and_the_recording_is_whol
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn one_signal_ends_a_stream_that_nobody_reads() {
-    if !can_run("one_signal_ends_a_stream_that_nobody_reads", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let near = Netns::new();
     let (_from, to) = full_pipe();
     let mut command = near.command(VNETTOP);
@@ -180,10 +175,9 @@ fn one_signal_ends_a_stream_that_nobody_reads() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_object_that_is_begun_is_finished_for_whoever_reads_on_after_the_signal() {
-    if !can_run("an_object_that_is_begun_is_finished_for_whoever_reads_on_after_the_signal", &["ip"]) {
-        return;
-    }
+    needs(&["ip"]);
     let near = Netns::new();
     // So many links do not fit.
     near.run("for at in $(seq 30); do ip link add kl$at type veth peer name km$at; done");
@@ -235,10 +229,9 @@ print('left', shown.rfind(b'\x1b[?1049l') > shown.rfind(b'\x1b[?1049h') and show
 ";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn one_signal_ends_a_screen_whose_terminal_stands_still_and_gives_it_back() {
-    if !can_run("one_signal_ends_a_screen_whose_terminal_stands_still_and_gives_it_back", &["python3"]) {
-        return;
-    }
+    needs(&["python3"]);
     let out = Command::new("python3")
         .args(["-c", STALLED, VNETTOP, "-d", "0.1"])
         .env("TERM", "xterm")

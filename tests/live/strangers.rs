@@ -1,6 +1,6 @@
 //! Another user who lets whoever reads about his processes wait: vnettop's ticks go on, and it says who it is.
 
-use crate::ground::{Kept, VNETTOP, Watching, await_that, can_run};
+use crate::ground::{Kept, VNETTOP, Watching, await_that, needs};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -45,11 +45,6 @@ impl Hostile {
     }
 }
 
-fn not_run(test: &str, why: &str) {
-    assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{test} must run here: {why}");
-    eprintln!("NOT RUN: {test}: {why}");
-}
-
 fn beside(pid: u32) -> Watching {
     let mut command = Command::new(VNETTOP);
     command.args(["--netns", "self", "-d", "0.1", "--watch", &pid.to_string()]);
@@ -64,11 +59,9 @@ fn told(object: &Value) -> Option<String> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_overlay_of_a_file_system_that_never_answers_freezes_nobody() {
-    let name = "an_overlay_of_a_file_system_that_never_answers_freezes_nobody";
-    if !can_run(name, &["python3", "unshare"]) {
-        return;
-    }
+    needs(&["python3", "unshare"]);
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join("iperf3");
     fs::write(&program, "#!/bin/sh\nwhile :; do sleep 0.2; done\n").expect("writable");
@@ -77,9 +70,7 @@ fn an_overlay_of_a_file_system_that_never_answers_freezes_nobody() {
         "until [ -e OVER/file ]; do sleep 0.05; done; exec {} -c h --json-stream 1<OVER/file",
         program.display()
     );
-    let Some(hostile) = Hostile::start(directory.path(), 0, &what) else {
-        return not_run(name, "nobody may mount FUSE and an overlay in a user namespace here");
-    };
+    let hostile = Hostile::start(directory.path(), 0, &what).expect("FUSE and an overlay in a user namespace");
     let comm = format!("/proc/{}/comm", hostile.pid);
     await_that("it runs", 10, || fs::read_to_string(&comm).is_ok_and(|comm| comm == "iperf3\n"));
     let mut vnettop = beside(hostile.pid);
@@ -97,26 +88,20 @@ fn an_overlay_of_a_file_system_that_never_answers_freezes_nobody() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_command_line_that_lets_its_reader_wait_holds_up_no_tick_and_is_told() {
-    let name = "a_command_line_that_lets_its_reader_wait_holds_up_no_tick_and_is_told";
-    if !can_run(name, &["python3", "unshare"]) {
-        return;
-    }
+    needs(&["python3", "unshare"]);
     let directory = tempfile::tempdir().expect("a directory");
     let script = directory.path().join("fault.py");
     fs::write(&script, FAULT).expect("writable");
     let what = format!("exec python3 {} FUSE/file", script.display());
-    let Some(hostile) = Hostile::start(directory.path(), 1, &what) else {
-        return not_run(name, "nobody may mount FUSE in a user namespace here");
-    };
+    let hostile = Hostile::start(directory.path(), 1, &what).expect("FUSE in a user namespace");
     hostile.waits();
     std::thread::sleep(Duration::from_secs(1));
     let line = format!("/proc/{}/cmdline", hostile.pid);
     let mut cat = Kept(Command::new("cat").arg(&line).stdout(Stdio::null()).spawn().expect("cat runs"));
     std::thread::sleep(Duration::from_millis(300));
-    if cat.0.try_wait().expect("it was started").is_some() {
-        return not_run(name, "this kernel lets nobody wait for that command line");
-    }
+    assert!(cat.0.try_wait().expect("it was started").is_none(), "whoever reads that command line waits");
     let mut vnettop = beside(hostile.pid);
     let said: Vec<Option<String>> = (0..30).map(|_| told(&vnettop.next())).collect();
     vnettop.was_never_held_up();

@@ -2,12 +2,11 @@
 //! Its links in the kernel are what `ip` and `ethtool` say, and move what they count; what is a port of which bridge is
 //! what its database says.
 
-use crate::ground::can_run;
 use crate::ground::machine::{HOST, Machine, descriptors};
 use crate::ground::switch::{PROGRAMS, Switch, has_kernel_datapath, pod};
 use crate::ground::traffic::{Seen, observed, seconds, way};
 use crate::ground::truth::agrees_within;
-use crate::ground::{await_that, listening};
+use crate::ground::{await_that, listening, needs};
 use serde_json::Value;
 
 /// A benchmark from the first pod to 198.19.0.2; its recording has this name, and `more` are vnettop's arguments.
@@ -39,10 +38,9 @@ fn holds_ports_of(datapath: &str, seen: &Seen, space: &str, ports: &[(&str, &str
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn pods_on_open_vswitch_are_told() {
-    if !can_run("pods_on_open_vswitch_are_told", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let switch = Switch::start(&machine, HOST, "openvswitch");
     switch.bridge("br0");
@@ -66,11 +64,10 @@ fn pods_on_open_vswitch_are_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn pods_on_the_kernels_datapath_are_told() {
     let test = "pods_on_the_kernels_datapath_are_told";
-    if !can_run(test, PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     if !has_kernel_datapath(test, &machine) {
         return;
@@ -96,11 +93,10 @@ fn pods_on_the_kernels_datapath_are_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_tunnel_between_two_kernel_datapaths_is_told() {
     let test = "a_tunnel_between_two_kernel_datapaths_is_told";
-    if !can_run(test, PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     if !has_kernel_datapath(test, &machine) {
         return;
@@ -137,10 +133,9 @@ fn a_tunnel_between_two_kernel_datapaths_is_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_linux_bridge_before_open_vswitch_is_told() {
-    if !can_run("a_linux_bridge_before_open_vswitch_is_told", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let switch = Switch::start(&machine, HOST, "openvswitch");
     switch.bridge("br0");
@@ -171,10 +166,9 @@ fn a_linux_bridge_before_open_vswitch_is_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_vxlan_between_two_open_vswitches_is_told() {
-    if !can_run("a_vxlan_between_two_open_vswitches_is_told", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let hosts = [machine.space("one"), machine.space("two")];
     machine.run("ip link add nic0 netns one type veth peer name nic0 netns two");
@@ -225,10 +219,9 @@ fn a_vxlan_between_two_open_vswitches_is_told() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn an_open_vswitch_that_is_killed_and_comes_again_is_shown_and_leaks_nothing() {
-    if !can_run("an_open_vswitch_that_is_killed_and_comes_again_is_shown_and_leaks_nothing", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let mut switch = Switch::start(&machine, HOST, "openvswitch");
     switch.bridge("br0");

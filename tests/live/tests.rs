@@ -1,9 +1,8 @@
 //! Several tests on one machine, on the real kernel: each has the figures that it would have alone, live and from the recording.
-//! What cannot run here says so by name; with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
 
 use crate::ground::line::{TICKS_OF_A_SECOND, until_it_traces};
 use crate::ground::unseen::{Unseen, is_all};
-use crate::ground::{Kept, Netns, VNETTOP, Watching, can_run, iperf3_server, objects, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, iperf3_server, needs, objects, veth_pair};
 use serde_json::Value;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -78,10 +77,9 @@ fn check(object: &Value, (pid, report): &(u32, Value), seconds: f64) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn two_tests_at_once_and_a_third_have_each_their_own_figures() {
-    if !can_run("two_tests_at_once_and_a_third_have_each_their_own_figures", &["iperf3", "ip", "nsenter", "nft"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "nft"]);
     let ((near, far), (other_near, other_far)) = (veth_pair(), veth_pair());
     let _servers = [iperf3_server(&near, &[]), iperf3_server(&other_near, &[])];
     other_near.run(ONE_OF_TEN);
@@ -141,11 +139,9 @@ fn two_tests_at_once_and_a_third_have_each_their_own_figures() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn tests_between_the_same_addresses_and_ports_in_two_networks_are_two() {
-    let name = "tests_between_the_same_addresses_and_ports_in_two_networks_are_two";
-    if !can_run(name, &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let networks = [veth_pair(), veth_pair()];
     let servers = networks.each_ref().map(|(near, _)| iperf3_server(near, &[]));
     let mut command = Command::new(VNETTOP);
@@ -189,11 +185,10 @@ fn card(server: &Netns, netns: &Netns, arguments: &str) -> (Value, f64) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_card_of_a_run_beside_another_test_is_that_of_the_run_alone() {
     let programs = ["iperf3", "ip", "nsenter", "nft"];
-    if !can_run("the_card_of_a_run_beside_another_test_is_that_of_the_run_alone", &programs) {
-        return;
-    }
+    needs(&programs);
     let ((near, far), (other_near, other_far)) = (veth_pair(), veth_pair());
     let _servers = [iperf3_server(&near, &[]), iperf3_server(&other_near, &[])];
     near.run(ONE_OF_TEN);
@@ -219,10 +214,9 @@ fn the_card_of_a_run_beside_another_test_is_that_of_the_run_alone() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_demo_shows_its_own_test_beside_those_of_strangers() {
-    if !can_run("the_demo_shows_its_own_test_beside_those_of_strangers", &["iperf3", "ip", "nsenter", "unshare"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "unshare"]);
     let (near, far) = veth_pair();
     let server = iperf3_server(&near, &[]);
     let stranger = client(&far, "-b 100M -t 20");

@@ -1,6 +1,6 @@
 //! Threads and cores against taskset, /proc and mpstat.
 
-use crate::ground::{Kept, VNETTOP, Watching, await_that, can_run, iperf3_server, pid, veth_pair};
+use crate::ground::{Kept, VNETTOP, Watching, await_that, iperf3_server, needs, pid, veth_pair};
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
@@ -22,10 +22,9 @@ fn migrations(pid: u32) -> u64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn moves_rise_by_exactly_what_the_kernel_counted() {
-    if !can_run("moves_rise_by_exactly_what_the_kernel_counted", &["taskset"]) {
-        return;
-    }
+    needs(&["taskset"]);
     let busy = Kept(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
     let tid = pid(&busy);
     taskset(&["-cp", "0", &tid.to_string()]);
@@ -55,10 +54,9 @@ fn moves_rise_by_exactly_what_the_kernel_counted() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn pinned_ends_agree_with_taskset_proc_and_mpstat() {
-    if !can_run("pinned_ends_agree_with_taskset_proc_and_mpstat", &["taskset", "mpstat", "iperf3"]) {
-        return;
-    }
+    needs(&["taskset", "mpstat", "iperf3"]);
     let (near, far) = veth_pair();
     let server = iperf3_server(&near, &[]);
     taskset(&["-acp", "1", &pid(&server).to_string()]);
@@ -109,10 +107,9 @@ fn pinned_ends_agree_with_taskset_proc_and_mpstat() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn threads_that_come_and_go_are_seen_within_one_tick() {
-    if !can_run("threads_that_come_and_go_are_seen_within_one_tick", &[]) {
-        return;
-    }
+    needs(&[]);
     let mut command = Command::new(VNETTOP);
     command.args(["-d", "0.3", "--watch", "sleep"]);
     let mut watching = Watching::start(command);

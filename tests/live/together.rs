@@ -1,8 +1,7 @@
 //! Several vnettops on the same threads at once, on the real kernel: who pins is told, who may not says whom to ask, and
-//! when all have ended, or were killed and undone, every mask is the thread's own. What cannot run here says so by name;
-//! with `VNETTOP_REQUIRE_LIVE=1` that is a failure.
+//! when all have ended, or were killed and undone, every mask is the thread's own.
 
-use crate::ground::{Kept, VNETTOP, await_that, can_run, pid};
+use crate::ground::{Kept, VNETTOP, await_that, needs, needs_two_cores, pid};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -76,10 +75,6 @@ impl WalkState {
     }
 }
 
-fn can_pin(test: &str) -> bool {
-    can_run(test, &["taskset"]) && std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1)
-}
-
 fn told(out: &Output) -> String {
     String::from_utf8_lossy(&out.stderr).into_owned()
 }
@@ -95,10 +90,9 @@ fn quiet(mut command: Command) -> Kept {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_comparison_of_threads_that_another_compares_is_refused_before_its_command_starts() {
-    if !can_pin("a_comparison_of_threads_that_another_compares_is_refused_before_its_command_starts") {
-        return;
-    }
+    needs_two_cores();
     let ground = WalkState::new();
     let mut first = quiet(ground.comparing(&["sleep", "120"]));
     await_that("the first one pins", 20, || ground.is_pinned());
@@ -119,10 +113,9 @@ fn a_comparison_of_threads_that_another_compares_is_refused_before_its_command_s
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn of_two_comparisons_begun_at_once_one_gives_way_and_its_command_is_not_disturbed() {
-    if !can_pin("of_two_comparisons_begun_at_once_one_gives_way_and_its_command_is_not_disturbed") {
-        return;
-    }
+    needs_two_cores();
     let ground = WalkState::new();
     let start = || {
         let mut command = ground.comparing(&["sh", "-c", "sleep 6; echo done; exit 5"]);
@@ -141,10 +134,9 @@ fn of_two_comparisons_begun_at_once_one_gives_way_and_its_command_is_not_disturb
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_from_a_screen() {
-    if !can_pin("what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_from_a_screen") {
-        return;
-    }
+    needs_two_cores();
     let ground = WalkState::new();
     let mut screen = ground.controller();
     screen.pin(&[ground.request(1)]);
@@ -167,10 +159,9 @@ fn what_a_screen_has_pinned_is_not_compared_and_what_is_compared_is_not_pinned_f
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn killed_at_any_moment_of_two_comparisons_undo_gives_the_own_mask_back() {
-    if !can_pin("killed_at_any_moment_of_two_comparisons_undo_gives_the_own_mask_back") {
-        return;
-    }
+    needs_two_cores();
     let ground = WalkState::new();
     for round in 0..6_u64 {
         let start = || ground.comparing(&["sleep", "120"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -194,11 +185,9 @@ fn killed_at_any_moment_of_two_comparisons_undo_gives_the_own_mask_back() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_lock_that_somebody_holds_is_told_and_holds_nobody_up() {
-    const NAME: &str = "a_lock_that_somebody_holds_is_told_and_holds_nobody_up";
-    if !can_run(NAME, &["taskset"]) {
-        return;
-    }
+    needs(&["taskset"]);
     let ground = WalkState::new();
     let dir = ground.dir.path().join("vnettop");
     fs::create_dir(&dir).expect("writable");

@@ -1,27 +1,24 @@
 //! The kernel's programs themselves: where they can be had, that nothing of them stays behind, what they cost.
 
-use crate::ground::moving::{all_have, as_nobody, can_trace, copy_for_others, seconds, shown, signal};
-use crate::ground::{Kept, VNETTOP, Watching, await_that, pid};
+use crate::ground::moving::{all_have, as_nobody, copy_for_others, needs_tracing, seconds, shown, signal};
+use crate::ground::{Kept, VNETTOP, Watching, await_that, needs_two_cores, pid};
 use std::fs;
 use std::process::{Command, Stdio};
 use vnettop::source::now_ns;
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn where_sys_was_mounted_anew_every_move_is_traced_all_the_same() {
-    let test = "where_sys_was_mounted_anew_every_move_is_traced_all_the_same";
-    if !can_trace(test, &["unshare"]) {
-        return;
-    }
+    needs_tracing(&["unshare"]);
     traced_with("mount -t sysfs sysfs /sys");
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn without_btf_every_move_is_traced_where_sys_was_mounted_anew() {
-    let test = "without_btf_every_move_is_traced_where_sys_was_mounted_anew";
-    if can_trace(test, &["unshare"]) {
-        // As before Linux 5.4: then tracefs is needed, which that /sys has not.
-        traced_with("mount -t sysfs sysfs /sys && mount -t tmpfs none /sys/kernel/btf");
-    }
+    needs_tracing(&["unshare"]);
+    // As before Linux 5.4: then tracefs is needed, which that /sys has not.
+    traced_with("mount -t sysfs sysfs /sys && mount -t tmpfs none /sys/kernel/btf");
 }
 
 /// A spinning thread is traced by a vnettop whose /sys is made by this.
@@ -63,10 +60,9 @@ fn traces() -> usize {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nothing_is_left_in_the_kernel_however_it_ends() {
-    if !can_trace("nothing_is_left_in_the_kernel_however_it_ends", &["bpftool"]) {
-        return;
-    }
+    needs_tracing(&["bpftool"]);
     let watched = Kept(Command::new("sleep").arg("3600").spawn().expect("sleep starts"));
     let before = traces();
     for signals in [&["-INT"][..], &["-TERM"], &["-KILL"], &["-STOP", "-KILL"]] {
@@ -110,11 +106,10 @@ while True:
     time.sleep(max(0, due - time.monotonic()))";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn tracing_a_thousand_moves_a_second_costs_little() {
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    if !can_trace("tracing_a_thousand_moves_a_second_costs_little", &["setpriv", "python3"]) || cores < 2 {
-        return;
-    }
+    needs_tracing(&["setpriv", "python3"]);
+    needs_two_cores();
     let directory = copy_for_others();
     let busy = Kept(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("sh starts"));
     let tid = pid(&busy).to_string();

@@ -1,8 +1,8 @@
 //! What datapaths of Open vSwitch count while a flow crosses them: a userspace one beside `ovs-appctl dpctl/show`, the
 //! kernel's beside `ovs-dpctl show` and what iperf3 misses while nobody can be asked about its packets.
 
-use crate::ground::can_run;
 use crate::ground::machine::{HOST, Machine};
+use crate::ground::needs;
 use crate::ground::switch::{PROGRAMS, Switch, has_kernel_datapath, pod};
 use crate::ground::{self, Watching, await_that, listening};
 use serde_json::Value;
@@ -49,10 +49,9 @@ fn two_pods<'a>(machine: &'a Machine, bridge: fn(&Switch<'a>, &str)) -> (Switch<
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_userspace_datapath_counts_what_dpctl_show_counts() {
-    if !can_run("a_userspace_datapath_counts_what_dpctl_show_counts", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let (switch, pods) = two_pods(&machine, Switch::bridge);
     let shown = || printed(&machine.run("ovs-appctl --timeout 10 dpctl/show netdev@ovs-netdev"));
@@ -104,11 +103,10 @@ fn a_userspace_datapath_counts_what_dpctl_show_counts() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_the_kernels_datapath_cannot_ask_about_is_lost_there() {
     let test = "what_the_kernels_datapath_cannot_ask_about_is_lost_there";
-    if !can_run(test, PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     if !has_kernel_datapath(test, &machine) {
         return;
@@ -175,10 +173,9 @@ fn no_room(machine: &Machine) -> f64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket() {
-    if !can_run("what_a_userspace_switch_has_no_room_for_is_lost_in_its_packet_socket", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let machine = Machine::new();
     let (_switch, pods) = two_pods(&machine, Switch::bridge);
     let _server = listening(machine.inside(&pods[1], "iperf3"), &[]);

@@ -2,7 +2,7 @@
 //! its last interval, the mean rate over a standstill.
 
 use crate::dropped::trial::ruled;
-use crate::ground::{Kept, Netns, VNETTOP, Watching, can_run, listening, pid, veth_pair};
+use crate::ground::{Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
@@ -69,10 +69,9 @@ fn dropped(interval_s: f64, seconds: &str) -> (Vec<f64>, f64, f64) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn limit_says_the_share_that_a_rule_drops_at_every_interval_and_no_last_loss_is_forgotten() {
-    if !can_run("limit_says_the_share_that_a_rule_drops_at_every_interval", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     for (interval_s, seconds, least) in [(0.5, "6", 4), (1.0, "7", 2), (4.0, "14", 1)] {
         let (shares, counted, told) = dropped(interval_s, seconds);
         assert!(shares.len() >= least, "-d {interval_s}: LIMIT tells the losses: {shares:?}");
@@ -85,10 +84,9 @@ fn limit_says_the_share_that_a_rule_drops_at_every_interval_and_no_last_loss_is_
 
 /// vnettop and the client stand still, as a machine does whose hypervisor takes all its cores.
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_standstill_of_the_machine_leaves_the_mean_as_the_client_has_it_and_is_a_dip() {
-    if !can_run("a_standstill_of_the_machine_leaves_the_mean_as_the_client_has_it", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let (near, far) = veth_pair();
     let server = listening(far.command("iperf3"), &[]);
     let mut command = Command::new(VNETTOP);

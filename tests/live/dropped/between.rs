@@ -6,7 +6,7 @@ use super::trial::{PROGRAMS, SIZES, Seen, alone, number, queued, rule, ruled, ru
 use crate::ground::line::Line;
 use crate::ground::ovs::{self, Switch};
 use crate::ground::unseen::is_all;
-use crate::ground::{Netns, await_that, can_run};
+use crate::ground::{Netns, await_that, needs};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
@@ -16,10 +16,9 @@ const PROBE: &str =
 const FAR: &str = "198.18.2.1";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_cores_backlog_has_no_room_for_is_its_own() {
-    if !can_run("what_a_cores_backlog_has_no_room_for_is_its_own", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     line.quiet();
@@ -105,10 +104,9 @@ fn untracked(netns: &Netns) -> f64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_connection_tracking_has_no_entry_for_is_its_own() {
-    if !can_run("what_connection_tracking_has_no_entry_for_is_its_own", &[PROGRAMS, &["conntrack"]].concat()) {
-        return;
-    }
+    needs(&[PROGRAMS, &["conntrack"]].concat());
     let _alone = alone();
     let line = Line::new();
     line.router.run("nft add table ip track; nft 'add chain ip track seen { type filter hook forward priority 0; }'; nft add rule ip track seen ct state new accept");
@@ -142,11 +140,10 @@ fn assert_split(what: &str, sent: &Sent, line: &Line, [tracked, ruled]: [f64; 2]
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_switch_outside_of_the_kernel_drops_is_claimed_nowhere() {
     let needed = [PROGRAMS, &ovs::PROGRAMS[..], &["ovs-ofctl", "ethtool"]].concat();
-    if !can_run("what_a_switch_outside_of_the_kernel_drops_is_claimed_nowhere", &needed) {
-        return;
-    }
+    needs(&needed);
     let _alone = alone();
     let line = Line::bridged();
     line.quiet();
@@ -184,10 +181,9 @@ fn what_a_switch_outside_of_the_kernel_drops_is_claimed_nowhere() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_lost_below_a_tunnel_is_the_flows_inside() {
-    if !can_run("what_is_lost_below_a_tunnel_is_the_flows_inside", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     line.quiet();

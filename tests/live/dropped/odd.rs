@@ -2,17 +2,16 @@
 
 use super::pair::{DAMAGED, PLAIN, PORT, Pair};
 use super::trial::{PROGRAMS, alone, runs, spot};
-use crate::ground::can_run;
 use crate::ground::line::Line;
+use crate::ground::{left_out, needs};
 use std::time::Duration;
 
 const FAR: &str = "198.18.2.1";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_ip_refuses_is_its_own() {
-    if !can_run("what_ip_refuses_is_its_own", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     let pair = Pair::new(&line);
@@ -37,10 +36,9 @@ fn what_ip_refuses_is_its_own() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_rp_filter_refuses_is_its_own() {
-    if !can_run("what_rp_filter_refuses_is_its_own", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     line.far.run("ip link add d0 type veth peer name d1; ip link set d0 up; ip link set d1 up; echo 1 > /proc/sys/net/ipv4/conf/all/rp_filter");
@@ -59,10 +57,9 @@ fn what_rp_filter_refuses_is_its_own() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_comes_damaged_is_the_checksums() {
-    if !can_run("what_comes_damaged_is_the_checksums", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::new();
     let pair = Pair::new(&line);
@@ -84,10 +81,9 @@ fn for_a_second(done: impl FnOnce() + Send, undone: impl FnOnce() + Send) -> imp
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_sent_to_a_link_that_is_down_is_told_somewhere() {
-    if !can_run("what_is_sent_to_a_link_that_is_down_is_told_somewhere", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let routed = Line::new();
     let bridged = Line::bridged();
@@ -116,10 +112,9 @@ fn what_is_sent_to_a_link_that_is_down_is_told_somewhere() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_a_bridge_does_not_pass_on_is_its_own() {
-    if !can_run("what_a_bridge_does_not_pass_on_is_its_own", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let line = Line::bridged();
     let pair = Pair::new(&line);
@@ -158,7 +153,7 @@ fn what_a_bridge_does_not_pass_on_is_its_own() {
     let filters = line.router.output("ip link set br0 type bridge vlan_filtering 1 && echo done").contains("done");
     for (what, done, undone, reason) in ways {
         if what.starts_with("a VLAN") && !filters {
-            eprintln!("NOT RUN: what_a_bridge_does_not_pass_on_is_its_own: {what}: this kernel filters no VLANs");
+            left_out(&format!("what_a_bridge_does_not_pass_on_is_its_own: {what}"), "this kernel filters no VLANs");
             continue;
         }
         for _ in 0..runs() {

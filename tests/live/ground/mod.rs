@@ -17,7 +17,7 @@ pub mod turn;
 pub mod unseen;
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -27,22 +27,26 @@ pub const VNETTOP: &str = env!("CARGO_BIN_EXE_vnettop");
 /// Ticks of the tests are a quarter of a second at most; on a full machine one may be late, but not by a second.
 const HELD_UP_S: f64 = 1.5;
 
-/// Whether this test can run here. It says so by name; where the environment says it must run, it fails instead.
-pub fn can_run(test: &str, programs: &[&str]) -> bool {
+/// Waits for the test's turn; it fails where it cannot run. `cargo test` leaves such a test out, `tests/run` installs what it needs.
+pub fn needs(programs: &[&str]) {
     turn::take();
-    let root = Command::new("id").arg("-u").output().is_ok_and(|out| out.stdout == b"0\n");
+    assert!(rustix::process::geteuid().is_root(), "it needs root for namespaces of its own");
     let missing = programs.iter().find(|program| !has(program));
-    let why = match (root, missing) {
-        (false, _) => "it needs root for namespaces of its own".to_owned(),
-        (true, Some(program)) => format!("{program} is not installed (tests/run installs it)"),
-        (true, None) => return true,
-    };
-    assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{test} must run here: {why}");
-    eprintln!("NOT RUN: {test}: {why}");
-    false
+    assert_eq!(missing, None, "a program that is not installed: tests/run installs it");
 }
 
-fn has(program: &str) -> bool {
+/// The same of one that pins.
+pub fn needs_two_cores() {
+    needs(&["taskset"]);
+    assert!(std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1), "it needs two cores");
+}
+
+/// Says past the captured output of a test that passes which part of it was left out, for want of what this kernel has not.
+pub fn left_out(part: &str, why: &str) {
+    std::io::stderr().write_all(format!("NOT RUN: {part}: {why}\n").as_bytes()).expect("standard error is open");
+}
+
+pub fn has(program: &str) -> bool {
     Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|out| out.status.success())
 }
 

@@ -1,7 +1,7 @@
 //! What happens to threads beside what vnettop shows of it: an ftrace instance of the test's own, the kernel's count, programs
 //! that are moved, vnettop with fewer rights.
 
-use crate::ground::{Kept, VNETTOP, Watching, await_that, can_run, pid};
+use crate::ground::{Kept, VNETTOP, Watching, await_that, needs, pid};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,16 +13,10 @@ use vnettop::source::now_ns;
 const TRACEFS: &str = "/sys/kernel/tracing";
 const MILLISECOND: u64 = 1_000_000;
 
-pub fn can_trace(test: &str, programs: &[&str]) -> bool {
-    if !can_run(test, programs) {
-        return false;
-    }
-    let is_there = Path::new(TRACEFS).join("instances").is_dir();
-    assert!(is_there || std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{test} must run here: mount tracefs");
-    if !is_there {
-        eprintln!("NOT RUN: {test}: tracefs is not mounted");
-    }
-    is_there
+/// What [`ground::needs`] of a test that asks ftrace.
+pub fn needs_tracing(programs: &[&str]) {
+    needs(programs);
+    assert!(Path::new(TRACEFS).join("instances").is_dir(), "it needs tracefs, which tests/run mounts");
 }
 
 /// One move: monotonic ns (microseconds from ftrace's text), thread, from, to.

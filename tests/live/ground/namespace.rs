@@ -10,18 +10,10 @@ use std::sync::{Mutex, PoisonError};
 /// Descriptors are counted per process, and two storms at once on two cores prove nothing: one test at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Runs a test in a fresh namespace with `lo` up. Where it cannot run it says so by name, or fails if `VNETTOP_REQUIRE_LIVE`
-/// is set.
-pub fn live(name: &str, test: impl FnOnce() + Send) {
-    super::turn::take();
+/// Runs a test in a fresh namespace with `lo` up.
+pub fn live(test: impl FnOnce() + Send) {
+    super::needs(&["ip", "ethtool"]);
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(obstacle) = obstacle() {
-        assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{name} must run here and cannot: {obstacle}");
-        // Not eprintln: a passing test's output is swallowed, and this must be seen.
-        let told = format!("NOT RUN: {name}: {obstacle}\n");
-        std::io::stderr().write_all(told.as_bytes()).unwrap();
-        return;
-    }
     in_namespace(|| {
         ip("link set lo up");
         test();
@@ -39,16 +31,6 @@ pub fn in_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         scope.spawn(entered).join()
     });
     done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
-fn obstacle() -> Option<String> {
-    if !rustix::process::geteuid().is_root() {
-        return Some("it needs root to make a network namespace".into());
-    }
-    let missing =
-        |tool: &&str| Command::new(tool).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err();
-    let tools = ["ip", "ethtool"];
-    tools.into_iter().find(missing).map(|tool| format!("it compares with {tool}, which is not installed"))
 }
 
 /// Runs `ip` in the calling thread's namespace; words are split at spaces.

@@ -2,7 +2,7 @@
 
 use super::observed::{Observed, observe};
 use crate::ground::line::Line;
-use crate::ground::{can_run, iperf3_server};
+use crate::ground::{iperf3_server, needs};
 
 const PROGRAMS: &[&str] = &["iperf3", "ip", "nsenter", "nft", "iptables"];
 
@@ -37,10 +37,9 @@ fn nft(line: &Line, family: &str, rules: &[&str]) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_translated_source_is_one_flow() {
-    if !can_run("a_translated_source_is_one_flow", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     nft(&line, "ip", &["post oifname r1 snat to 198.18.2.254"]);
     both(&line, "SNAT", "198.18.2.1");
@@ -50,10 +49,9 @@ fn a_translated_source_is_one_flow() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_translated_destination_is_one_flow_and_so_are_both() {
-    if !can_run("a_translated_destination_is_one_flow_and_so_are_both", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     let dnat = "pre iifname r0 ip daddr 198.18.1.254 dnat to 198.18.2.1";
     nft(&line, "ip", &[dnat]);
@@ -63,10 +61,9 @@ fn a_translated_destination_is_one_flow_and_so_are_both() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_hairpin_to_a_published_port_is_one_flow() {
-    if !can_run("a_hairpin_to_a_published_port_is_one_flow", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::bridged();
     line.router.run("ip addr add 198.18.1.254/24 dev br0; ip addr add 198.18.2.254/24 dev br0");
     nft(&line, "ip", &["pre ip daddr 198.18.1.254 dnat to 198.18.2.1", "post ip daddr 198.18.2.1 masquerade"]);
@@ -74,10 +71,9 @@ fn a_hairpin_to_a_published_port_is_one_flow() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn nat_of_ipv6_is_one_flow() {
-    if !can_run("nat_of_ipv6_is_one_flow", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let line = Line::new();
     line.near.run("ip addr add fd00:1::1/64 dev a0 nodad; ip -6 route add default via fd00:1::fe");
     line.far.run("ip addr add fd00:2::1/64 dev b0 nodad; ip -6 route add default via fd00:2::fe");

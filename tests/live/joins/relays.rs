@@ -2,7 +2,7 @@
 
 use super::observed::{Observed, list, observe};
 use crate::ground::line::Line;
-use crate::ground::{Netns, await_that, can_run, iperf3_server};
+use crate::ground::{Netns, await_that, iperf3_server, needs};
 use serde_json::Value;
 use std::fs;
 
@@ -44,10 +44,9 @@ fn listens(netns: &Netns) {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_through_socat_is_one() {
-    if !can_run("a_test_through_socat_is_one", &["iperf3", "ip", "nsenter", "socat"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "socat"]);
     let line = Line::new();
     let _relay = line.router.keep("socat", &["TCP-LISTEN:5301,fork,reuseaddr", "TCP:198.18.2.1:5201"]);
     listens(&line.router);
@@ -55,10 +54,9 @@ fn a_test_through_socat_is_one() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_through_haproxy_is_one() {
-    if !can_run("a_test_through_haproxy_is_one", &["iperf3", "ip", "nsenter", "haproxy"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "haproxy"]);
     let line = Line::new();
     let file = line.directory.path().join("haproxy.cfg");
     let lines = "defaults\n mode tcp\n timeout connect 5s\n timeout client 60s\n timeout server 60s\n\
@@ -70,10 +68,9 @@ fn a_test_through_haproxy_is_one() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_through_nginx_is_one() {
-    if !can_run("a_test_through_nginx_is_one", &["iperf3", "ip", "nsenter", "nginx"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "nginx"]);
     let line = Line::new();
     let folder = line.directory.path().display().to_string();
     let lines = format!(
@@ -92,10 +89,9 @@ fn a_test_through_nginx_is_one() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_through_ssh_is_one() {
-    if !can_run("a_test_through_ssh_is_one", &["iperf3", "ip", "nsenter", "unshare", "ssh", "ssh-keygen", "sshd"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "unshare", "ssh", "ssh-keygen", "sshd"]);
     let line = Line::new();
     let folder = line.directory.path().display().to_string();
     line.router.run(&format!("ssh-keygen -q -t ed25519 -N '' -f {folder}/key; cp {folder}/key.pub {folder}/keys"));

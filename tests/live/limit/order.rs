@@ -2,7 +2,7 @@
 //! messages that wait for answers are no want of anything.
 
 use super::{FIRST, NEAR, PROGRAMS, Plant, alone, holds, of_kind, spawned, told};
-use crate::ground::{Kept, await_that, can_run, listening, pid};
+use crate::ground::{Kept, await_that, listening, needs, pid};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 
@@ -40,10 +40,9 @@ impl Plant {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn segments_that_are_lost_however_few_are_left() {
-    if !can_run("segments_that_are_lost_however_few_are_left", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     for percent in [1, 3, 7] {
         let plant = || {
@@ -60,10 +59,9 @@ fn segments_that_are_lost_however_few_are_left() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn datagrams_that_are_lost_beside_full_cores() {
-    if !can_run("datagrams_that_are_lost_beside_full_cores", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     for (what, rule) in [("a fifth", "udp dport 5201 numgen inc mod 5 0"), ("all", "meta length > 1000")] {
         let plant = || {
@@ -79,10 +77,9 @@ fn datagrams_that_are_lost_beside_full_cores() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_shaper_and_a_small_receive_window_beside_full_cores() {
-    if !can_run("a_shaper_and_a_small_receive_window_beside_full_cores", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plain = |plant: &Plant, more: &[&str]| {
         let mut client = plant.near.command("iperf3");
@@ -112,10 +109,9 @@ fn a_shaper_and_a_small_receive_window_beside_full_cores() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_neighbour_that_does_not_answer() {
-    if !can_run("a_neighbour_that_does_not_answer", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     for (what, how) in [("TCP", &[][..]), ("UDP", &["-u", "-b", "20M", "-l", "1400"])] {
         let plant = || {
@@ -150,10 +146,9 @@ while time.monotonic() < end:
     one.recv(64)";
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn messages_that_wait_for_answers() {
-    if !can_run("messages_that_wait_for_answers", PROGRAMS) {
-        return;
-    }
+    needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
         let plant = Plant::new();

@@ -15,7 +15,7 @@ pub const LINKS: [&[u8]; 2] = [&[0; 16], &[8, 0, 29, 0, 8, 0, 0, 0]];
 #[test]
 #[ignore = "it rewrites the fixtures"]
 fn capture() {
-    live("capture", || {
+    live(|| {
         zoo();
         ip("link set pair0 alias uplink");
         traffic();

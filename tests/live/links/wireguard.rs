@@ -18,7 +18,7 @@ const OTHER_PORT: u16 = 51821;
 #[test]
 #[ignore = "it rewrites the fixtures"]
 fn capture_wireguard() {
-    live("capture_wireguard", || {
+    live(|| {
         let folder = Path::new(FOLDER).join("wireguard");
         std::fs::create_dir_all(&folder).expect("a folder");
         let key = folder.join("key");

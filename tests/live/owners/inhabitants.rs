@@ -3,7 +3,7 @@
 
 use super::{Group, await_owner, held};
 use crate::ground::machine::Machine;
-use crate::ground::{Kept, Watching, can_run, link};
+use crate::ground::{Kept, Watching, link, needs};
 
 const ID: &str = "6ce404cac50ede45e1d3cb99b6866ef5599901e04c26e8dfea7b6befe566d2b6";
 
@@ -16,17 +16,11 @@ fn inhabitant(machine: &Machine, space: &str, number: u32, group: Option<&Group>
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_namespace_is_its_oldest_container_s_whatever_the_numbers_of_its_inhabitants() {
-    let test = "a_namespace_is_its_oldest_container_s_whatever_the_numbers_of_its_inhabitants";
-    if !can_run(test, &["setpriv", "nsenter"]) {
-        return;
-    }
-    let groups = (Group::new(&[&format!("docker-{ID}.scope")]), Group::new(&["lxc.payload.vnettop-side"]));
-    let (Some(docker), Some(sidecar)) = groups else {
-        assert!(std::env::var_os("VNETTOP_REQUIRE_LIVE").is_none(), "{test} must run here: it needs a control group");
-        eprintln!("NOT RUN: {test}: no control group can be made here");
-        return;
-    };
+    needs(&["setpriv", "nsenter"]);
+    let group = |path: &str| Group::new(&[path]).expect("a control group can be made");
+    let (docker, sidecar) = (group(&format!("docker-{ID}.scope")), group("lxc.payload.vnettop-side"));
     let machine = Machine::new();
     let (first, second) = (machine.space("one"), machine.space("two"));
     machine.run(

@@ -1,13 +1,12 @@
 //! Taps of one name in several namespaces, held from outside, as slirp4netns and pasta hold those of rootless containers.
 
 use super::{await_owner, holder, watch};
-use crate::ground::{self, Netns, Watching, can_run, link};
+use crate::ground::{self, Netns, Watching, link, needs};
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn taps_of_one_name_are_each_their_own_holder_s() {
-    if !can_run("taps_of_one_name_are_each_their_own_holder_s", &["python3", "bash"]) {
-        return;
-    }
+    needs(&["python3", "bash"]);
     let (host, inside) = (Netns::new(), [Netns::new(), Netns::new()]);
     let holders = ["taps0", "taps1"].map(|name| (name, holder(&host, "python3", name, "2", "")));
     for ((name, _), netns) in holders.iter().zip(&inside) {

@@ -1,6 +1,7 @@
 //! Whose benchmark it is that `vnettop run` measures and pins, where others run beside it.
 
 use super::*;
+use crate::ground::{needs, needs_two_cores};
 
 /// A test of somebody else's, beside the one that is measured: in namespaces of its own, with the same addresses.
 struct OtherTraffic {
@@ -69,10 +70,9 @@ fn roles(card: &Value) -> Vec<(&str, u64)> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_card_is_of_the_commands_own_test_while_another_runs_beside() {
-    if !can_run("the_card_is_of_the_commands_own_test_while_another_runs_beside", &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let beside = OtherTraffic::run("300M");
     let (near, far) = veth_pair();
@@ -97,11 +97,10 @@ fn the_card_is_of_the_commands_own_test_while_another_runs_beside() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_beside_is_not_pinned() {
-    if !can_pin("a_test_beside_is_not_pinned") || !can_run("a_test_beside_is_not_pinned", &["iperf3", "ip", "nsenter"])
-    {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
+    needs_two_cores();
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let beside = OtherTraffic::run("2G");
     let before = beside.masks();
@@ -139,11 +138,10 @@ fn a_test_beside_is_not_pinned() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_command_without_a_test_pins_nobody_and_says_so() {
-    let name = "a_command_without_a_test_pins_nobody_and_says_so";
-    if !can_pin(name) || !can_run(name, &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
+    needs_two_cores();
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let beside = OtherTraffic::run("2G");
     let before = beside.masks();
@@ -163,11 +161,9 @@ fn a_command_without_a_test_pins_nobody_and_says_so() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_test_that_runs_elsewhere_for_the_command_is_measured_with_all_that_is_watched_and_the_card_says_so() {
-    let name = "a_test_that_runs_elsewhere_for_the_command_is_measured_with_all_that_is_watched_and_the_card_says_so";
-    if !can_run(name, &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let (near, far) = veth_pair();
     let _server = iperf3_server(&far, &[]);
@@ -196,10 +192,9 @@ fn a_test_that_runs_elsewhere_for_the_command_is_measured_with_all_that_is_watch
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_the_user_names_is_what_counts() {
-    if !can_run("what_the_user_names_is_what_counts", &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let beside = OtherTraffic::run("100M");
     let (server, client) = (beside.server.0.id().to_string(), beside.client.0.id().to_string());
@@ -217,10 +212,9 @@ fn iperf2_rate(out: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn of_a_server_of_two_the_commands_connection_counts_alone() {
-    if !can_run("of_a_server_of_two_the_commands_connection_counts_alone", &["iperf", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf", "ip", "nsenter"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let (near, far) = veth_pair();
     let server = far.keep("iperf", &["-s"]);
@@ -235,11 +229,9 @@ fn of_a_server_of_two_the_commands_connection_counts_alone() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn the_card_is_of_the_commands_own_udp_while_another_runs_in_the_same_namespace() {
-    let name = "the_card_is_of_the_commands_own_udp_while_another_runs_in_the_same_namespace";
-    if !can_run(name, &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let (near, far) = veth_pair();
     let _servers = [iperf3_server(&far, &[]), iperf3_server(&far, &["-p", "5202"])];

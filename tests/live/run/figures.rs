@@ -1,12 +1,12 @@
 //! What the card has counted: limits, the rate of UDP, and drops of the first and the last tick.
 
 use super::*;
+use crate::ground::needs;
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_broken_limit_is_three() {
-    if !can_run("a_broken_limit_is_three", &["iperf3"]) {
-        return;
-    }
+    needs(&["iperf3"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
     let (code, printed, ..) = iperf3(dir.path(), &["--max-cv", "0.0001%"], "5");
@@ -40,10 +40,9 @@ pub fn printed_rate(out: &str, end: &str) -> f64 {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_udp_test_in_other_namespaces_has_a_rate_and_its_own_name() {
-    if !can_run("a_udp_test_in_other_namespaces_has_a_rate_and_its_own_name", &["iperf3", "ip", "nsenter"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter"]);
     let ends = veth_pair();
     let server = iperf3_server(&ends.0, &[]);
     let (card, out) = udp_from_outside(&ends, &server, "0.1", &["-b", "5M", "-l", "500", "-t", "6"]);
@@ -62,10 +61,9 @@ fn a_udp_test_in_other_namespaces_has_a_rate_and_its_own_name() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn what_is_dropped_in_the_first_and_the_last_tick_counts() {
-    if !can_run("what_is_dropped_in_the_first_and_the_last_tick_counts", &["iperf3", "ip", "nsenter", "tc"]) {
-        return;
-    }
+    needs(&["iperf3", "ip", "nsenter", "tc"]);
     let ends = veth_pair();
     let server = iperf3_server(&ends.0, &[]);
     // The kernel's own counters: of a qdisc in the sender's namespace, of socket buffers in the receiver's.

@@ -1,7 +1,7 @@
 //! Pins in turn and the masks afterwards, however a run ends.
 
 use super::*;
-use crate::ground;
+use crate::ground::{self, needs, needs_two_cores};
 
 /// A command that tells its pid and which signals it gets, until it gets one it ends by.
 const TELLS: &str = "
@@ -52,10 +52,9 @@ pub(super) fn child_of(pid: u32) -> Option<u32> {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn ctrl_c_reaches_the_command_once() {
-    if !can_run("ctrl_c_reaches_the_command_once", &["python3"]) {
-        return;
-    }
+    needs(&["python3"]);
     // Python gives vnettop a terminal of its own and types Ctrl-C into it.
     let script = format!(
         "
@@ -92,10 +91,9 @@ print(seen.count(b'got 2'), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))"
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn masks_are_as_before_after_a_signal_in_a_pinned_stretch() {
-    if !can_pin("masks_are_as_before_after_a_signal_in_a_pinned_stretch") {
-        return;
-    }
+    needs_two_cores();
     for name in ["-TERM", "-INT", "-HUP", "-USR1", "-ALRM"] {
         let dir = tempfile::tempdir().expect("a directory");
         let spinner = busy(dir.path(), "0-1");
@@ -112,10 +110,9 @@ fn masks_are_as_before_after_a_signal_in_a_pinned_stretch() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn killed_in_a_pinned_stretch_it_is_undone() {
-    if !can_pin("killed_in_a_pinned_stretch_it_is_undone") {
-        return;
-    }
+    needs_two_cores();
     let dir = tempfile::tempdir().expect("a directory");
     let spinner = busy(dir.path(), "0-1");
     let mut vnettop = kept(pinning(dir.path()));
@@ -136,10 +133,9 @@ fn killed_in_a_pinned_stretch_it_is_undone() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn turns_are_taken_and_the_command_is_found_anew_in_every_run() {
-    if !can_pin("turns_are_taken_and_the_command_is_found_anew_in_every_run") {
-        return;
-    }
+    needs_two_cores();
     let dir = tempfile::tempdir().expect("a directory");
     let record = dir.path().join("run.jsonl");
     // Watched by its pid alone: the command itself is busy for two seconds.
@@ -168,10 +164,9 @@ fn turns_are_taken_and_the_command_is_found_anew_in_every_run() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
-    if !can_run("iperf3_is_compared_and_its_card_made_again_from_the_recording", &["iperf3", "zstd"]) {
-        return;
-    }
+    needs(&["iperf3", "zstd"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
     let (code, printed, record, _netns) = iperf3(dir.path(), &["--pin", "compare"], "18");
@@ -204,11 +199,9 @@ fn iperf3_is_compared_and_its_card_made_again_from_the_recording() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
-    let name = "a_comparison_in_which_nothing_was_worth_pinning_says_why";
-    if !can_run(name, &["iperf3", "taskset"]) {
-        return;
-    }
+    needs(&["iperf3", "taskset"]);
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let (netns, dir) = (Netns::new(), tempfile::tempdir().expect("a directory"));
     let server = || {

@@ -1,6 +1,7 @@
 //! The search for the best placement: what it finds of a cost that is known because it was planted, and the masks afterwards.
 
 use super::*;
+use crate::ground::{needs, needs_two_cores};
 
 const PLACED: &str = include_str!("../planted/placed.py");
 /// A machine that others hold up differs from itself.
@@ -46,11 +47,10 @@ fn until(search: impl Fn() -> Value, is_right: impl Fn(&Value) -> bool) -> Value
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_planted_cost_comes_last_and_the_best_is_proposed_from_then_on() {
-    let name = "a_planted_cost_comes_last_and_the_best_is_proposed_from_then_on";
-    if !can_run(name, &["python3", "ip"]) || !can_pin(name) {
-        return;
-    }
+    needs(&["python3", "ip"]);
+    needs_two_cores();
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
     let is_right = |search: &Value| {
@@ -97,11 +97,10 @@ fn a_planted_cost_comes_last_and_the_best_is_proposed_from_then_on() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn placements_that_do_not_differ_are_said_not_to_only_where_that_is_sure() {
-    let name = "placements_that_do_not_differ_are_said_not_to_only_where_that_is_sure";
-    if !can_run(name, &["python3", "ip"]) || !can_pin(name) {
-        return;
-    }
+    needs(&["python3", "ip"]);
+    needs_two_cores();
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
     let search = until(|| searched(dir.path(), "", "14"), |search| search["differs"] != true);
@@ -120,11 +119,10 @@ fn placements_that_do_not_differ_are_said_not_to_only_where_that_is_sure() {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn a_command_that_is_over_too_soon_says_how_long_it_should_be() {
-    let name = "a_command_that_is_over_too_soon_says_how_long_it_should_be";
-    if !can_run(name, &["python3", "ip"]) || !can_pin(name) {
-        return;
-    }
+    needs(&["python3", "ip"]);
+    needs_two_cores();
     let _alone = IPERF3.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = tempfile::tempdir().expect("a directory");
     let mut vnettop = run(&["--pin", "search", "--phase", "2"], &["python3", "-c", PLACED, "", "6"]);
@@ -146,11 +144,9 @@ fn searching(state: &Path) -> Command {
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn masks_are_as_before_after_a_signal_in_a_search_and_after_undo_where_it_was_killed() {
-    let name = "masks_are_as_before_after_a_signal_in_a_search_and_after_undo_where_it_was_killed";
-    if !can_pin(name) {
-        return;
-    }
+    needs_two_cores();
     for name in ["-TERM", "-INT", "-KILL"] {
         let dir = tempfile::tempdir().expect("a directory");
         let spinner = busy(dir.path(), "0-1");
@@ -176,11 +172,9 @@ fn masks_are_as_before_after_a_signal_in_a_search_and_after_undo_where_it_was_ki
 }
 
 #[test]
+#[ignore = "on the real kernel: tests/run"]
 fn two_searches_do_not_place_the_same_threads() {
-    let name = "two_searches_do_not_place_the_same_threads";
-    if !can_pin(name) {
-        return;
-    }
+    needs_two_cores();
     let dir = tempfile::tempdir().expect("a directory");
     let spinner = busy(dir.path(), "0-1");
     await_that("the spinner spins", 10, || masks(spinner.0.id()) == ["Cpus_allowed_list:\t0-1"]);
