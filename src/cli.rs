@@ -208,7 +208,7 @@ Examples:
   vnettop doctor                  what works here, what is missing, and what to do about it
   vnettop undo                    restore CPU affinities left behind by a killed vnettop
 
-Not a terminal: JSON lines. man vnettop and JSON.md (/usr/share/doc/vnettop) say the rest.";
+Not a terminal: JSON lines. man vnettop and docs/json.md (/usr/share/doc/vnettop) say the rest.";
 
 #[derive(Debug, Parser)]
 #[command(name = "vnettop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]

@@ -1,4 +1,4 @@
-//! What works here and what is missing → text, JSON. Field names are the contract of JSON.md; it computes nothing.
+//! What works here and what is missing → text, JSON. Field names are the contract of docs/json.md; it computes nothing.
 
 use super::timestamp;
 use crate::derive::doctor::{Check, CheckGroup, Diagnosis};

@@ -1,4 +1,4 @@
-//! The hosts of a fleet → a table, JSON. Field names are the contract of JSON.md.
+//! The hosts of a fleet → a table, JSON. Field names are the contract of docs/json.md.
 
 use super::figures::{digits, percent, rate};
 use crate::derive::fleet::{FleetFigure, FleetHost};

@@ -1,4 +1,4 @@
-//! One JSON object a sample, on one line. Field names, units and nulls are the contract of JSON.md.
+//! One JSON object a sample, on one line. Field names, units and nulls are the contract of docs/json.md.
 
 mod benchmark;
 mod end_to_end;

@@ -1,4 +1,4 @@
-//! JSON.md names every field that there is, and none that there is not.
+//! docs/json.md names every field that there is, and none that there is not.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::{fs, iter};
 
 /// The words between backticks.
 fn told() -> BTreeSet<String> {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("JSON.md")).expect("it is there");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/json.md")).expect("it is there");
     let outside_code = text.split("```").step_by(2);
     let words = outside_code.flat_map(|part| part.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>());
     words.map(|word| word.trim_end_matches("[]").to_owned()).collect()
@@ -60,7 +60,7 @@ fn every_field_of_every_recording_is_told() {
     }
     assert!(found.len() > 150, "objects of many kinds: {}", found.len());
     let missing: Vec<&String> = found.difference(&told).collect();
-    assert!(missing.is_empty(), "JSON.md does not tell what these are: {missing:?}");
+    assert!(missing.is_empty(), "docs/json.md does not tell what these are: {missing:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The card as one JSON object. Field names, units and nulls are the contract of JSON.md; rates are bits a second,
+//! The card as one JSON object. Field names, units and nulls are the contract of docs/json.md; rates are bits a second,
 //! shares 0..1, times seconds.
 
 use super::rows;

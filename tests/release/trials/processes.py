@@ -55,7 +55,7 @@ def killed(seconds, chance):
         finally:
             busy.kill()
             busy.wait()
-    return Row("kill -9 during a pin, then undo", rounds.count, f"{pinned} were pinned when it was killed, all put back", "all", True)
+    return Row("kill -9 during a pin, then undo", rounds.count, f"{pinned} were pinned when it was killed, all restored", "all", True)
 
 
 CALLS = {"openat": "EMFILE ENOENT EACCES EIO", "read": "EIO EINTR EAGAIN", "pread64": "EIO ESRCH", "recvfrom": "ENOBUFS ENOMEM EINTR", "recvmsg": "ENOBUFS EINTR",
@@ -89,7 +89,7 @@ def failing(seconds, chance):
         if done.returncode == 1 and b"vnettop: " not in done.stderr and call != "write":
             raise Broken(f"{call} {error} when={when}: 1 without a sentence: {done.stderr[:200]!r}")
         codes[done.returncode] += 1
-    told = ", ".join(f"{count} ended with {code}" for code, count in sorted(codes.items()))
+    told = ", ".join(f"{count} exited with {code}" for code, count in sorted(codes.items()))
     return Row("failing system calls", rounds.count, told, "no panic, none hangs", True)
 
 
@@ -133,7 +133,7 @@ def limits(seconds, chance):
     finally:
         for at in range(30):
             ip("netns", "del", f"l{at}")
-    told = ", ".join(f"{count} ended with {code}" for code, count in sorted(codes.items()))
+    told = ", ".join(f"{count} exited with {code}" for code, count in sorted(codes.items()))
     return Row("limits of descriptors and memory", rounds.count, told, "no panic, none hangs", True)
 
 

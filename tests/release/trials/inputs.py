@@ -160,7 +160,7 @@ KEYS = list("hjklpPUcFvdxnNa/sStiu.+-mq?0123456789,") + [" ", "<tab>", "<backtab
 @trial("strange key strings", 4)
 def key_strings(seconds, chance):
     rounds = Rounds(seconds)
-    recording = os.path.join(HERE, "../../assets/kunpeng.vnettop.zst")
+    recording = os.path.join(HERE, "../../../assets/kunpeng.vnettop.zst")
     for _ in rounds:
         keys = "".join(chance.choices(KEYS, k=chance.randint(1, 60)))
         size = f"{chance.randint(1, 250)}x{chance.randint(1, 80)}"

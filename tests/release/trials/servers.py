@@ -146,7 +146,7 @@ def labels(seconds, chance):
 @trial("a recording whose name steers a terminal", 1)
 def file_names(seconds, chance):
     rounds = Rounds(seconds)
-    with open(os.path.join(HERE, "../../assets/kunpeng.vnettop.zst"), "rb") as file:
+    with open(os.path.join(HERE, "../../../assets/kunpeng.vnettop.zst"), "rb") as file:
         recording = file.read()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "a\x1b]0;owned\x07\x1b[31m<script>x`y.vnettop.zst")

@@ -1,6 +1,6 @@
 """What `vnettop run --pin compare` and `--pin search` say where the truth is known: the pin changes nothing, or 15 %.
 
-    sudo tests/trial 40 --only verdicts     # about 60 runs, 30 searches, 30 planted; on an idle machine
+    sudo tests/release/trial 40 --only verdicts     # about 60 runs, 30 searches, 30 planted; on an idle machine
 """
 
 import json
