@@ -1,8 +1,12 @@
 //! Whose turn it is. Tests of one file run beside each other; those of the next begin when they have ended, because some fill
-//! the machine, count what happens on all of it or use the same addresses.
+//! the machine, count what happens on all of it or use the same addresses. How long each took is a line of the file that
+//! `VNETTOP_TEST_TIMES` names.
 
 use std::cell::RefCell;
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// The file that has the turn, and how many of its tests run.
 static TURN: Mutex<(String, usize)> = Mutex::new((String::new(), 0));
@@ -13,10 +17,25 @@ thread_local! {
 }
 
 /// A test that runs; dropped when its thread ends.
-struct Running;
+struct Running {
+    test: String,
+    since: Instant,
+}
+
+impl Running {
+    /// A whole line at once, so that several tests may write beside each other; nothing where no file is named.
+    fn note(&self) -> std::io::Result<()> {
+        let Some(path) = std::env::var_os("VNETTOP_TEST_TIMES") else { return Ok(()) };
+        let line = format!("{:6.1} s {}\n", self.since.elapsed().as_secs_f64(), self.test);
+        OpenOptions::new().create(true).append(true).open(path)?.write_all(line.as_bytes())
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if let Err(error) = self.note() {
+            eprintln!("the time of {} is not noted: {error}", self.test);
+        }
         turn().1 -= 1;
         ONE_ENDED.notify_all();
     }
@@ -30,7 +49,7 @@ fn turn() -> MutexGuard<'static, (String, usize)> {
 pub fn take() {
     let thread = std::thread::current();
     // The harness names a test's thread as the test. With `--test-threads=1` all are on the main one, and nothing is to wait for.
-    let Some((file, _)) = thread.name().and_then(|name| name.split_once("::")) else { return };
+    let Some((test, (file, _))) = thread.name().and_then(|name| Some((name, name.split_once("::")?))) else { return };
     RUNNING.with_borrow_mut(|running| {
         if running.is_some() {
             return;
@@ -40,6 +59,6 @@ pub fn take() {
             turn = ONE_ENDED.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
         *turn = (file.to_owned(), turn.1 + 1);
-        *running = Some(Running);
+        *running = Some(Running { test: test.to_owned(), since: Instant::now() });
     });
 }
