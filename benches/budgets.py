@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a whole vnettop costs beside its peers: CPU time a refresh, memory, first frame, in one run.
 
-    cargo build --release && sudo python3 benches/budgets.py [links ...]
+    cargo build --profile dist && sudo python3 benches/budgets.py [links ...]
 
 Each program runs on a 200x60 terminal of its own, in a network namespace with so many links that the script makes and
 removes, with 20 watched threads and a little traffic over lo. CPU time is user + system of all its threads, from
@@ -9,7 +9,7 @@ removes, with 20 watched threads and a little traffic over lo. CPU time is user 
 """
 import fcntl, os, pty, select, signal, statistics, struct, subprocess, sys, termios, time
 
-VNETTOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../target/release/vnettop")
+VNETTOP = os.environ.get("VNETTOP", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../target/dist/vnettop"))
 SENDER = """
 import socket, time
 out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
