@@ -1,9 +1,8 @@
 //! The benchmark tests that run: what a client's command line says, and what a server's connections show, because its own
 //! command line says nothing of the test.
 
-use super::flow::Connection;
+use super::flow::{self, Connection};
 use crate::sample::{Benchmark, Direction, Event, Report, Reported, Side, Word};
-use std::collections::BTreeSet;
 
 /// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'; none where none runs.
 #[must_use]
@@ -69,9 +68,9 @@ pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &
 /// What a server serves: the connections to its port that carry data.
 fn served(test: &Benchmark, connections: &[Connection]) -> Benchmark {
     let data = || connections.iter().filter(|connection| connection.carries);
-    let is_here = |end: &super::flow::End| end.pid == Some(test.pid) && end.address.port() == test.port;
-    let received = streams(data().filter(|connection| is_here(&connection.to)));
-    let sent = streams(data().filter(|connection| is_here(&connection.from)));
+    let is_here = |end: &flow::End| end.pid == Some(test.pid) && end.address.port() == test.port;
+    let received = flow::connections(data().filter(|connection| is_here(&connection.to)).map(|one| one.mptcp));
+    let sent = flow::connections(data().filter(|connection| is_here(&connection.from)).map(|one| one.mptcp));
     let proto = data().find(|connection| is_here(&connection.to) || is_here(&connection.from));
     Benchmark {
         proto: proto.map(|connection| connection.proto).or(test.proto),
@@ -84,18 +83,6 @@ fn served(test: &Benchmark, connections: &[Connection]) -> Benchmark {
         },
         ..test.clone()
     }
-}
-
-/// How many connections these are: the subflows of one of MPTCP are one.
-fn streams<'a>(connections: impl Iterator<Item = &'a Connection>) -> usize {
-    let (mut alone, mut tokens) = (0, BTreeSet::new());
-    for connection in connections {
-        match connection.mptcp {
-            Some(token) => drop(tokens.insert(token)),
-            None => alone += 1,
-        }
-    }
-    alone + tokens.len()
 }
 
 #[cfg(test)]

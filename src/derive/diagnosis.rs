@@ -72,8 +72,8 @@ pub struct Conclusion {
     pub vague: bool,
     /// Cores can be proposed for the busy threads, by a proposal that does not doubt itself.
     pub placement_may_help: bool,
-    /// Connections of each watched process.
-    pub connections: HashMap<u32, usize>,
+    /// Connections of each watched process, by their tokens of MPTCP.
+    pub connections: HashMap<u32, Vec<Option<u32>>>,
 }
 
 impl RateDiagnosis {
@@ -136,7 +136,7 @@ impl RateDiagnosis {
         };
         // What waits for anyone is no connection.
         for flow in sample.flows.iter().filter(|flow| flow.remote.port() != 0) {
-            *self.conclusion.connections.entry(flow.pid).or_default() += 1;
+            self.conclusion.connections.entry(flow.pid).or_default().push(flow.mptcp);
         }
     }
 

@@ -22,8 +22,8 @@ use move_binning::MoveBinning;
 use std::collections::{BTreeSet, VecDeque};
 use udp::Datagrams;
 
-pub(super) use connection::CARRIES;
 pub use connection::{BusyShares, Connection, End};
+pub(super) use connection::{CARRIES, connections};
 pub use datagrams::{DatagramRate, DatagramTest, RateGap, SOURCE as DATAGRAM_SOURCE};
 
 /// Length of a bin where the source reads that often, ns.

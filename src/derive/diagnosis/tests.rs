@@ -305,6 +305,15 @@ fn the_traps_of_iperf3_are_told() {
     watched.flows = (1..=9).map(flow).collect();
     let told = text(&watched.until(4), "iperf3_single");
     assert!(told.starts_with("iperf3 (39082) runs 8 streams in one thread, so they share one core"), "{told}");
+    watched.flows = [7, 7, 8, 8]
+        .into_iter()
+        .zip(1..)
+        .map(|(token, cookie)| FlowSample { mptcp: Some(token), ..flow(cookie) })
+        .collect();
+    assert!(
+        text(&watched.until(6), "iperf3_single").starts_with("no finding"),
+        "one stream and its control connection, each of MPTCP with two subflows"
+    );
 
     let machine = Machine::small(4).thread(39082, 39083, Side::Client, 1).thread_with(39082, 39082, 0, |main| {
         (main.sample.duty, main.cpu) = (Duty::Control, Some(0.0));

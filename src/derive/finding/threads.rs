@@ -3,6 +3,7 @@
 
 use super::figure::{count, percent, rate};
 use super::{Diagnostic, LintInput, MOVES_PER_S};
+use crate::derive::flow::connections;
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
@@ -220,9 +221,10 @@ fn is_iperf3(thread: &ThreadMetrics) -> bool {
 /// Several streams in the only thread of a process: iperf3 before 3.16 has one thread whatever `-P` says.
 pub(super) fn one_thread_for_all(input: &LintInput<'_>) -> Option<Diagnostic> {
     let threads_of = |pid: u32| input.metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid).count();
-    let connections = &input.diagnosis.conclusion.connections;
-    let streams = |id: ThreadId| connections.get(&id.pid).map_or(0, |all| all.saturating_sub(1));
+    let tokens = &input.diagnosis.conclusion.connections;
     // One connection of each test is for control.
+    let streams =
+        |id: ThreadId| tokens.get(&id.pid).map_or(0, |all| connections(all.iter().copied()).saturating_sub(1));
     let alone = |thread: &&ThreadMetrics| streams(thread.sample.id) > 1 && threads_of(thread.sample.id.pid) == 1;
     let thread = busy(input.metrics).filter(|thread| is_iperf3(thread)).find(alone)?;
     let (pid, streams) = (thread.sample.id.pid, streams(thread.sample.id));

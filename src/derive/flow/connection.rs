@@ -2,6 +2,7 @@
 
 use super::datagrams::{DatagramRate, RateGap};
 use crate::sample::{Congestion, Proto};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 /// A connection that has moved less carries no benchmark: it controls one (iperf3's first connection).
@@ -9,6 +10,18 @@ pub(in crate::derive) const CARRIES: u64 = 16 * 1024;
 
 /// A segment that is lost is sent again within 0.2 to 1 s.
 const STUCK_S: f64 = 1.0;
+
+/// How many connections these are, each by its token of MPTCP, `None` of plain TCP: the subflows of one are one.
+pub(in crate::derive) fn connections(tokens: impl Iterator<Item = Option<u32>>) -> usize {
+    let (mut plain, mut of_mptcp) = (0, BTreeSet::new());
+    for token in tokens {
+        match token {
+            Some(token) => drop(of_mptcp.insert(token)),
+            None => plain += 1,
+        }
+    }
+    plain + of_mptcp.len()
+}
 
 /// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
 /// end that is not a watched process' is none.

@@ -1,7 +1,7 @@
 //! Connections from their ends: both ends of one are put together, the bytes of a bin are what lies between pulses, and
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
-use super::connection::{CARRIES, Connection, End};
+use super::connection::{CARRIES, Connection, End, connections};
 use super::end_track::EndTrack;
 use super::join::{self, Translated};
 use super::proxied;
@@ -93,7 +93,10 @@ impl Connections {
             end.carries_from_ns.is_some() && !end.is_gone && !end.peer_is_gone
         };
         let is_carrying = |&&(one, other): &&(usize, Option<usize>)| carries(one) || other.is_some_and(carries);
-        self.counted().filter(is_carrying).count()
+        let token = |&(one, other): &(usize, Option<usize>)| {
+            [Some(one), other].into_iter().flatten().filter_map(|end| self.ends[end].mptcp).min()
+        };
+        connections(self.counted().filter(is_carrying).map(token))
     }
 
     /// Up to when every living connection has been read; what it moved later may still come.
