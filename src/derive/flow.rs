@@ -9,7 +9,9 @@ mod fallback_link;
 pub(super) mod join;
 mod move_binning;
 pub(super) mod moved;
+mod on_the_way;
 pub(super) mod proxied;
+mod rate_gap;
 mod udp;
 
 use super::links::LinkMetrics;
@@ -24,7 +26,8 @@ use udp::Datagrams;
 
 pub use connection::{BusyShares, Connection, End};
 pub(super) use connection::{CARRIES, connections};
-pub use datagrams::{DatagramRate, DatagramTest, RateGap, SOURCE as DATAGRAM_SOURCE};
+pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
+pub use rate_gap::RateGap;
 
 /// Length of a bin where the source reads that often, ns.
 pub const BIN_NS: u64 = 100_000_000;

@@ -1,6 +1,7 @@
 //! One connection as a tick shows it.
 
-use super::datagrams::{DatagramRate, RateGap};
+use super::datagrams::DatagramRate;
+use super::rate_gap::RateGap;
 use crate::sample::{Congestion, Proto};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;

@@ -10,9 +10,10 @@
 //! `recv` and `sendmsg`, which newer iperf 3 uses.
 
 use super::moved::{DatagramNumbers, Moved, SocketReading};
+use super::rate_gap::RateGap;
+use crate::derive::part::share;
 use crate::derive::seconds;
-use crate::sample::{Benchmark, Direction, OtherUdp, Program, Proto, ProtocolCounters, Sample, row_of};
-use std::fmt;
+use crate::sample::{Benchmark, Direction, Program, Proto, ProtocolCounters, Sample, row_of};
 
 /// What iperf 2 sends without `-l`, over IPv4 and over IPv6.
 const IPERF_LENGTH: [u64; 2] = [1470, 1450];
@@ -49,60 +50,12 @@ pub struct DatagramTest {
     pub received_datagrams: Option<f64>,
     /// How many more wait to be read than before the tick; they are not lost.
     pub unread_datagrams: f64,
+    /// Datagrams that are missing at the receiver and were not on the way at the reading; none where that cannot be told apart.
+    pub lost_datagrams: Option<f64>,
     /// The time that the rates cover, `CLOCK_MONOTONIC`, ns; none where no rate is known.
     pub window_ns: Option<(u64, u64)>,
     /// Why a rate is not known; none where all that can be known is.
     pub gap: Option<RateGap>,
-}
-
-/// Why the rate of a UDP test is not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateGap {
-    /// Several UDP tests share a namespace.
-    TooManyTests,
-    /// It is one of several streams.
-    OneOfSeveral,
-    /// Datagrams go in both directions.
-    BothWays,
-    /// Several datagrams are given to the kernel at once.
-    Batched,
-    /// How long a datagram is is not known.
-    NoLength,
-    /// The same, where the client's control connection would tell.
-    NoControl,
-    /// There is one reading so far.
-    First,
-    /// The counters of its namespace cannot be read.
-    Unread,
-    /// Its server answers several clients from one socket.
-    SharedServer,
-    /// Other sockets of its namespace are in the counters too.
-    Others(OtherUdp),
-}
-
-impl fmt::Display for RateGap {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            Self::TooManyTests => "several UDP tests share a namespace: their datagrams are counted together",
-            Self::OneOfSeveral => "the kernel counts datagrams by namespace: this test has one rate, not one a stream",
-            Self::BothWays => "datagrams go in both directions, and UDP does not show which socket sends",
-            Self::Batched => "--gsro gives several datagrams to the kernel at once, which counts them as one",
-            Self::NoLength => "length of datagrams unknown: the client is not a watched iperf3 or iperf",
-            Self::NoControl => "datagram length unknown (control connection unreadable): use iperf3 -l",
-            Self::First => "only one reading so far; a rate needs two readings",
-            Self::Unread => "the UDP counters of its namespace cannot be read",
-            Self::SharedServer => "its server answers several clients from one socket, which counts them together",
-            Self::Others(OtherUdp { sockets, port }) => {
-                let s = if *sockets == 1 { "" } else { "s" };
-                return write!(
-                    to,
-                    "{sockets} other UDP socket{s} (port {port}) in its namespace, which counts all together; BPF \
-                     can ask each socket from Linux 6.3 on"
-                );
-            }
-        };
-        to.write_str(text)
-    }
 }
 
 /// Where the rates of a test come from: its sockets, or the counters of its namespaces.
@@ -128,7 +81,14 @@ impl DatagramTest {
         let (sent, received) = self.sent_datagrams.zip(self.received_datagrams).unwrap_or_else(of_rates);
         // Read at slightly different instants.
         let is_possible = sent > 0.0 && (self.by_socket || received <= sent * 1.05);
-        is_possible.then(|| (sent - received - self.unread_datagrams).clamp(0.0, sent) / sent)
+        let missing = || (sent - received - self.unread_datagrams).max(0.0);
+        if is_possible { share(self.lost_datagrams.unwrap_or_else(missing), sent) } else { None }
+    }
+
+    /// Datagrams that its sockets sent in the tick, and that were neither read nor wait to be read: lost, or still on the way, or, below
+    /// 0, on the way before. None where they cannot be counted.
+    pub(super) fn missing(&self) -> Option<f64> {
+        Some(self.sent_datagrams? - self.received_datagrams? - self.unread_datagrams)
     }
 
     /// Where its rates come from.
@@ -279,7 +239,7 @@ mod tests {
     use super::*;
     use crate::derive::finding::tests::sample;
     use crate::derive::placement::tests::machine::Machine;
-    use crate::sample::Side;
+    use crate::sample::{OtherUdp, Side};
     use std::sync::Arc;
 
     /// Namespaces 1 to 3 a second later; namespace 1 has sent 1,000 datagrams, 2 and 3 have read 900 each.

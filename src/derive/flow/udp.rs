@@ -3,9 +3,11 @@
 //! queues fill, else by who calls whom.
 
 use super::connection::{CARRIES, Connection, End};
-use super::datagrams::{DatagramTest, RateGap};
+use super::datagrams::DatagramTest;
 use super::join::{self, EndPlace, Translated};
 use super::moved::SocketReading;
+use super::on_the_way::OnTheWay;
+use super::rate_gap::RateGap;
 use super::{Bin, OtherTraffic};
 use crate::derive::seconds;
 use crate::sample::{
@@ -32,6 +34,7 @@ pub(super) struct Datagrams {
     elapsed_s: Option<f64>,
     /// Processes with a socket that was not there a tick ago.
     began: BTreeSet<u32>,
+    on_the_way: OnTheWay,
     /// The tests of this tick.
     pub tests: Vec<DatagramTest>,
 }
@@ -145,6 +148,7 @@ impl Datagrams {
             self.told(test.measured((streams, *mtu), &all, before(test), next))
         };
         self.tests = both.map(measured).collect();
+        self.on_the_way.settle(&mut self.tests);
     }
 
     /// The same with the reason where one end is not known because it serves others as well.
