@@ -245,9 +245,8 @@ fn threads_that_live_less_than_a_tick_are_told_to_the_move() {
     let lines = BufReader::new(forks.stdout.take().expect("piped")).lines();
     let _forks = Kept(forks);
     let children: Vec<u32> = lines.map_while(|line| line.ok()?.parse().ok()).collect();
-    (0..4).for_each(|_| {
-        beside.next();
-    });
+    // The objects of the time before wait to be read: how many they are depends on how long the children took.
+    beside.watch_for(3);
     let is_child = |one: &Moved| children.contains(&one.1);
     let ours: Vec<Moved> = beside.moves.iter().copied().filter(is_child).collect();
     let theirs: Vec<Moved> = beside.reference.moves().into_iter().filter(is_child).collect();
