@@ -37,14 +37,7 @@ impl PendingMoves {
     /// The newest move of each number that nobody watches now (sorted) or did at the reading before.
     pub(super) fn of_unknown(&self, watched: &[u32]) -> Vec<RawMove> {
         let known = WatchedTids(watched, &self.before);
-        let mut newest: BTreeMap<u32, RawMove> = BTreeMap::new();
-        for one in self.waiting.iter().filter(|one| !known.has(one.tid)) {
-            let last = newest.entry(one.tid).or_insert(*one);
-            if last.at_ns <= one.at_ns {
-                *last = *one;
-            }
-        }
-        newest.into_values().collect()
+        newest(self.waiting.iter().filter(|one| !known.has(one.tid))).into_values().collect()
     }
 
     /// The moves up to `until_ns` of the threads watched now (sorted) or at the reading before, and all of those that `ended`
@@ -63,6 +56,10 @@ impl PendingMoves {
         }
         let known = WatchedTids(watched, &before);
         let has_ended = |tid: u32| ended.binary_search_by_key(&tid, |one| one.tid).is_ok();
+        let waits = |one: &RawMove| one.at_ns.saturating_add(WAIT_NS) > until_ns;
+        // A child has its parent's name until it takes its own: the last one counts.
+        let is_unfound = |one: &RawMove| !waits(one) && is_wanted(one);
+        let last = if self.waiting.iter().any(is_unfound) { newest(&self.waiting) } else { BTreeMap::new() };
         let mut claimed = Vec::new();
         let (mut strangers, mut unfound) = (0, 0);
         self.waiting.retain(|one| {
@@ -73,10 +70,9 @@ impl PendingMoves {
                 claimed.extend(tells.then_some(Move { at_ns, tid, from, to }));
                 return !tells;
             }
-            let waits = at_ns.saturating_add(WAIT_NS) > until_ns;
-            strangers += usize::from(!waits);
-            unfound += u64::from(!waits && is_wanted(one));
-            waits
+            strangers += usize::from(!waits(one));
+            unfound += u64::from(is_unfound(one) && last.get(&tid).is_some_and(&is_wanted));
+            waits(one)
         });
         self.strangers += strangers;
         self.crowded_out += unfound;
@@ -92,6 +88,18 @@ impl PendingMoves {
         self.crowded_out += more as u64;
         self.strangers += more;
     }
+}
+
+/// The newest move of each number.
+fn newest<'a>(moves: impl IntoIterator<Item = &'a RawMove>) -> BTreeMap<u32, RawMove> {
+    let mut newest: BTreeMap<u32, RawMove> = BTreeMap::new();
+    for one in moves {
+        let last = newest.entry(one.tid).or_insert(*one);
+        if last.at_ns <= one.at_ns {
+            *last = *one;
+        }
+    }
+    newest
 }
 
 #[cfg(test)]
@@ -125,6 +133,10 @@ mod tests {
         assert_eq!(pending.waiting, [raw(11, 9)], "whose thread may still be found");
         pending.claim(&[7], WAIT_NS + 20, &[], |one| one.tid == 9);
         assert_eq!(pending.crowded_out, 1, "one that would have been watched is lost");
+        let called = |name: &[u8]| Some(MovedProcess::new(9, 1, name));
+        pending.waiting = vec![raw(WAIT_NS, 9), RawMove { process: called(b"other"), ..raw(WAIT_NS + 1, 9) }];
+        pending.claim(&[7], 3 * WAIT_NS, &[], |one| one.process == called(b"forky"));
+        assert_eq!(pending.crowded_out, 1, "one that took another name after its first move is not");
     }
 
     #[test]
