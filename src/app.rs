@@ -229,7 +229,7 @@ impl App {
             agent.happened(event);
         }
         let Some(metrics) = self.stream.derivation.advance(item) else { return Ok(false) };
-        if metrics.elapsed_s.is_some() {
+        if metrics.machine.elapsed_s.is_some() {
             self.options.count = self.options.count.map(|left| left.saturating_sub(1));
         }
         self.seen.observe(&metrics);

@@ -132,6 +132,11 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// The watched threads, without those of switches.
+    pub fn watched(&self) -> impl Iterator<Item = &ThreadSample> + Clone {
+        self.threads.iter().filter(|thread| thread.duty != Duty::Switch)
+    }
+
     /// The facts, to be changed in this sample alone.
     pub fn facts_mut(&mut self) -> &mut Facts {
         Arc::make_mut(&mut self.facts)

@@ -123,16 +123,12 @@ impl State {
 
     /// Takes the newest metrics. A frozen live screen keeps showing what it shows and remembers the newest; a frozen
     /// replay is only sent what was stepped to, so it shows it.
-    pub fn receive(&mut self, mut metrics: Metrics) {
+    pub fn receive(&mut self, metrics: Metrics) {
         self.sticky.observe(&metrics);
         let holds = self.phase == ScreenPhase::Frozen && self.settings.mode != Mode::Replay;
-        let held_ns = self.shown.as_ref().filter(|_| holds).map(|shown| shown.at_ns);
-        if held_ns.is_some() {
-            // The list belongs to what is shown.
-            self.tests.clone().apply(&mut metrics);
-        } else {
-            self.tests.apply(&mut metrics);
-        }
+        let held_ns = self.shown.as_ref().filter(|_| holds).map(|shown| shown.machine.at_ns);
+        // The list belongs to what is shown.
+        let metrics = if held_ns.is_some() { self.tests.clone().apply(metrics) } else { self.tests.apply(metrics) };
         let had_card = self.had_card;
         self.tell(&metrics);
         if self.opens_card && self.had_card && !had_card {
@@ -143,7 +139,7 @@ impl State {
         }
         if let Some(held_ns) = held_ns {
             let second = |at_ns: u64| usize::try_from(at_ns / 1_000_000_000).unwrap_or(usize::MAX);
-            self.behind_s = second(metrics.at_ns).saturating_sub(second(held_ns));
+            self.behind_s = second(metrics.machine.at_ns).saturating_sub(second(held_ns));
             self.waiting = Some(metrics);
         } else {
             self.show(metrics);
@@ -176,14 +172,14 @@ impl State {
 
     /// Remembers when threads were pinned, tells the pins of a recording and those that were undone, and says once when the card is there.
     fn tell(&mut self, metrics: &Metrics) {
-        self.notices.age(metrics.at_ns);
+        self.notices.age(metrics.machine.at_ns);
         self.worse.observe(metrics);
-        let had_card = std::mem::replace(&mut self.had_card, metrics.card.is_some());
+        let had_card = std::mem::replace(&mut self.had_card, metrics.subject.card.is_some());
         let mut told = Vec::new();
-        for event in &metrics.events {
+        for event in &metrics.machine.events {
             match event {
                 Event::Pinned { thread, got, .. } => {
-                    self.pinned_at_ns = Some(metrics.at_ns);
+                    self.pinned_at_ns = Some(metrics.machine.at_ns);
                     told.push(format!("{} pinned to {got}", thread.tid));
                 }
                 Event::Restored { thread, got, .. } => {
@@ -196,9 +192,9 @@ impl State {
         if self.settings.mode == Mode::Replay && !told.is_empty() {
             self.notice(false, format!("in the recording: {}", told.join(", ")));
         }
-        if metrics.card.is_some() && !had_card {
+        if metrics.subject.card.is_some() && !had_card {
             let key = self.keys().key("card");
-            let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
+            let is_worse = metrics.subject.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
             if is_worse && self.settings.mode != Mode::Replay {
                 let undo = self.keys().key("undo");
                 self.notice(true, format!("the pin made it worse: {undo} undoes it ({key}: before and after)"));
@@ -206,7 +202,7 @@ impl State {
                 self.notice(false, format!("the card is ready: press {key} to see before and after the pin"));
             }
         }
-        if let Some(text) = undone(&metrics.undone, self.keys()) {
+        if let Some(text) = undone(&metrics.machine.undone, self.keys()) {
             self.notices.add(Notice { warning: true, text, finding: Some(FindingId::MaskChanged) });
         }
     }
@@ -219,12 +215,8 @@ impl State {
 
     /// Makes what is on screen that of the test that has been chosen.
     pub(crate) fn apply_test(&mut self) {
-        if let Some(metrics) = &mut self.shown {
-            self.tests.apply(metrics);
-        }
-        if let Some(metrics) = &mut self.waiting {
-            self.tests.clone().apply(metrics);
-        }
+        self.shown = self.shown.take().map(|metrics| self.tests.apply(metrics));
+        self.waiting = self.waiting.take().map(|metrics| self.tests.clone().apply(metrics));
     }
 
     /// The metrics on screen.
@@ -294,7 +286,7 @@ impl State {
                 let first = || self.links.rows().first().map(|row| LinkList::id(metrics, row));
                 self.links.selection.id().or_else(first).map(RowId::Link)
             }
-            Pane::Cores => self.cores.looked_at().map(|at| RowId::Core(metrics.cores[at].place.core)),
+            Pane::Cores => self.cores.looked_at().map(|at| RowId::Core(metrics.machine.cores[at].place.core)),
             Pane::Threads => {
                 let first = || self.threads.rows().first().map(|&at| metrics.threads[at].sample.id);
                 self.threads.selection.id().or_else(first).map(RowId::Thread)
@@ -305,8 +297,8 @@ impl State {
     /// Lets the screen go on with the newest metrics.
     pub(crate) fn thaw(&mut self) {
         self.phase = ScreenPhase::Running;
-        if let Some(mut metrics) = self.waiting.take() {
-            self.tests.apply(&mut metrics);
+        if let Some(metrics) = self.waiting.take() {
+            let metrics = self.tests.apply(metrics);
             self.show(metrics);
         }
     }
@@ -322,7 +314,7 @@ impl State {
 
     fn show(&mut self, metrics: Metrics) {
         self.links.follow(&metrics);
-        self.axis.follow(&metrics.timeline);
+        self.axis.follow(&metrics.subject.timeline);
         self.threads.follow(&metrics);
         self.shown = Some(metrics);
         self.behind_s = 0;

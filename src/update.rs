@@ -274,7 +274,7 @@ fn undo(state: &mut State) -> Option<Effect> {
 
 /// Goes along the axis of what is on the screen.
 fn select_time(state: &mut State, go: fn(&mut TimeAxis, &Timeline)) {
-    let timeline = state.metrics().map(|metrics| Arc::clone(&metrics.timeline)).unwrap_or_default();
+    let timeline = state.metrics().map(|metrics| Arc::clone(&metrics.subject.timeline)).unwrap_or_default();
     if timeline.bins.is_empty() {
         return state.notice(false, "no rate is known yet, so there is no time to select");
     }

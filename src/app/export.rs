@@ -95,7 +95,7 @@ impl ExportDesk {
     /// Answers those for whom there is a fresh sample, and those that have waited long enough.
     fn answer(&mut self) {
         self.waiting.retain(|one| !one.scrape.is_given_up());
-        let sampled_ns = self.newest.as_ref().map(|newest| newest.at_ns.saturating_add(FRESH_NS));
+        let sampled_ns = self.newest.as_ref().map(|newest| newest.machine.at_ns.saturating_add(FRESH_NS));
         let due = |one: &mut WaitingScrape| {
             sampled_ns.is_some_and(|sampled_ns| sampled_ns >= one.came_ns) || one.waited() >= PATIENCE
         };

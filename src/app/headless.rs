@@ -64,8 +64,8 @@ fn write_objects(
             term::say(format_args!("{why}; sampling continues without recording"));
         }
         let Some(metrics) = stream.derivation.advance(item) else { continue };
-        told.report(&metrics.facts.problems);
-        if metrics.elapsed_s.is_none() {
+        told.report(&metrics.machine.facts.problems);
+        if metrics.machine.elapsed_s.is_none() {
             continue;
         }
         nothing_yet = false;
@@ -184,7 +184,7 @@ fn press_all(app: &mut App, signals: &Signals, steps: &[KeyStep]) -> Result<Opti
             return Ok(Some(signal));
         }
     }
-    app.state.metrics().and_then(|metrics| metrics.elapsed_s).ok_or(AppError::NoSample)?;
+    app.state.metrics().and_then(|metrics| metrics.machine.elapsed_s).ok_or(AppError::NoSample)?;
     for step in steps {
         match step {
             KeyStep::Press(key) => app.press(*key)?,

@@ -88,7 +88,9 @@ impl App {
     pub(super) fn write_card(&mut self) -> Result<String, KeepError> {
         let path = self.new_file("vnettop-card", "txt")?;
         for (ending, format) in [("txt", Format::Text), ("md", Format::Markdown), ("json", Format::Json)] {
-            let Some(text) = self.state.metrics().and_then(|metrics| card(metrics, metrics.test, format)) else {
+            let Some(text) =
+                self.state.metrics().and_then(|metrics| card(&metrics.subject, &metrics.threads, metrics.test, format))
+            else {
                 let [propose, card] = ["propose", "card"].map(|name| self.state.keys().key(name));
                 return Ok(format!("there is no card yet: {propose} pins, then {card} compares before and after"));
             };
@@ -121,7 +123,7 @@ impl App {
 
     /// The file that a key writes now.
     pub(super) fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, KeepError> {
-        let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.wall_ms));
+        let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.machine.wall_ms));
         // UTC: `20260102-030405`.
         let stamp: String = time.get(..19).unwrap_or_default().replace(['-', ':'], "").replace('T', "-");
         place(self.options.kept_in.as_deref(), &format!("{name}-{stamp}.{ending}"))

@@ -184,7 +184,7 @@ impl Player {
                 state.pass(passed);
             }
         }
-        reel.since_ns = last.as_ref().map(|metrics| metrics.at_ns);
+        reel.since_ns = last.as_ref().map(|metrics| metrics.machine.at_ns);
         Ok(Start { derivation, seen, reel, metrics: last })
     }
 }
@@ -204,7 +204,7 @@ fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
             Err(error) => break Some(error.to_string()),
         };
         let Some(metrics) = derivation.advance(item) else { continue };
-        let at_ns = metrics.at_ns;
+        let at_ns = metrics.machine.at_ns;
         next.last_ns = at_ns;
         next.highlights.extend(track.observe(&metrics));
         seen.observe(&metrics);

@@ -154,9 +154,9 @@ pub fn remember(card: &RunCard, dir: Option<&Path>) -> Option<String> {
 
 /// The cards of the tests that were pinned, as they were last; where none was, that of everything watched.
 fn of_pins(metrics: &Metrics, format: Format) -> Option<String> {
-    let of_test = |test: &Arc<Test>| pin_card(&test.metrics, Some(test.number), format);
+    let of_test = |test: &Arc<Test>| pin_card(&test.metrics, &test.metrics.threads, Some(test.number), format);
     let cards: Vec<String> = metrics.tests.iter().filter_map(of_test).collect();
-    if cards.is_empty() { pin_card(metrics, None, format) } else { Some(cards.concat()) }
+    if cards.is_empty() { pin_card(&metrics.subject, &metrics.threads, None, format) } else { Some(cards.concat()) }
 }
 
 fn asked(plan: &Plan) -> RunAsked {

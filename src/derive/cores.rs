@@ -1,6 +1,7 @@
 //! Per-core counters of two samples → shares of time, softirqs a second, backlog trouble.
 
-use super::{part, per_second, seconds};
+use super::part;
+use super::rate::{per_second, seconds};
 use crate::sample::{CoreCounters, CoreId, CorePlace, Sample, SoftirqTime, Softnet, row_of};
 
 /// One core: where it sits and what it did between two samples.

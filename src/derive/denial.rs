@@ -1,7 +1,7 @@
 //! Sentences that deny something, and what must have been looked at before each may be said. A loss that nobody looked for is no
 //! loss that is not there: where less was looked at, the sentence says what, and for how long.
 
-use super::Metrics;
+use super::TestMetrics;
 use super::flow::Connection;
 use super::{paths, plural};
 use crate::sample::{FlowPath, HopBy, Kind, TracerStage};
@@ -93,19 +93,19 @@ pub(in crate::derive) enum DropsSeen {
 
 /// How far the drops of these connections were looked at over the last `seconds`.
 pub(in crate::derive) fn drops<'a>(
-    metrics: &Metrics,
+    metrics: &TestMetrics,
     connections: impl IntoIterator<Item = &'a Connection>,
     seconds: f64,
 ) -> DropsSeen {
-    if metrics.tracer.is_some_and(|tracer| tracer.state == TracerStage::BeingAttached) {
+    if metrics.machine.tracer.is_some_and(|tracer| tracer.state == TracerStage::BeingAttached) {
         return DropsSeen::BeingAttached;
     }
-    if !metrics.asks_kernel() {
+    if !metrics.machine.asks_kernel() {
         return DropsSeen::Not;
     }
     // An older recording does not tell since when.
-    let since_ns = metrics.tracer.and_then(|tracer| tracer.since_ns).unwrap_or(0);
-    let for_ns = metrics.at_ns.saturating_sub(since_ns);
+    let since_ns = metrics.machine.tracer.and_then(|tracer| tracer.since_ns).unwrap_or(0);
+    let for_ns = metrics.machine.at_ns.saturating_sub(since_ns);
     if (for_ns as f64) < seconds * 1e9 {
         return DropsSeen::For(for_ns / 1_000_000_000);
     }
@@ -117,20 +117,20 @@ pub(in crate::derive) fn drops<'a>(
 }
 
 /// What on a path may drop packets without the kernel's knowledge.
-fn beyond(metrics: &Metrics, path: &FlowPath) -> Option<String> {
+fn beyond(metrics: &TestMetrics, path: &FlowPath) -> Option<String> {
     if path.gap.is_some() {
         return Some("a path that is known in part only".to_owned());
     }
     if path.hops.iter().any(|hop| hop.by == HopBy::Proxy) {
         return Some("the program that copies on the path".to_owned());
     }
-    let links = path.hops.iter().filter_map(|hop| metrics.link(hop.link));
+    let links = path.hops.iter().filter_map(|hop| metrics.machine.link(hop.link));
     let tun = links.into_iter().find(|link| matches!(link.facts.kind, Kind::Tun | Kind::Tap))?;
     Some(format!("the program behind {}", tun.facts.name))
 }
 
 /// What was looked at where packets do not arrive and no place is seen: `this kernel's drops of the last 12 s, 3 namespaces`.
-pub(in crate::derive) fn looked_at(metrics: &Metrics, seconds: f64) -> String {
+pub(in crate::derive) fn looked_at(metrics: &TestMetrics, seconds: f64) -> String {
     let crossed = metrics.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns);
     let ends = metrics.flow.connections.iter().flat_map(|one| [one.from.netns, one.to.netns]).flatten();
     let spaces = plural(crossed.chain(ends).collect::<BTreeSet<u64>>().len() as u64, "namespace");

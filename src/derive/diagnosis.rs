@@ -6,7 +6,7 @@ mod probe;
 mod settled;
 mod surroundings;
 
-use super::Metrics;
+use super::TestMetrics;
 use super::cause::{Cause, Crossing, moves_in};
 use super::flow::{Bin, FlowBasis};
 use super::jitter::Jitter;
@@ -84,20 +84,20 @@ impl RateDiagnosis {
     }
 
     /// Takes a tick into account; the bins are already those of this tick.
-    pub fn observe(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
+    pub fn observe(&mut self, sample: &Sample, metrics: &TestMetrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
         if std::mem::take(&mut self.changed) {
-            self.since_ns = metrics.at_ns + SETTLING_NS;
+            self.since_ns = metrics.machine.at_ns + SETTLING_NS;
             // What was found of the other masks is over at once.
             self.concluded_at_ns = None;
             (self.cause, self.rival) = (Settled::default(), Settled::default());
         }
         self.masks.observe(metrics);
         self.surroundings.observe(metrics, bins, LONG_WINDOW_NS);
-        self.remember(&metrics.moves, metrics.at_ns);
-        if self.concluded_at_ns.is_some_and(|at_ns| metrics.at_ns.saturating_sub(at_ns) < EVERY_NS) {
+        self.remember(&metrics.moves, metrics.machine.at_ns);
+        if self.concluded_at_ns.is_some_and(|at_ns| metrics.machine.at_ns.saturating_sub(at_ns) < EVERY_NS) {
             return;
         }
-        self.concluded_at_ns = Some(metrics.at_ns);
+        self.concluded_at_ns = Some(metrics.machine.at_ns);
         self.conclude(sample, metrics, bins, basis);
     }
 
@@ -109,19 +109,20 @@ impl RateDiagnosis {
         }
     }
 
-    fn conclude(&mut self, sample: &Sample, metrics: &Metrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
-        let window = self.window(bins, metrics.at_ns);
+    fn conclude(&mut self, sample: &Sample, metrics: &TestMetrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
+        let window = self.window(bins, metrics.machine.at_ns);
         let seconds: f64 = window.iter().map(Bin::length_s).sum();
         let sum = |crossing| window.iter().map(|bin| moves_in(bin, crossing)).sum::<f64>();
         let per_s = |moves: f64| if seconds > 0.0 { moves / seconds } else { 0.0 };
         let vague: f64 = window.iter().map(|bin| bin.unclassed).sum();
         let moves = sum(Crossing::Any);
-        let cause = self.cause.observe(Cause::of(&window, self.traced.make_contiguous()), |_, _| true, metrics.at_ns);
+        let cause =
+            self.cause.observe(Cause::of(&window, self.traced.make_contiguous()), |_, _| true, metrics.machine.at_ns);
         let jitter = Jitter::of(&window);
         let unexplained = cause.is_none() && jitter.is_some();
         let from_ns = window.first().map_or(u64::MAX, |first| first.from_ns);
         let rival = if unexplained { self.surroundings.rival(from_ns) } else { None };
-        let rival = self.rival.observe(rival, |one, other| one.suspect == other.suspect, metrics.at_ns);
+        let rival = self.rival.observe(rival, |one, other| one.suspect == other.suspect, metrics.machine.at_ns);
         self.conclusion = Conclusion {
             jitter,
             cause,
@@ -130,7 +131,7 @@ impl RateDiagnosis {
             basis: basis.cloned(),
             moves_per_s: per_s(moves),
             far_per_s: per_s(sum(Crossing::Nodes)),
-            vague: vague > 0.5 * moves && metrics.own.interval_ns > LONG_BIN_NS,
+            vague: vague > 0.5 * moves && metrics.machine.own.interval_ns > LONG_BIN_NS,
             placement_may_help: placement::propose(metrics).is_ok_and(|proposal| proposal.doubt.is_none()),
             connections: HashMap::new(),
         };

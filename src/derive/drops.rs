@@ -1,7 +1,7 @@
 //! Every drop that the kernel tells of, whosever packets they are: by reason, function, interface and namespace, with what a
 //! reason means. The losses of the flows are made elsewhere; this is the list as it is.
 
-use super::Metrics;
+use super::TestMetrics;
 use super::losses::LossPlace;
 use super::losses::counted::rises;
 use super::losses::kernel;
@@ -35,12 +35,12 @@ pub struct Drop {
 /// The list, what is dropped most now first, then what was dropped most; none where the kernel is not asked. Made when a
 /// face asks for it.
 #[must_use]
-pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
+pub fn list(metrics: &TestMetrics) -> Option<Vec<Drop>> {
     let [now, before] =
-        metrics.kernel.each_ref().map(|kernel| kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()));
+        metrics.machine.kernel.each_ref().map(|kernel| kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()));
     let now = now?;
     let mut list = Vec::new();
-    let per_second = |packets: f64| metrics.elapsed_s.map(|seconds| packets / seconds);
+    let per_second = |packets: f64| metrics.machine.elapsed_s.map(|seconds| packets / seconds);
     for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.flows), &now.flows) {
         add(row, is_theirs(metrics, row), per_second(rise.unwrap_or(row.packets as f64)), &mut list);
     }
@@ -68,13 +68,13 @@ pub fn list(metrics: &Metrics) -> Option<Vec<Drop>> {
 }
 
 /// Whether a row of a watched flow's addresses and ports can be its own.
-fn is_theirs(metrics: &Metrics, row: &DropCount) -> bool {
+fn is_theirs(metrics: &TestMetrics, row: &DropCount) -> bool {
     let is_end = row.flow.is_none_or(|flow| {
         let ends = metrics.flow.connections.iter().flat_map(|connection| [connection.from, connection.to]);
         let is_its = |address| is_same(address, flow.to) || is_same(address, flow.from);
         ends.filter(|end| end.netns == row.netns).any(|end| is_its(end.address))
     });
-    let is_plain = |key| metrics.link(key).is_some_and(|link| link.facts.kind.is_plain());
+    let is_plain = |key| metrics.machine.link(key).is_some_and(|link| link.facts.kind.is_plain());
     kernel::is_theirs(row, metrics.paths.iter(), is_end, is_plain)
 }
 

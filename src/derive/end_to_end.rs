@@ -7,10 +7,11 @@ mod pairing;
 
 use super::flow::Connection;
 use super::paths::HopMetrics;
-use super::{Jitter, Loss, Metrics, Test, ThreadMetrics};
+use super::{Jitter, Loss, Metrics, Test, TestMetrics, ThreadMetrics};
 use journey::Journey;
 use pairing::{EndPair, EndSighting};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// A host and what was derived of its newest sample.
 #[derive(Debug, Clone, Copy)]
@@ -93,14 +94,12 @@ pub fn end_to_end<'a>(hosts: &[HostMetrics<'a>]) -> Vec<EndToEnd<'a>> {
     pairing::pairs(hosts).into_iter().map(|pair| EndToEnd::of(hosts, &pair)).collect()
 }
 
-/// What another host says, all of it about the test whose other end is among these flows; none where it sees no such test.
+/// What another host measures of the test whose other end is among these flows; none where it sees no such test.
 #[must_use]
-pub fn other_end(own: &Metrics, there: &Metrics) -> Option<Metrics> {
+pub fn other_end(own: &TestMetrics, there: &Metrics) -> Option<Arc<TestMetrics>> {
     let mut running = there.tests.iter().filter(|test| test.ended_ns.is_none());
-    let number = running.find(|test| pairing::share_connection(own, &test.metrics))?.number;
-    let mut shown = there.clone();
-    shown.show(number);
-    Some(shown)
+    let test = running.find(|test| pairing::share_connection(own, &test.metrics))?;
+    Some(Arc::clone(&test.metrics))
 }
 
 impl<'a> EndToEnd<'a> {

@@ -2,7 +2,6 @@
 //! where it was shown ([`super::cause`]), because on some machines moves cost nothing. It runs every tick, so a check
 //! looks at each row once and computes nothing that the diagnosis has not.
 
-pub(in crate::derive) mod figure;
 mod jitter;
 mod links;
 pub(in crate::derive) mod loss;
@@ -13,7 +12,7 @@ mod path;
 pub(in crate::derive) mod tests;
 mod threads;
 
-use super::Metrics;
+use super::TestMetrics;
 use super::diagnosis::RateDiagnosis;
 use super::history::History;
 
@@ -83,7 +82,8 @@ type Lint = (FindingId, Option<char>, f64, fn(&LintInput<'_>) -> Option<Diagnost
 
 /// What a lint may look at.
 struct LintInput<'a> {
-    metrics: &'a Metrics,
+    metrics: &'a TestMetrics,
+    unsteady_by: Option<&'static str>,
     history: &'a History,
     diagnosis: &'a RateDiagnosis,
 }
@@ -144,14 +144,21 @@ const LINTS: [Lint; 38] = [
     (FindingId::Untraced, None, 0.02, jitter::untraced),
 ];
 
-/// Every finding of this moment, the dearest first.
+/// Every finding of this moment, the dearest first. `unsteady_by` is what LIMIT says that makes any rate unsteady; with
+/// `placement_may_help` a finding whose remedy is a pin has its key.
 #[must_use]
-pub fn all(metrics: &Metrics, history: &History, diagnosis: &RateDiagnosis) -> Vec<Finding> {
-    let input = LintInput { metrics, history, diagnosis };
+pub fn all(
+    metrics: &TestMetrics,
+    unsteady_by: Option<&'static str>,
+    placement_may_help: bool,
+    history: &History,
+    diagnosis: &RateDiagnosis,
+) -> Vec<Finding> {
+    let input = LintInput { metrics, unsteady_by, history, diagnosis };
     let found = |&(id, key, weight, check): &Lint| {
         let Diagnostic { text, cost, numbers } = check(&input)?;
         // Where a proposal doubts itself, or there is none, nobody is invited to it.
-        let key = key.filter(|_| metrics.placement_may_help);
+        let key = key.filter(|_| placement_may_help);
         Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();

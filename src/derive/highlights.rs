@@ -62,9 +62,9 @@ pub struct Highlights {
 impl Highlights {
     /// What this sample shows for the first time.
     pub fn observe(&mut self, metrics: &Metrics) -> Vec<Highlight> {
-        let timeline = &*metrics.timeline;
+        let timeline = &*metrics.subject.timeline;
         let mut found = Vec::new();
-        let mut add = |at_ns, kind| found.push(Highlight { at_ns, seen_ns: metrics.at_ns, kind });
+        let mut add = |at_ns, kind| found.push(Highlight { at_ns, seen_ns: metrics.machine.at_ns, kind });
         for done in timeline.incidents.iter().filter(|done| done.at_ns > self.done_ns) {
             add(done.at_ns, HighlightKind::Done(done.kind));
         }
@@ -87,14 +87,14 @@ impl Highlights {
 
     /// When a migration was that is one to jump to.
     fn migration(&mut self, metrics: &Metrics) -> Option<u64> {
-        let began_ns = metrics.began_ns()?;
+        let began_ns = metrics.machine.began_ns()?;
         // What takes next to no time migrates whenever it is woken, and nothing follows from it.
-        let busy = metrics.benchmark().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY));
+        let busy = metrics.subject.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY));
         let migrated = busy.filter(|thread| thread.moves_per_s.is_some_and(|moves| moves > 0.0));
         let times = migrated.map(|thread| {
             let traced = || metrics.moves.iter().filter(|one| one.thread == thread.sample.id).map(|one| one.at_ns);
             // Of one that is only counted it is not known when.
-            traced().min().zip(traced().max()).unwrap_or((began_ns, metrics.at_ns))
+            traced().min().zip(traced().max()).unwrap_or((began_ns, metrics.machine.at_ns))
         });
         let (first_ns, last_ns) = times.reduce(|(first, last), (from, to)| (from.min(first), to.max(last)))?;
         let before_ns = self.migrated_ns.replace(last_ns);
@@ -157,6 +157,7 @@ mod tests {
     use crate::derive::flow::BIN_NS;
     use crate::derive::moves::MovesByClass;
     use crate::derive::timeline::{Incident, LostTime};
+    use crate::derive::{MachineMetrics, TestMetrics};
     use crate::sample::Word;
     use std::sync::Arc;
 
@@ -180,7 +181,10 @@ mod tests {
             losses: losses.iter().map(lost).collect(),
             incidents: pins.iter().map(pin).collect(),
         };
-        Metrics { at_ns: rates.len() as u64 * BIN_NS, timeline: Arc::new(timeline), ..Metrics::default() }
+        let machine = MachineMetrics { at_ns: rates.len() as u64 * BIN_NS, ..MachineMetrics::default() };
+        let subject =
+            TestMetrics { machine: Arc::new(machine), timeline: Arc::new(timeline), ..TestMetrics::default() };
+        Metrics::of_everything(subject)
     }
 
     /// Each highlight once, whatever the length of a tick.

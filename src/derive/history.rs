@@ -1,6 +1,5 @@
 //! What of the machine needs more than two samples: each link's rate second by second, each thread's cores and moves.
 
-use super::Metrics;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
 use super::window::LateBooked;
@@ -201,21 +200,21 @@ impl History {
     }
 
     /// Adds each link's rate to the bin of its second; closes bins when the second turns.
-    pub(super) fn observe_metrics(&mut self, metrics: &Metrics) {
-        if metrics.own.late_ticks > self.late_ticks {
-            self.late_at_ns = Some(metrics.at_ns);
+    pub(super) fn observe_links(&mut self, next: &Sample, elapsed_s: Option<f64>, links: &[LinkMetrics]) {
+        if next.own.late_ticks > self.late_ticks {
+            self.late_at_ns = Some(next.at_ns);
         }
-        self.late_ticks = metrics.own.late_ticks;
-        let second = metrics.at_ns / 1_000_000_000;
+        self.late_ticks = next.own.late_ticks;
+        let second = next.at_ns / 1_000_000_000;
         let turned = self.second.is_some_and(|current| current != second);
         if turned {
             self.seconds += 1;
             self.links.iter_mut().for_each(LinkTrack::close);
         }
         self.second = Some(second);
-        self.follow(metrics);
-        let Some(elapsed_s) = metrics.elapsed_s else { return };
-        for (track, link) in self.links.iter_mut().zip(metrics.links.iter()) {
+        self.follow(links);
+        let Some(elapsed_s) = elapsed_s else { return };
+        for (track, link) in self.links.iter_mut().zip(links) {
             if let Some(bits) = link.rates.and_then(|rates| rates.peak_bits_per_s()) {
                 track.sum += bits * elapsed_s;
                 track.seconds += elapsed_s;
@@ -224,14 +223,14 @@ impl History {
     }
 
     /// Makes the tracks those of the links now present, in the same order; nothing to do in a quiet tick.
-    fn follow(&mut self, metrics: &Metrics) {
+    fn follow(&mut self, links: &[LinkMetrics]) {
         let same =
             |(track, link): (&LinkTrack, &LinkMetrics)| track.key == link.facts.key() && track.born == link.facts.born;
-        if self.links.len() == metrics.links.len() && self.links.iter().zip(metrics.links.iter()).all(same) {
+        if self.links.len() == links.len() && self.links.iter().zip(links).all(same) {
             return;
         }
         let mut old = std::mem::take(&mut self.links).into_iter().peekable();
-        for link in metrics.links.iter() {
+        for link in links {
             while old.next_if(|track| track.key < link.facts.key()).is_some() {}
             let kept = old.next_if(|track| track.key == link.facts.key()).filter(|track| track.born == link.facts.born);
             self.links.push(kept.unwrap_or_else(|| LinkTrack::new(link.facts.key(), link.facts.born, self.seconds)));

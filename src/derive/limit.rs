@@ -9,7 +9,7 @@ mod segments;
 mod tick;
 mod window;
 
-use super::Metrics;
+use super::TestMetrics;
 use super::finding::nothing;
 use super::flow::FlowTrack;
 use crate::sample::{CoreId, Sample};
@@ -78,10 +78,10 @@ impl Limit {
     }
 }
 
-impl Metrics {
+impl Limit {
     /// What holds the test back makes any rate unsteady: it in a few words, as LIMIT has more of it.
-    pub(super) fn limited_unsteadily(&self) -> Option<&'static str> {
-        match self.limit.as_ref()?.kind {
+    pub(super) fn makes_unsteady(&self) -> Option<&'static str> {
+        match self.kind {
             LimitKind::Others => Some("Other work fills a core (LIMIT)"),
             LimitKind::Loss => Some("Packets are lost (LIMIT)"),
             LimitKind::Quota => Some("A CPU quota is used up (LIMIT)"),
@@ -112,21 +112,21 @@ impl LimitTrack {
         &mut self,
         previous: Option<&Sample>,
         next: &Sample,
-        metrics: &Metrics,
+        metrics: &TestMetrics,
         flow: &FlowTrack,
     ) -> Option<Limit> {
         let runs = metrics.flow.bits_per_s.is_some()
             || metrics.flow.connections.iter().any(|one| !one.controls())
             || nothing::waiting(metrics).is_some();
-        let Some(previous) = previous.filter(|_| runs && metrics.elapsed_s.is_some()) else {
+        let Some(previous) = previous.filter(|_| runs && metrics.machine.elapsed_s.is_some()) else {
             *self = Self::default();
             return None;
         };
         self.window.observe(previous, next, metrics);
-        let since_ns = metrics.at_ns.saturating_sub(self.judged_at_ns);
+        let since_ns = metrics.machine.at_ns.saturating_sub(self.judged_at_ns);
         let is_young = self.window.length_ns() < WHOLE_NS;
         if since_ns >= EVERY_NS || is_young {
-            self.judged_at_ns = metrics.at_ns;
+            self.judged_at_ns = metrics.machine.at_ns;
             let limit = judge::judge(&self.window.scene(next, metrics, flow));
             self.settle_on(limit, is_young || since_ns >= WHOLE_NS);
         }

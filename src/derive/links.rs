@@ -1,7 +1,7 @@
 //! Link facts and counters of two samples → what each link claims, moves, drops; and what the speed that a driver reports is
 //! worth, as measured kind by kind of link.
 
-use super::{per_second, seconds};
+use super::rate::{per_second, seconds};
 use crate::sample::{Kind, LinkCounters, LinkFacts, LinkKey, OvsDatapathKind, OvsPort, Sample};
 use std::sync::Arc;
 

@@ -36,7 +36,8 @@ mod tracing_start;
 mod upcalls;
 mod vpn;
 
-use super::Metrics;
+use super::flow::FlowMetrics;
+use super::machine::MachineMetrics;
 use super::part::share;
 use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample, row_of};
 use counted::{SampleStep, rise};
@@ -66,17 +67,23 @@ pub struct LossTrack {
 }
 
 impl LossTrack {
-    /// What was lost between two samples; `metrics` are what was derived of the newer one.
-    pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample, metrics: &Metrics) -> Losses {
+    /// What was lost between two samples; `machine` and `flow` are what was derived of the newer one.
+    pub fn observe(
+        &mut self,
+        previous: Option<&Sample>,
+        next: &Sample,
+        machine: &MachineMetrics,
+        flow: &FlowMetrics,
+    ) -> Losses {
         let losses =
-            previous.and_then(|previous| self.between(SampleStep::of(previous, next, &metrics.links)?, metrics));
+            previous.and_then(|previous| self.between(SampleStep::of(previous, next, &machine.links)?, machine, flow));
         losses.unwrap_or_else(|| {
             *self = Self::default();
             Losses::default()
         })
     }
 
-    fn between(&mut self, step: SampleStep<'_>, metrics: &Metrics) -> Option<Losses> {
+    fn between(&mut self, step: SampleStep<'_>, machine: &MachineMetrics, flow: &FlowMetrics) -> Option<Losses> {
         let SampleStep { previous, next, links, seconds } = step;
         let mut spans: Vec<ProtocolSpan<'_>> =
             next.protocols.iter().filter_map(|now| ProtocolSpan::of(previous, now)).collect();
@@ -91,7 +98,7 @@ impl LossTrack {
             _ => return None,
         };
         let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
-        let crossed = upcalls::crossed(&metrics.datapaths, &next.facts.ovs, paths);
+        let crossed = upcalls::crossed(&machine.datapaths, &next.facts.ovs, paths);
         let mut places = self.all(&step, &route, &spans, paths);
         let unasked = upcalls::lost(&step, &crossed);
         if !unasked.is_empty() {
@@ -101,7 +108,7 @@ impl LossTrack {
         places.retain(|loss| loss.packets > 0.0);
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
-        let sent = SentPackets::of(previous, next, &metrics.flow.connections, &spans);
+        let sent = SentPackets::of(previous, next, &flow.connections, &spans);
         add_shares(&mut places, paths, &spans, &sent);
         if told.is_some() && counted::drops(previous).is_none() {
             // What was sent in the whole time says nothing of what was lost since the programs were attached.
@@ -245,7 +252,7 @@ struct ProtocolSpan<'a> {
 impl<'a> ProtocolSpan<'a> {
     fn of(previous: &'a Sample, now: &'a ProtocolCounters) -> Option<Self> {
         let before = row_of(&previous.protocols, &now.netns, |before| before.netns)?;
-        Some(Self { before, now, seconds: super::seconds(before.at_ns, now.at_ns)? })
+        Some(Self { before, now, seconds: super::rate::seconds(before.at_ns, now.at_ns)? })
     }
 
     /// By how much a counter rose; none where it was reset.
@@ -277,8 +284,8 @@ impl<'a> ProtocolSpan<'a> {
 
 /// Whether it was lost in a namespace that is watched: the kernel tells of a flow's losses wherever they are, and what was lost
 /// in other namespaces is for whoever watches those.
-pub(in crate::derive) fn is_here(metrics: &Metrics, loss: &Loss) -> bool {
-    loss.netns.is_none_or(|netns| netns == metrics.netns || metrics.space(netns).is_some())
+pub(in crate::derive) fn is_here(machine: &MachineMetrics, loss: &Loss) -> bool {
+    loss.netns.is_none_or(|netns| netns == machine.netns || machine.space(netns).is_some())
 }
 
 /// A sum of counters; a recording may hold any number.

@@ -57,9 +57,9 @@ pub struct TracedMove {
 /// The moves of the newer sample, each with the thread it belongs to: one that ended in between is known from the older.
 pub(super) fn traced(previous: Option<&Sample>, next: &Sample) -> Vec<TracedMove> {
     let Some(trace) = next.trace.as_ref().filter(|trace| !trace.moves.is_empty()) else { return Vec::new() };
-    let earlier = previous.map_or(&[][..], |previous| &previous.threads);
+    let earlier = previous.into_iter().flat_map(Sample::watched);
     // The newer sample comes last, and so is asked first where both know the number.
-    let mut threads: Vec<ThreadId> = earlier.iter().chain(&next.threads).map(|thread| thread.id).collect();
+    let mut threads: Vec<ThreadId> = earlier.chain(next.watched()).map(|thread| thread.id).collect();
     // When one was born that ended before it was found is not known.
     let short_lived = trace.short_lived.iter().flatten();
     threads.extend(short_lived.map(|one| ThreadId { pid: one.pid, tid: one.tid, start: 0 }));

@@ -1,7 +1,7 @@
 //! Who each link belongs to, with what only Open vSwitch knows: a port that belongs to nobody else is its bridge's. And what
 //! people call a namespace: a container or a guest, the part of a Docker network that it is, else its file or a process in it.
 
-use super::Metrics;
+use super::machine::MachineMetrics;
 use crate::sample::{Ifindex, LinkKey, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Space, row_of};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn joined(owners: &Arc<Vec<Owned>>, ovs: &[OvsSwitch]) -> Arc<Vec<Owned>> {
     Arc::new(all.into_values().collect())
 }
 
-impl Metrics {
+impl MachineMetrics {
     /// A namespace by its inode.
     #[must_use]
     pub fn space(&self, netns: u64) -> Option<&Space> {

@@ -3,7 +3,7 @@
 
 pub(in crate::derive) mod softirq;
 
-use super::{Basis, LinkMetrics, Loss, LossPlace, Metrics};
+use super::{Basis, LinkMetrics, Loss, LossPlace, TestMetrics};
 use crate::derive::flow::Connection;
 use crate::sample::{FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
 
@@ -50,8 +50,8 @@ pub struct HopMetrics<'a> {
 }
 
 impl<'a> HopMetrics<'a> {
-    fn of(metrics: &'a Metrics, hop: &'a Hop, is_first: bool, softirq: Result<Softirq, String>) -> Self {
-        let link = metrics.link(hop.link);
+    fn of(metrics: &'a TestMetrics, hop: &'a Hop, is_first: bool, softirq: Result<Softirq, String>) -> Self {
+        let link = metrics.machine.link(hop.link);
         let (bits_per_s, packets_per_s, dropped_per_s) = match (link.and_then(|link| link.rates), hop.way) {
             (Some(rates), HopWay::Sent) => (rates.tx_bits_per_s, rates.tx_packets_per_s, rates.tx_dropped_per_s),
             (Some(rates), HopWay::Received) => (rates.rx_bits_per_s, rates.rx_packets_per_s, rates.rx_dropped_per_s),
@@ -75,7 +75,7 @@ impl<'a> HopMetrics<'a> {
             softirq,
             qdisc_drops_per_s,
             upcalls_lost_per_s: metrics.losses.of_upcalls(hop.link),
-            lost_per_s: metrics.elapsed_s.filter(|_| metrics.asks_kernel()).map(|_| lost()),
+            lost_per_s: metrics.machine.elapsed_s.filter(|_| metrics.machine.asks_kernel()).map(|_| lost()),
             losses,
         }
     }
@@ -120,7 +120,7 @@ impl PathMetrics<'_> {
 }
 
 /// What the flows lost at a hop, the way it is gone here: at a link that two flows cross in turn each has its own.
-fn losses_at<'a>(metrics: &'a Metrics, hop: &Hop, is_first: bool) -> Vec<&'a Loss> {
+fn losses_at<'a>(metrics: &'a TestMetrics, hop: &Hop, is_first: bool) -> Vec<&'a Loss> {
     let leaves = |place| matches!(place, LossPlace::Qdisc | LossPlace::Link | LossPlace::Neighbour);
     let is_here = |loss: &&Loss| {
         let fits = match hop.way {
@@ -131,12 +131,12 @@ fn losses_at<'a>(metrics: &'a Metrics, hop: &Hop, is_first: bool) -> Vec<&'a Los
         };
         loss.link == Some(hop.link) && loss.place != LossPlace::Upcall && fits
     };
-    if metrics.asks_kernel() { metrics.losses.places.iter().filter(is_here).collect() } else { Vec::new() }
+    if metrics.machine.asks_kernel() { metrics.losses.places.iter().filter(is_here).collect() } else { Vec::new() }
 }
 
 /// The path of a connection; none where none is known.
 #[must_use]
-pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetrics<'a>> {
+pub fn of<'a>(metrics: &'a TestMetrics, connection: &Connection) -> Option<PathMetrics<'a>> {
     let path = found(&metrics.paths, connection)?;
     let softirqs = softirq::all(metrics, connection, path);
     let of = |(at, (hop, softirq))| HopMetrics::of(metrics, hop, at == 0, softirq);
@@ -145,19 +145,19 @@ pub fn of<'a>(metrics: &'a Metrics, connection: &Connection) -> Option<PathMetri
 }
 
 /// The offloads of a link on a path.
-pub(in crate::derive) fn offloads(metrics: &Metrics, link: LinkKey) -> Option<&Offloads> {
-    row_of(&metrics.facts.offloads, &link, |told| told.link)
+pub(in crate::derive) fn offloads(metrics: &TestMetrics, link: LinkKey) -> Option<&Offloads> {
+    row_of(&metrics.machine.facts.offloads, &link, |told| told.link)
 }
 
 /// The bridge that a link is a port of.
-pub(in crate::derive) fn bridge_of<'a>(metrics: &'a Metrics, port: &LinkMetrics) -> Option<&'a LinkMetrics> {
-    let bridge = metrics.link(port.facts.beside(port.facts.master?))?;
+pub(in crate::derive) fn bridge_of<'a>(metrics: &'a TestMetrics, port: &LinkMetrics) -> Option<&'a LinkMetrics> {
+    let bridge = metrics.machine.link(port.facts.beside(port.facts.master?))?;
     (bridge.facts.kind == Kind::Bridge).then_some(bridge)
 }
 
 /// A process that holds an end of a connection and is not watched.
 #[must_use]
-pub fn holder(metrics: &Metrics, pid: u32) -> Option<&Holder> {
+pub fn holder(metrics: &TestMetrics, pid: u32) -> Option<&Holder> {
     let ends = metrics.paths.iter().filter_map(|path| path.ends.as_ref());
     ends.flat_map(|ends| &ends.holders).find(|holder| holder.pid == pid)
 }

@@ -9,23 +9,22 @@ mod candidates;
 mod classes;
 mod criteria;
 mod fill;
+mod network_card;
 mod phrases;
 mod proposal;
-mod recent;
 mod streams;
 #[cfg(test)]
 pub(in crate::derive) mod tests;
 mod thread_reason;
-mod traffic;
 mod whole_reasons;
 
+pub use super::recent_load::{CoreRecent, RecentLoad};
 pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
-pub use recent::{CoreRecent, RecentLoad};
 pub use streams::test_kind;
 
-use super::Metrics;
+use super::TestMetrics;
 use crate::sample::{CoreId, FoundPlacement, ThreadId};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
@@ -36,13 +35,13 @@ use fill::{Placement, placement};
 ///
 /// # Errors
 /// A sentence why nothing is proposed and what to do about it.
-pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
-    if metrics.facts.topology.online().is_empty() {
+pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
+    if metrics.machine.facts.topology.online().is_empty() {
         return Err("the cores of this machine are not known (is /sys mounted?): press a to choose".to_owned());
     }
     let (threads, left_out) = busy_threads(metrics)?;
     if let Some(core) = only_core(&threads) {
-        return Err(whole_reasons::only_core(core, &threads, &metrics.facts.topology));
+        return Err(whole_reasons::only_core(core, &threads, &metrics.machine.facts.topology));
     }
     let inputs = inputs(metrics, threads, &[]);
     let placement = placement(&inputs);
@@ -58,7 +57,7 @@ pub fn propose(metrics: &Metrics) -> Result<Proposal, String> {
 
 /// What a search has found for the present kind of test, the newest; none where there was no such search.
 #[must_use]
-pub fn found_for<'a>(metrics: &Metrics, found: &'a [FoundPlacement]) -> Option<&'a FoundPlacement> {
+pub fn found_for<'a>(metrics: &TestMetrics, found: &'a [FoundPlacement]) -> Option<&'a FoundPlacement> {
     let test = test_kind(metrics);
     found.iter().rev().find(|found| found.test == test)
 }
@@ -68,7 +67,7 @@ pub fn found_for<'a>(metrics: &Metrics, found: &'a [FoundPlacement]) -> Option<&
 ///
 /// # Errors
 /// A sentence why nothing is proposed: their load is not known yet, or no physical core is left.
-pub fn propose_for(metrics: &Metrics, new: &[ThreadId]) -> Result<Proposal, String> {
+pub fn propose_for(metrics: &TestMetrics, new: &[ThreadId]) -> Result<Proposal, String> {
     let (mut threads, _) = busy_threads(metrics)?;
     threads.retain(|busy| new.contains(&busy.thread.sample.id));
     if threads.is_empty() {

@@ -83,15 +83,15 @@ impl Observation {
     fn observe(&mut self, sample: &Sample, metrics: &Metrics, flow: &FlowTrack) {
         self.drops.observe(sample, self.runs());
         self.tracks.follow(&flow.bins, flow.basis.as_ref());
-        self.others.observe(metrics);
-        self.known.host = Arc::clone(&metrics.facts.host);
-        self.known.cores = metrics.cores.len();
+        self.others.observe(&metrics.machine, metrics.subject.recent.others);
+        self.known.host = Arc::clone(&metrics.machine.facts.host);
+        self.known.cores = metrics.machine.cores.len();
         if !self.runs() {
             return;
         }
-        self.drops.observe_way(&metrics.losses);
+        self.drops.observe_way(&metrics.subject.losses);
         self.look_for_reason(metrics);
-        for thread in metrics.benchmark() {
+        for thread in metrics.subject.threads.iter() {
             let id = thread.sample.id;
             name(&mut self.watched, thread);
             if is_busy(metrics, id) {
@@ -100,8 +100,8 @@ impl Observation {
                 self.evidence = self.evidence.max(Some(thread.evidence));
             }
         }
-        if metrics.benchmark().any(|thread| is_busy(metrics, thread.sample.id)) {
-            self.known.busy_s += metrics.elapsed_s.unwrap_or(0.0);
+        if metrics.subject.threads.iter().any(|thread| is_busy(metrics, thread.sample.id)) {
+            self.known.busy_s += metrics.machine.elapsed_s.unwrap_or(0.0);
             // What a search tries is no fault of the benchmark's.
             if self.asked.as_ref().is_none_or(|asked| asked.pin != PinMode::Search) {
                 self.findings(metrics);
@@ -123,9 +123,9 @@ impl Observation {
 
     /// A UDP test without a rate says why; where no socket could be read, the source does.
     fn look_for_reason(&mut self, metrics: &Metrics) {
-        let of_test = metrics.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
+        let of_test = metrics.subject.flow.tests.iter().filter(|test| !test.is_new()).find_map(|test| test.gap);
         let of_test = of_test.map(|gap| gap.to_string());
-        let of_source = || metrics.facts.problems.iter().find(|problem| problem.source == ProblemSource::Flows);
+        let of_source = || metrics.machine.facts.problems.iter().find(|problem| problem.source == ProblemSource::Flows);
         if let Some(reason) = of_test.or_else(|| of_source().map(|problem| problem.text.clone())) {
             self.known.why_link = Some(reason);
         }
@@ -175,8 +175,8 @@ impl Observation {
     }
 
     fn findings(&mut self, metrics: &Metrics) {
-        let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
-        for finding in &metrics.findings {
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        for finding in &metrics.conclusions.findings {
             match self.known.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
                 Some(seen) => {
                     seen.seconds += elapsed_s;
@@ -190,11 +190,11 @@ impl Observation {
     /// The newest proposal is the one that rests on most; one that was possible is not lost to a later refusal.
     fn propose(&mut self, metrics: &Metrics) {
         let asked = self.asked.as_ref().is_some_and(|asked| asked.pin == PinMode::Propose);
-        if !asked || metrics.at_ns.saturating_sub(self.proposed_at_ns) < PROPOSE_EVERY_NS {
+        if !asked || metrics.machine.at_ns.saturating_sub(self.proposed_at_ns) < PROPOSE_EVERY_NS {
             return;
         }
-        self.proposed_at_ns = metrics.at_ns;
-        let proposal = placement::propose(metrics);
+        self.proposed_at_ns = metrics.machine.at_ns;
+        let proposal = placement::propose(&metrics.subject);
         if proposal.is_ok() || !matches!(self.known.proposal, Some(Ok(_))) {
             self.known.proposal = Some(proposal);
         }
@@ -202,7 +202,7 @@ impl Observation {
 }
 
 fn is_busy(metrics: &Metrics, thread: ThreadId) -> bool {
-    metrics.recent.thread_cpu(thread).is_some_and(|cpu| cpu > BUSY)
+    metrics.subject.recent.thread_cpu(thread).is_some_and(|cpu| cpu > BUSY)
 }
 
 /// Who a thread is now: a command takes its own name and role a moment after it was started (`ip netns exec`).

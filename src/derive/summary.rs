@@ -142,30 +142,30 @@ impl SummaryTrack {
 
     /// Takes the metrics of the next sample.
     pub fn observe(&mut self, metrics: &Metrics) {
-        if self.samples > 0 && metrics.at_ns < self.to_ns {
+        if self.samples > 0 && metrics.machine.at_ns < self.to_ns {
             // Another machine or another boot: no axis of time has room for both.
             *self = Self { restarts: self.restarts + 1, ..Self::new(self.room) };
         }
         if self.samples == 0 {
-            self.columns = TimeColumns::new(metrics.at_ns, self.room.columns);
-            self.begin_wall_ms = metrics.wall_ms;
+            self.columns = TimeColumns::new(metrics.machine.at_ns, self.room.columns);
+            self.begin_wall_ms = metrics.machine.wall_ms;
         }
         self.samples += 1;
-        self.to_ns = metrics.at_ns;
-        while !self.columns.has_room_to(metrics.at_ns) {
+        self.to_ns = metrics.machine.at_ns;
+        while !self.columns.has_room_to(metrics.machine.at_ns) {
             self.columns.double();
             self.cores.halve();
             self.threads.halve();
             self.tests.halve();
         }
-        self.facts = Arc::clone(&metrics.facts);
-        self.trace = metrics.trace.map(|(source, _)| source).or(self.trace);
+        self.facts = Arc::clone(&metrics.machine.facts);
+        self.trace = metrics.machine.trace.map(|(source, _)| source).or(self.trace);
         (self.interval_ns, self.late_ticks, self.left_out) =
-            (metrics.own.interval_ns, metrics.own.late_ticks, metrics.own.left_out);
-        self.own_cpu.add(metrics.own_cpu, metrics.elapsed_s.unwrap_or(0.0));
+            (metrics.machine.own.interval_ns, metrics.machine.own.late_ticks, metrics.machine.own.left_out);
+        self.own_cpu.add(metrics.machine.own_cpu, metrics.machine.elapsed_s.unwrap_or(0.0));
         self.links.observe(metrics);
-        let Some(from_ns) = metrics.began_ns() else { return };
-        let spans: Vec<_> = self.columns.spans(from_ns, metrics.at_ns).collect();
+        let Some(from_ns) = metrics.machine.began_ns() else { return };
+        let spans: Vec<_> = self.columns.spans(from_ns, metrics.machine.at_ns).collect();
         self.cores.observe(metrics, &spans);
         self.threads.observe(metrics, from_ns, &self.columns);
         self.tests.observe(metrics, &spans);

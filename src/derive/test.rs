@@ -5,11 +5,16 @@
 mod running;
 mod sockets;
 
-use super::flow::{Connection, End, FlowMetrics};
+use super::conclusions::Conclusions;
+use super::finding::Finding;
+use super::flow::{Connection, End};
 use super::history::History;
+use super::machine::MachineMetrics;
 use super::scope::{is_busy, moved, waiting};
-use super::{Finding, Metrics, ThreadMetrics, benchmarks, paths};
-use crate::sample::{Benchmark, FlowSample, Proto, Sample, ThreadId, Word, row_of};
+use super::test_metrics::TestMetrics;
+use super::threads::ThreadMetrics;
+use super::{benchmarks, paths};
+use crate::sample::{Benchmark, FlowSample, Proto, Sample, Word, row_of};
 use running::Running;
 use sockets::Sockets;
 use std::collections::BTreeMap;
@@ -59,9 +64,10 @@ pub struct Test {
     pub lost: f64,
     /// What was found of it when it ended; empty while it runs.
     pub last_findings: Arc<Vec<Finding>>,
-    /// What is derived of it: its connections, threads, losses, jitter, findings, card. Of one that has ended, as it was
-    /// last, without findings.
-    pub metrics: Arc<Metrics>,
+    /// What is measured of it: its connections, threads, losses, jitter, card. Of one that has ended, as it was last.
+    pub metrics: Arc<TestMetrics>,
+    /// What is concluded of it; nothing of one that has ended.
+    pub conclusions: Arc<Conclusions>,
 }
 
 /// The ends as of now, or as before where they cannot be told apart any more; who held one stays known when its socket has gone.
@@ -95,15 +101,14 @@ pub(super) struct Tests {
     ended: Vec<Arc<Test>>,
     sockets: Sockets,
     last_number: u32,
-    /// The test that is told of where nobody has chosen, by number: the busiest that ran when the one before it ended.
+    /// The test that is shown where nobody has chosen, by number: the busiest that ran when the one before it ended.
     leading: Option<u32>,
 }
 
 impl Test {
-    /// The threads that work for it now, with its number.
-    fn threads(&self) -> impl Iterator<Item = (ThreadId, u32)> {
-        let runs = self.ended_ns.is_none();
-        self.metrics.threads.iter().filter(move |_| runs).map(|thread| (thread.sample.id, self.number))
+    /// The threads that work for it now; none where it has ended.
+    pub(super) fn threads(&self) -> Option<&[ThreadMetrics]> {
+        self.ended_ns.is_none().then_some(&**self.metrics.threads)
     }
 
     /// The client's and the server's end, as a connection has them; none before there is one.
@@ -151,74 +156,21 @@ impl Test {
     }
 }
 
-impl Metrics {
-    /// Makes everything from the flows to the findings this test's, and takes the threads and moves of the other tests away.
-    pub fn show(&mut self, number: u32) {
-        let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return };
-        self.copy_from(&test);
-        self.threads.retain(|thread| thread.test.is_none());
-        if test.ended_ns.is_none() {
-            let own = |thread: &ThreadMetrics| ThreadMetrics { test: Some(number), ..thread.clone() };
-            self.threads.extend(test.metrics.threads.iter().map(own));
-            self.threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
-        }
-        self.moves.clone_from(&test.metrics.moves);
-    }
-
-    /// Where nothing is measured now: the graph, the ends and the card of the test that ended last, so that its result can be
-    /// read. Everything else stays as it is now.
-    pub fn show_last(&mut self) {
-        let ended = self.tests.iter().filter(|test| test.ended_ns.is_some());
-        let Some(last) = ended.max_by_key(|test| test.ended_ns).filter(|_| self.timeline.bins.is_empty()).cloned()
-        else {
-            return;
-        };
-        self.test = Some(last.number);
-        self.flow = FlowMetrics { bits_per_s: None, ..last.metrics.flow.clone() };
-        self.benchmarks.clone_from(&last.metrics.benchmarks);
-        self.timeline = Arc::clone(&last.metrics.timeline);
-        self.card.clone_from(&last.metrics.card);
-    }
-
-    /// The test that all this is about, where it has ended.
-    #[must_use]
-    pub fn ended_test(&self) -> Option<&Arc<Test>> {
-        self.tests.iter().find(|test| Some(test.number) == self.test && test.ended_ns.is_some())
-    }
-
-    /// Makes everything from the flows to the findings this test's; of one that has ended there is no rate and no finding now.
-    pub(super) fn copy_from(&mut self, test: &Test) {
-        let (own, runs) = (&test.metrics, test.ended_ns.is_none());
-        self.test = Some(test.number);
-        self.flow = FlowMetrics { bits_per_s: own.flow.bits_per_s.filter(|_| runs), ..own.flow.clone() };
-        self.benchmarks.clone_from(&own.benchmarks);
-        self.losses.clone_from(&own.losses);
-        self.paths = Arc::clone(&own.paths);
-        self.recent = Arc::clone(&own.recent);
-        self.placement_may_help = own.placement_may_help && runs;
-        self.timeline = Arc::clone(&own.timeline);
-        self.jitter = own.jitter.filter(|_| runs);
-        self.findings.clone_from(&own.findings);
-        self.limit = own.limit.clone().filter(|_| runs);
-        self.card.clone_from(&own.card);
-    }
-}
-
 impl Tests {
-    /// Takes the next sample; `machine` is what the first stage has derived of it, and is told the tests, and whose each
-    /// thread is. Gives the test that is told of where nobody has chosen.
+    /// Takes the next sample; `machine` is what the first stage has derived of it. The tests, by number, and the one that is
+    /// shown where nobody has chosen.
     pub fn observe(
         &mut self,
         previous: Option<&Sample>,
         next: &Sample,
-        machine: &mut Metrics,
+        machine: &Arc<MachineMetrics>,
         history: &History,
-    ) -> Option<Arc<Test>> {
+    ) -> (Vec<Arc<Test>>, Option<Arc<Test>>) {
         let Some(previous) = previous.filter(|previous| previous.at_ns < next.at_ns) else {
             // Another stream.
             *self = Self::default();
             self.sockets.observe(next);
-            return None;
+            return (Vec::new(), None);
         };
         self.sockets.observe(next);
         let mut own = self.sockets.by_test();
@@ -247,13 +199,9 @@ impl Tests {
         self.ended.drain(..self.ended.len().saturating_sub(MOST_ENDED));
         let shown: Vec<Arc<Test>> = self.running.iter().filter_map(|(key, test)| test.shown(*key)).collect();
         self.lead(&shown);
-        let number_of: BTreeMap<ThreadId, u32> = shown.iter().flat_map(|test| test.threads()).collect();
-        for thread in &mut machine.threads {
-            thread.test = number_of.get(&thread.sample.id).copied();
-        }
-        machine.tests = shown.iter().chain(&self.ended).cloned().collect();
-        machine.tests.sort_by_key(|test| test.number);
-        shown.into_iter().find(|test| Some(test.number) == self.leading)
+        let mut all: Vec<Arc<Test>> = shown.iter().chain(&self.ended).cloned().collect();
+        all.sort_by_key(|test| test.number);
+        (all, shown.into_iter().find(|test| Some(test.number) == self.leading))
     }
 
     fn lead(&mut self, shown: &[Arc<Test>]) {
@@ -299,7 +247,7 @@ pub(in crate::derive) mod tests {
 
     /// What is told at each of these instants, a second apart, while these flows are there: number, and whether it has ended.
     fn told(flows: &[Vec<FlowSample>]) -> Vec<Vec<(u32, bool)>> {
-        let machine = Machine::small(2).pair(0, 1).metrics();
+        let machine = Machine::small(2).pair(0, 1).metrics().machine;
         let mut tests = Tests::default();
         let mut before: Option<Sample> = None;
         let mut all = Vec::new();
@@ -310,9 +258,8 @@ pub(in crate::derive) mod tests {
                 ..flow.clone()
             };
             let next = Sample { at_ns, ..of(flows.iter().map(carried).collect(), &[]) };
-            let mut told = machine.clone();
-            tests.observe(before.as_ref(), &next, &mut told, &History::default());
-            all.push(told.tests.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
+            let (told, _) = tests.observe(before.as_ref(), &next, &machine, &History::default());
+            all.push(told.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
             before = Some(next);
         }
         all
@@ -367,12 +314,11 @@ pub(in crate::derive) mod tests {
             FlowSample { pulses: Vec::new(), ..end(u64::from(at), 90, "10.0.0.9:80", &remote) }
         };
         let flows: Vec<FlowSample> = (0..2_000).map(idle).collect();
-        let (mut tests, machine) = (Tests::default(), Machine::small(2).metrics());
+        let (mut tests, machine) = (Tests::default(), Machine::small(2).metrics().machine);
         let [one, two] = [1, 2].map(|at_ns| Sample { at_ns, ..of(flows.clone(), &[]) });
-        let mut told = machine.clone();
-        tests.observe(None, &one, &mut told, &History::default());
-        tests.observe(Some(&one), &two, &mut told, &History::default());
-        assert!(told.tests.is_empty(), "nobody drives any");
+        tests.observe(None, &one, &machine, &History::default());
+        let (told, _) = tests.observe(Some(&one), &two, &machine, &History::default());
+        assert!(told.is_empty(), "nobody drives any");
         assert!(tests.running.is_empty(), "and nothing is derived of them");
     }
 }

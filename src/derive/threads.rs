@@ -3,7 +3,7 @@
 use super::history::History;
 use super::moves::{Evidence, MoveClass, MovesByClass, is_traced};
 use super::pins::{Pin, Pins};
-use super::{per_second, seconds};
+use super::rate::{per_second, seconds};
 use crate::sample::{CoreSet, Duty, Sample, ThreadId, ThreadSample, row_of};
 
 /// One watched thread: who it is, where it ran, how often it was moved.
@@ -33,42 +33,25 @@ pub struct ThreadMetrics {
     pub pinned: bool,
     /// Where it is pinned: the mask that the pin replaced.
     pub before_pin: Option<CoreSet>,
-    /// The running test that it works for, by number; none where that is no test's or not only one's.
-    pub test: Option<u32>,
 }
 
-/// Every watched thread of the newer sample. `history` has already observed it.
+/// Every watched thread of the newer sample, and those of switches, whose moves are counted and never traced. `history` has
+/// already observed it.
 pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &History, pins: &Pins) -> Vec<ThreadMetrics> {
     let old = |id: ThreadId| {
         let same_number = row_of(&previous?.threads, &(id.pid, id.tid), |old| (old.id.pid, old.id.tid));
         same_number.filter(|old| old.id == id)
     };
-    let pin = |new: &ThreadSample| {
-        pins.of(new.id).filter(|pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave))
+    let stands = |new: &ThreadSample, pin: &Pin| {
+        new.duty == Duty::Switch || new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave)
     };
     let metrics = |new: &ThreadSample| {
-        let metrics = metrics(old(new.id), new, history, pin(new));
-        let is_traced = is_traced(previous, next, old(new.id), new);
+        let pin = pins.of(new.id).filter(|pin| stands(new, pin));
+        let metrics = metrics(old(new.id), new, history, pin);
+        let is_traced = new.duty != Duty::Switch && is_traced(previous, next, old(new.id), new);
         ThreadMetrics { evidence: if is_traced { Evidence::Traced } else { metrics.evidence }, ..metrics }
     };
     next.threads.iter().map(metrics).collect()
-}
-
-/// Takes the threads of switches out of a sample, so that nothing of the benchmark is derived from them.
-pub(super) fn without_switches(sample: &mut Sample) -> Vec<ThreadSample> {
-    sample.threads.extract_if(.., |thread| thread.duty == Duty::Switch).collect()
-}
-
-/// The same of the threads of switches, whose moves are counted and never traced.
-pub(super) fn of_switches(
-    before: &[ThreadSample],
-    now: &[ThreadSample],
-    history: &History,
-    pins: &Pins,
-) -> Vec<ThreadMetrics> {
-    let metrics =
-        |new: &ThreadSample| metrics(before.iter().find(|old| old.id == new.id), new, history, pins.of(new.id));
-    now.iter().map(metrics).collect()
 }
 
 /// As if nothing was traced.
@@ -90,7 +73,6 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         wait: track.and_then(|track| track.wait),
         pinned: pin.is_some(),
         before_pin: pin.map(|pin| pin.old.clone()),
-        test: None,
         sample: new.clone(),
     }
 }

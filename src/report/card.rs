@@ -4,30 +4,30 @@ use super::json::InJson;
 use super::page::{Page, fact};
 use super::timestamp;
 use super::{Format, pair};
-use crate::derive::{Card, Metrics, plural};
+use crate::derive::{Card, TestMetrics, ThreadMetrics, plural};
 use crate::sample::{CoreSet, ThreadSample};
 use serde_json::json;
 
-/// The card of what these metrics are of, as a file of its own; none before there is one. `test` is the number of the test that
-/// they are of.
+/// The card of a test, as a file of its own, with the pins among these threads; none before there is one. `test` is its number; none is
+/// everything watched.
 #[must_use]
-pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<String> {
+pub fn card(metrics: &TestMetrics, threads: &[ThreadMetrics], test: Option<u32>, format: Format) -> Option<String> {
     let card = metrics.card.as_ref()?;
-    let host = &metrics.facts.host;
+    let host = &metrics.machine.facts.host;
     Some(match format {
-        Format::Text => page(metrics, test)?.text(),
-        Format::Markdown => page(metrics, test)?.markdown(),
+        Format::Text => page(metrics, threads, test)?.text(),
+        Format::Markdown => page(metrics, threads, test)?.markdown(),
         Format::Json => {
             let object = json!({
                 "schema_version": 1,
                 "ts": when(metrics, card),
                 "host": {
-                    "name": host.name, "kernel": host.kernel, "arch": host.arch, "cores": metrics.facts.topology.cores.len(),
+                    "name": host.name, "kernel": host.kernel, "arch": host.arch, "cores": metrics.machine.facts.topology.cores.len(),
                 },
                 "test": test,
                 "basis": metrics.flow.basis.as_ref().map(pair::basis_json),
                 "card": InJson(card, metrics),
-                "pins": pair::pins_json(&pins(metrics)),
+                "pins": pair::pins_json(&pins(threads)),
             });
             object.to_string() + "\n"
         }
@@ -35,10 +35,10 @@ pub fn card(metrics: &Metrics, test: Option<u32>, format: Format) -> Option<Stri
 }
 
 /// What stands on it.
-pub(super) fn page(metrics: &Metrics, test: Option<u32>) -> Option<Page> {
+pub(super) fn page(metrics: &TestMetrics, threads: &[ThreadMetrics], test: Option<u32>) -> Option<Page> {
     let card = metrics.card.as_ref()?;
-    let host = &metrics.facts.host;
-    let cores = plural(metrics.facts.topology.cores.len(), "core");
+    let host = &metrics.machine.facts.host;
+    let cores = plural(metrics.machine.facts.topology.cores.len(), "core");
     let mut facts = vec![fact("machine", format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch))];
     facts.extend(metrics.flow.basis.as_ref().map(|basis| fact("rate of", pair::basis(basis, None))));
     let of = test.map_or_else(|| "everything watched".to_owned(), |number| format!("test {number}"));
@@ -47,18 +47,18 @@ pub(super) fn page(metrics: &Metrics, test: Option<u32>) -> Option<Page> {
         of: format!("{of}, pinned {}", when(metrics, card)),
         facts,
         table: Some(pair::table(card, ["before", "after"])),
-        conclusions: pair::conclusions(card, 0.0).into_iter().chain(pair::pins(&pins(metrics))).collect(),
+        conclusions: pair::conclusions(card, 0.0).into_iter().chain(pair::pins(&pins(threads))).collect(),
     })
 }
 
 /// When the pin was set, by the wall clock.
-fn when(metrics: &Metrics, card: &Card) -> String {
-    let since_ms = metrics.at_ns.saturating_sub(card.pinned_at_ns.unwrap_or(metrics.at_ns)) / 1_000_000;
-    timestamp(metrics.wall_ms.saturating_sub(since_ms))
+fn when(metrics: &TestMetrics, card: &Card) -> String {
+    let since_ms = metrics.machine.at_ns.saturating_sub(card.pinned_at_ns.unwrap_or(metrics.machine.at_ns)) / 1_000_000;
+    timestamp(metrics.machine.wall_ms.saturating_sub(since_ms))
 }
 
-fn pins(metrics: &Metrics) -> Vec<(String, u32, CoreSet)> {
-    let pinned = metrics.threads.iter().map(|thread| (&thread.sample, thread.pinned)).filter(|(_, pinned)| *pinned);
+fn pins(threads: &[ThreadMetrics]) -> Vec<(String, u32, CoreSet)> {
+    let pinned = threads.iter().map(|thread| (&thread.sample, thread.pinned)).filter(|(_, pinned)| *pinned);
     let pin = |thread: &ThreadSample| {
         Some((format!("{} {}", thread.name, thread.role()), thread.id.tid, thread.allowed.clone()?))
     };
@@ -89,7 +89,7 @@ mod tests {
         let pair = |nth: u64| [bins(nth * 40, [10e9, 30e9]), bins(nth * 40 + 20, [34e9, 35e9])];
         let pairs: Vec<_> = (0..5).map(pair).collect();
         let card = Card::of(&pairs, &Others::default()).expect("enough bins");
-        let json = serde_json::to_value(InJson(&card, &Metrics::default())).expect("it can be written");
+        let json = serde_json::to_value(InJson(&card, &TestMetrics::default())).expect("it can be written");
         assert_eq!(json["verdict"], "steadier and faster", "{json}");
         assert_eq!(json["before"]["mean_bits_per_s"], 20e9, "{json}");
         assert!(json["after"]["moves_per_s"].as_f64().is_some_and(|per_s| (per_s - 10.0).abs() < 1e-6), "{json}");

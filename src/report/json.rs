@@ -15,7 +15,7 @@ pub(super) use finding::Numbers;
 use super::timestamp;
 use crate::derive::end_to_end::{EndToEnd, HostMetrics};
 use crate::derive::losses::QdiscDrops;
-use crate::derive::{CoreMetrics, LinkMetrics, Metrics, ThreadMetrics};
+use crate::derive::{CoreMetrics, LinkMetrics, Metrics, TestMetrics, ThreadMetrics};
 use crate::sample::{Host, LinkKey, OwnCost, Owner, PeerRef, SOFTIRQ_KINDS, Space, Word};
 use events::{Events, Tracing};
 use serde::ser::SerializeMap;
@@ -30,7 +30,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// # Errors
 /// The output cannot be written; a closed pipe is an error of kind `BrokenPipe`.
 pub fn write(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &InJson(metrics, metrics))?;
+    serde_json::to_writer(&mut *out, &OneSample(metrics))?;
     out.write_all(b"\n")
 }
 
@@ -50,11 +50,11 @@ pub fn write_of_host(
 
 /// What is an object in JSON. A field stands at one place, where it is written; `metrics` are what it is part of.
 pub(super) trait JsonObject {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error>;
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error>;
 }
 
 /// Such an object.
-pub(super) struct InJson<'a, T>(pub &'a T, pub &'a Metrics);
+pub(super) struct InJson<'a, T>(pub &'a T, pub &'a TestMetrics);
 
 impl<T: JsonObject> Serialize for InJson<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -65,7 +65,7 @@ impl<T: JsonObject> Serialize for InJson<'_, T> {
 }
 
 /// A list whose rows are made while they are written, so that thousands of links need no second copy.
-struct Each<'a, T>(&'a [T], &'a Metrics);
+struct Each<'a, T>(&'a [T], &'a TestMetrics);
 
 impl<T: JsonObject> Serialize for Each<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -73,51 +73,62 @@ impl<T: JsonObject> Serialize for Each<'_, T> {
     }
 }
 
-impl JsonObject for Metrics {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        object.serialize_entry("schema_version", &SCHEMA_VERSION)?;
-        object.serialize_entry("ts", &timestamp(self.wall_ms))?;
-        object.serialize_entry("elapsed_s", &self.elapsed_s)?;
-        object.serialize_entry("host", &InJson(&*self.facts.host, self))?;
-        object.serialize_entry("own", &InJson(&self.own, self))?;
-        object.serialize_entry("trace", &Tracing::of(self))?;
-        object.serialize_entry("tracer", &self.tracer)?;
-        object.serialize_entry("namespaces", &Each(&self.facts.spaces, self))?;
-        object.serialize_entry("links", &Each(&self.links, self))?;
-        object.serialize_entry("ovs", &Each(&self.facts.ovs, self))?;
-        object.serialize_entry("cores", &Each(&self.cores, self))?;
-        object.serialize_entry("threads", &Each(&self.threads, self))?;
-        object.serialize_entry("short_lives", &self.short_lives)?;
-        object.serialize_entry("test", &self.test)?;
-        object.serialize_entry("flows", &Each(&self.flow.connections, self))?;
-        object.serialize_entry("datagrams", &Each(&self.flow.tests, self))?;
-        object.serialize_entry("benchmarks", &Each(&self.benchmarks, self))?;
-        object.serialize_entry("losses", &Each(&self.losses.places, self))?;
-        object.serialize_entry("drops", &loss::everywhere(self).as_ref().map(|drops| Each(drops, self)))?;
-        object.serialize_entry("jitter", &self.jitter.as_ref().map(|jitter| InJson(jitter, self)))?;
-        object.serialize_entry("events", &Events(self))?;
-        object.serialize_entry("findings", &Each(&self.findings, self))?;
-        object.serialize_entry("limit", &self.limit.as_ref().map(|limit| InJson(limit, self)))?;
-        object.serialize_entry("card", &self.card.as_ref().map(|card| InJson(card, self)))?;
-        let tests: Vec<_> = self.tests.iter().map(|test| InJson(&**test, self)).collect();
-        object.serialize_entry("tests", &tests)?;
-        object.serialize_entry("problems", &self.facts.problems)
+/// Everything of one sample.
+struct OneSample<'a>(&'a Metrics);
+
+impl Serialize for OneSample<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(None)?;
+        fields_of_sample(self.0, &mut object)?;
+        object.end()
     }
 }
 
+fn fields_of_sample<M: SerializeMap>(metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    let (machine, of, concluded) = (&*metrics.machine, &*metrics.subject, &*metrics.conclusions);
+    object.serialize_entry("schema_version", &SCHEMA_VERSION)?;
+    object.serialize_entry("ts", &timestamp(machine.wall_ms))?;
+    object.serialize_entry("elapsed_s", &machine.elapsed_s)?;
+    object.serialize_entry("host", &InJson(&*machine.facts.host, of))?;
+    object.serialize_entry("own", &InJson(&machine.own, of))?;
+    object.serialize_entry("trace", &Tracing::of(machine))?;
+    object.serialize_entry("tracer", &machine.tracer)?;
+    object.serialize_entry("namespaces", &Each(&machine.facts.spaces, of))?;
+    object.serialize_entry("links", &Each(&machine.links, of))?;
+    object.serialize_entry("ovs", &Each(&machine.facts.ovs, of))?;
+    object.serialize_entry("cores", &Each(&machine.cores, of))?;
+    let threads: Vec<_> = metrics.threads.iter().map(|thread| ThreadRow::of(thread, metrics)).collect();
+    object.serialize_entry("threads", &threads)?;
+    object.serialize_entry("short_lives", &machine.short_lives)?;
+    object.serialize_entry("test", &metrics.test)?;
+    object.serialize_entry("flows", &Each(&of.flow.connections, of))?;
+    object.serialize_entry("datagrams", &Each(&of.flow.tests, of))?;
+    object.serialize_entry("benchmarks", &Each(&of.benchmarks, of))?;
+    object.serialize_entry("losses", &Each(&of.losses.places, of))?;
+    object.serialize_entry("drops", &loss::everywhere(of).as_ref().map(|drops| Each(drops, of)))?;
+    object.serialize_entry("jitter", &of.jitter.as_ref().map(|jitter| InJson(jitter, of)))?;
+    object.serialize_entry("events", &Events(&metrics.moves, of))?;
+    object.serialize_entry("findings", &Each(&concluded.findings, of))?;
+    object.serialize_entry("limit", &concluded.limit.as_ref().map(|limit| InJson(limit, of)))?;
+    object.serialize_entry("card", &of.card.as_ref().map(|card| InJson(card, of)))?;
+    let tests: Vec<_> = metrics.tests.iter().map(|test| InJson(&**test, of)).collect();
+    object.serialize_entry("tests", &tests)?;
+    object.serialize_entry("problems", &machine.facts.problems)
+}
+
 impl JsonObject for Host {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("kernel", &self.kernel)?;
         object.serialize_entry("arch", &self.arch)?;
-        object.serialize_entry("cores", &metrics.cores.len())?;
-        object.serialize_entry("nodes", &metrics.facts.topology.nodes)
+        object.serialize_entry("cores", &metrics.machine.cores.len())?;
+        object.serialize_entry("nodes", &metrics.machine.facts.topology.nodes)
     }
 }
 
 impl JsonObject for OwnCost {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        object.serialize_entry("cpu", &metrics.own_cpu)?;
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("cpu", &metrics.machine.own_cpu)?;
         object.serialize_entry("interval_s", &(self.interval_ns as f64 / 1e9))?;
         object.serialize_entry("late_ticks", &self.late_ticks)?;
         object.serialize_entry("left_out", &self.left_out)?;
@@ -131,21 +142,21 @@ impl JsonObject for OwnCost {
 /// A namespace as it was found, and as people call it: the container, guest or part of a Docker network that it is, else its
 /// file's name; what NETNS shows.
 impl JsonObject for Space {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("netns", &self.netns)?;
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("pid", &self.pid)?;
         object.serialize_entry("rests", &self.rests)?;
-        object.serialize_entry("known_as", &metrics.space_name(self.netns))
+        object.serialize_entry("known_as", &metrics.machine.space_name(self.netns))
     }
 }
 
 impl JsonObject for LinkMetrics {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let (facts, counters) = (&*self.facts, self.counters.as_ref());
         let rates = self.rates.unwrap_or_default();
         let drops = counters.filter(|_| self.counts_drops());
-        let space = metrics.space(facts.netns);
+        let space = metrics.machine.space(facts.netns);
         object.serialize_entry("netns", &facts.netns)?;
         object.serialize_entry("netns_name", &space.and_then(|space| space.name.as_deref()))?;
         object.serialize_entry("ifindex", &facts.ifindex)?;
@@ -160,7 +171,7 @@ impl JsonObject for LinkMetrics {
         object.serialize_entry("slave_kind", &facts.slave_kind)?;
         object.serialize_entry("peer", &facts.peer.as_ref().map(|of| InJson(of, metrics)))?;
         object.serialize_entry("lower", &facts.lower.as_ref().map(|of| InJson(of, metrics)))?;
-        object.serialize_entry("owner", &metrics.owner(facts.key()).map(|owner| InJson(owner, metrics)))?;
+        object.serialize_entry("owner", &metrics.machine.owner(facts.key()).map(|owner| InJson(owner, metrics)))?;
         object.serialize_entry("ovs", &self.ovs.as_deref().map(|place| InJson(place, metrics)))?;
         object.serialize_entry("claim_mbps", &facts.speed_mbps)?;
         object.serialize_entry("claim_basis", self.basis.word())?;
@@ -189,13 +200,13 @@ impl JsonObject for LinkMetrics {
 }
 
 /// What a link is called.
-fn link_named(metrics: &Metrics, key: LinkKey) -> Option<&str> {
-    metrics.link(key).map(|link| &*link.facts.name)
+fn link_named(metrics: &TestMetrics, key: LinkKey) -> Option<&str> {
+    metrics.machine.link(key).map(|link| &*link.facts.name)
 }
 
 /// A link named by another; its namespace and name are null where they are not known.
 impl JsonObject for PeerRef {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let key = self.netns.map(|netns| LinkKey { netns, ifindex: self.ifindex });
         object.serialize_entry("netns", &self.netns)?;
         object.serialize_entry("ifindex", &self.ifindex)?;
@@ -205,7 +216,7 @@ impl JsonObject for PeerRef {
 
 /// Who a link belongs to; null where it is not known.
 impl JsonObject for Owner {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("type", &self.kind)?;
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("id", &self.id)?;
@@ -227,7 +238,7 @@ const NET_TX: usize = 2;
 const NET_RX: usize = 3;
 
 impl JsonObject for CoreMetrics {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let (place, load) = (&self.place, self.load.unwrap_or_default());
         let softirqs = load.softirqs_per_s;
         object.serialize_entry("core", &place.core)?;
@@ -238,7 +249,7 @@ impl JsonObject for CoreMetrics {
         object.serialize_entry("physical", &place.physical)?;
         object.serialize_entry("capacity", &place.capacity)?;
         object.serialize_entry("online", &place.online)?;
-        object.serialize_entry("isolated", &metrics.facts.topology.isolated.contains(place.core))?;
+        object.serialize_entry("isolated", &metrics.machine.facts.topology.isolated.contains(place.core))?;
         object.serialize_entry("user", &load.shares.map(|shares| shares.user))?;
         object.serialize_entry("system", &load.shares.map(|shares| shares.system))?;
         object.serialize_entry("irq", &load.shares.map(|shares| shares.irq))?;
@@ -257,9 +268,19 @@ impl JsonObject for CoreMetrics {
     }
 }
 
-impl JsonObject for ThreadMetrics {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        let sample = &self.sample;
+/// A thread, and the running test that it works for.
+struct ThreadRow<'a>(&'a ThreadMetrics, Option<u32>);
+
+impl<'a> ThreadRow<'a> {
+    fn of(thread: &'a ThreadMetrics, metrics: &Metrics) -> Self {
+        Self(thread, metrics.test_of(thread.sample.id))
+    }
+}
+
+impl Serialize for ThreadRow<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(thread, test) = self;
+        let (sample, mut object) = (&thread.sample, serializer.serialize_map(None)?);
         object.serialize_entry("pid", &sample.id.pid)?;
         object.serialize_entry("tid", &sample.id.tid)?;
         object.serialize_entry("start", &sample.id.start)?;
@@ -268,15 +289,16 @@ impl JsonObject for ThreadMetrics {
         object.serialize_entry("core", &sample.core)?;
         object.serialize_entry("allowed", &sample.allowed)?;
         object.serialize_entry("cpuset", &sample.cpuset)?;
-        object.serialize_entry("cpu", &self.cpu)?;
-        object.serialize_entry("moves", &self.moves)?;
-        object.serialize_entry("moves_per_s", &self.moves_per_s)?;
-        object.serialize_entry("moves_by_class", &self.by_class)?;
-        object.serialize_entry("moves_evidence", self.evidence.word())?;
-        object.serialize_entry("voluntary_per_s", &self.voluntary_per_s)?;
-        object.serialize_entry("involuntary_per_s", &self.involuntary_per_s)?;
-        object.serialize_entry("wait", &self.wait)?;
-        object.serialize_entry("pinned", &self.pinned)?;
-        object.serialize_entry("test", &self.test)
+        object.serialize_entry("cpu", &thread.cpu)?;
+        object.serialize_entry("moves", &thread.moves)?;
+        object.serialize_entry("moves_per_s", &thread.moves_per_s)?;
+        object.serialize_entry("moves_by_class", &thread.by_class)?;
+        object.serialize_entry("moves_evidence", thread.evidence.word())?;
+        object.serialize_entry("voluntary_per_s", &thread.voluntary_per_s)?;
+        object.serialize_entry("involuntary_per_s", &thread.involuntary_per_s)?;
+        object.serialize_entry("wait", &thread.wait)?;
+        object.serialize_entry("pinned", &thread.pinned)?;
+        object.serialize_entry("test", test)?;
+        object.end()
     }
 }

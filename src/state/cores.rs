@@ -53,11 +53,11 @@ impl CoreList {
     #[must_use]
     pub(crate) fn target(&self, metrics: &Metrics, motion: Motion) -> Option<usize> {
         let by_node =
-            self.chosen.sort == CoreSort::Number && self.rows.len() > MANY && metrics.facts.topology.nodes > 1;
+            self.chosen.sort == CoreSort::Number && self.rows.len() > MANY && metrics.machine.facts.topology.nodes > 1;
         match (motion, self.selection.row()) {
             (Motion::Up | Motion::Down, Some(row)) if by_node => {
                 let forward = (motion == Motion::Down) != self.chosen.reversed;
-                let core = neighbour(&metrics.cores, self.rows[row], forward)?;
+                let core = neighbour(&metrics.machine.cores, self.rows[row], forward)?;
                 self.rows.iter().position(|&index| index == core)
             }
             _ => self.selection.target(motion, self.rows.len()),
@@ -65,7 +65,7 @@ impl CoreList {
     }
 
     pub(super) fn arrange(&mut self, metrics: &Metrics) {
-        let cores = &metrics.cores;
+        let cores = &metrics.machine.cores;
         self.rows = (0..cores.len()).collect();
         if self.chosen.sort != CoreSort::Number {
             let keys: Vec<f64> = cores.iter().map(|core| sort_key(self.chosen.sort, core)).collect();

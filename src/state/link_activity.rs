@@ -43,15 +43,15 @@ pub(super) struct LinkActivity {
 impl LinkActivity {
     /// What moves now; both lists are of the same links.
     pub fn observe(stirs: &mut [Self], metrics: &Metrics) {
-        let now_ns = metrics.at_ns;
-        for (stir, link) in stirs.iter_mut().zip(metrics.links.iter()) {
+        let now_ns = metrics.machine.at_ns;
+        for (stir, link) in stirs.iter_mut().zip(metrics.machine.links.iter()) {
             let Some(rates) = &link.rates else { continue };
             let packets = rates.packets_per_s().unwrap_or(0.0);
             if now_ns.saturating_sub(stir.since) >= IDLE_NS {
                 (stir.packets, stir.since) = (0.0, now_ns);
             }
             let bits = rates.peak_bits_per_s().unwrap_or(0.0);
-            let moved = (packets + bits / BITS_A_PACKET) * metrics.elapsed_s.unwrap_or(0.0);
+            let moved = (packets + bits / BITS_A_PACKET) * metrics.machine.elapsed_s.unwrap_or(0.0);
             stir.packets += moved;
             if moved > 0.0 && stir.packets >= LEAST_PACKETS {
                 stir.moved = now_ns;
@@ -60,8 +60,8 @@ impl LinkActivity {
                 stir.busy = now_ns;
             }
         }
-        for hop in metrics.paths.iter().flat_map(|path| &path.hops) {
-            if let Ok(at) = metrics.links.binary_search_by_key(&hop.link, |link| link.facts.key()) {
+        for hop in metrics.subject.paths.iter().flat_map(|path| &path.hops) {
+            if let Ok(at) = metrics.machine.links.binary_search_by_key(&hop.link, |link| link.facts.key()) {
                 stirs[at].tested = now_ns;
             }
         }

@@ -41,8 +41,9 @@ pub(super) struct LinkHierarchy {
 impl LinkHierarchy {
     /// Brings everything in line with these links; a quiet tick costs one pointer comparison a link.
     pub fn follow(&mut self, metrics: &Metrics) {
-        let (own, links, spaces) = (metrics.netns, metrics.links.as_slice(), &metrics.facts.spaces);
-        let owners = std::mem::replace(&mut self.owners, Arc::clone(&metrics.owners));
+        let (own, links, spaces) =
+            (metrics.machine.netns, metrics.machine.links.as_slice(), &metrics.machine.facts.spaces);
+        let owners = std::mem::replace(&mut self.owners, Arc::clone(&metrics.machine.owners));
         let same = |(known, link): (&Arc<LinkFacts>, &LinkMetrics)| Arc::ptr_eq(known, &link.facts);
         let bridges = || links.iter().map(|link| link.ovs.as_ref().and_then(|place| place.bridge_link));
         let same_places = Arc::ptr_eq(&self.spaces, spaces) && self.bridges.iter().copied().eq(bridges());
@@ -210,7 +211,8 @@ mod tests {
     }
 
     fn of(netns: u64, links: &[LinkMetrics]) -> Metrics {
-        Metrics { netns, links: Arc::new(links.to_vec()), ..Metrics::default() }
+        let links = Arc::new(links.to_vec());
+        Metrics::of_machine(crate::derive::MachineMetrics { netns, links, ..Default::default() })
     }
 
     #[test]

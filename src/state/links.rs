@@ -151,7 +151,7 @@ impl LinkList {
     /// The identity of a row.
     #[must_use]
     pub fn id(metrics: &Metrics, row: &LinkRow) -> LinkId {
-        let facts = &metrics.links[row.index].facts;
+        let facts = &metrics.machine.links[row.index].facts;
         LinkId { key: facts.key(), born: facts.born }
     }
 
@@ -168,7 +168,7 @@ impl LinkList {
     /// Takes in which links there are and which of them move.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
         self.family.follow(metrics);
-        self.are_many |= metrics.links.len() > FEW_LINKS;
+        self.are_many |= metrics.machine.links.len() > FEW_LINKS;
         LinkActivity::observe(&mut self.family.stirs, metrics);
     }
 
@@ -178,7 +178,7 @@ impl LinkList {
         let selected = self.find_selected(metrics);
         let order = self.order(metrics);
         let mut wanted: Vec<bool> =
-            (0..metrics.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
+            (0..metrics.machine.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
         let matching = self.family.matches.iter().filter(|matches| **matches).count();
         // Of one link the line that tells of it would take as much room; and a list of nothing tells nothing.
         let shown = wanted.iter().filter(|wanted| **wanted).count();
@@ -195,7 +195,8 @@ impl LinkList {
             }
             ListShape::Tree => Tree::of(&order, &self.family.master, &wanted).walk(&mut self.rows),
         }
-        let down = |row: &LinkRow| !matches!(metrics.links[row.index].facts.state, LinkState::Up | LinkState::Unknown);
+        let down =
+            |row: &LinkRow| !matches!(metrics.machine.links[row.index].facts.state, LinkState::Up | LinkState::Unknown);
         self.any_down = self.rows.iter().any(down);
         self.hidden = self.count_hidden(metrics);
         let row = selected.and_then(|index| self.rows.iter().position(|row| row.index == index));
@@ -208,10 +209,10 @@ impl LinkList {
         if self.shows_idle() {
             return hidden;
         }
-        let mut shown = vec![false; metrics.links.len()];
+        let mut shown = vec![false; metrics.machine.links.len()];
         self.rows.iter().for_each(|row| shown[row.index] = true);
         let mut first = 0;
-        for space in metrics.links.chunk_by(|one, next| one.facts.netns == next.facts.netns) {
+        for space in metrics.machine.links.chunk_by(|one, next| one.facts.netns == next.facts.netns) {
             let of = first..first + space.len();
             let left_out = of.clone().filter(|&index| self.family.matches[index] && !shown[index]).count();
             hidden.links += left_out;
@@ -224,19 +225,19 @@ impl LinkList {
     /// Index of the selected link; none when it is gone.
     fn find_selected(&self, metrics: &Metrics) -> Option<usize> {
         let id = self.selection.id()?;
-        let at = metrics.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok()?;
-        Some(at).filter(|&at| metrics.links[at].facts.born == id.born)
+        let at = metrics.machine.links.binary_search_by_key(&id.key, |link| link.facts.key()).ok()?;
+        Some(at).filter(|&at| metrics.machine.links[at].facts.born == id.born)
     }
 
     fn wanted(&self, metrics: &Metrics, index: usize, selected: Option<usize>) -> bool {
-        let idle = || self.family.stirs[index].is_idle(&metrics.links[index], metrics.at_ns);
+        let idle = || self.family.stirs[index].is_idle(&metrics.machine.links[index], metrics.machine.at_ns);
         self.family.matches[index] && (self.shows_idle() || selected == Some(index) || !idle())
     }
 
     fn order(&self, metrics: &Metrics) -> Vec<u32> {
         let mut order = self.family.by_name.clone();
         if self.chosen.sort != LinkSort::Name {
-            let keys = metrics.links.iter().map(|link| sort_key(self.chosen.sort, link)).collect();
+            let keys = metrics.machine.links.iter().map(|link| sort_key(self.chosen.sort, link)).collect();
             let keys: Vec<f64> = self.lifted(keys);
             let rank = &self.family.rank;
             let compare = |&a: &u32, &b: &u32| -> Ordering {
@@ -249,7 +250,7 @@ impl LinkList {
             order.reverse();
         }
         if self.busy_first() {
-            let standings = self.family.stirs.iter().map(|stir| stir.standing(metrics.at_ns)).collect();
+            let standings = self.family.stirs.iter().map(|stir| stir.standing(metrics.machine.at_ns)).collect();
             let standings: Vec<Standing> = self.lifted(standings);
             order.sort_by_key(|&index| Reverse(standings[index as usize]));
         }

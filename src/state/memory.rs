@@ -41,8 +41,8 @@ impl State {
     }
 
     /// Takes metrics on the way to those that will be shown: what is said and done in them, and which links move.
-    pub fn pass(&mut self, mut metrics: Metrics) {
-        self.tests.clone().apply(&mut metrics);
+    pub fn pass(&mut self, metrics: Metrics) {
+        let metrics = self.tests.clone().apply(metrics);
         self.tell(&metrics);
         self.links.follow(&metrics);
     }

@@ -21,11 +21,11 @@ impl TestList {
 
     /// Makes the metrics those of the test that the screen is about. After the last one has ended everything that is watched is
     /// shown again, unless one was chosen; its graph stays until another one starts.
-    pub(super) fn apply(&mut self, metrics: &mut Metrics) {
+    pub(super) fn apply(&mut self, metrics: Metrics) -> Metrics {
         self.chosen = self.chosen.filter(|&number| metrics.tests.iter().any(|test| test.number == number));
         match self.chosen.or(metrics.test) {
-            Some(number) => metrics.show(number),
-            None => metrics.show_last(),
+            Some(number) => metrics.about(number),
+            None => metrics.with_last_result(),
         }
     }
 }

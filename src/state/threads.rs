@@ -70,7 +70,7 @@ impl ThreadList {
 
     /// Takes in which threads work.
     pub(super) fn follow(&mut self, metrics: &Metrics) {
-        let now_ns = metrics.at_ns;
+        let now_ns = metrics.machine.at_ns;
         let threads = &metrics.threads;
         // They are sorted by process and number.
         let find = |id: &ThreadId| {
@@ -91,7 +91,8 @@ impl ThreadList {
         let stays = |&index: &usize| {
             let thread = &metrics.threads[index];
             let id = thread.sample.id;
-            let is_busy = self.busy_ns.get(&id).is_some_and(|at_ns| metrics.at_ns.saturating_sub(*at_ns) < IDLE_NS);
+            let is_busy =
+                self.busy_ns.get(&id).is_some_and(|at_ns| metrics.machine.at_ns.saturating_sub(*at_ns) < IDLE_NS);
             is_busy || thread.pinned || self.selection.id() == Some(id)
         };
         let kept: Vec<usize> = self.rows.iter().copied().filter(stays).collect();

@@ -28,7 +28,7 @@ struct WorsePlacement {
 impl WorsePlacements {
     /// Takes the card of these metrics into account. A card that still fills may change its mind.
     pub(super) fn observe(&mut self, metrics: &Metrics) {
-        let Some(card) = &metrics.card else { return };
+        let Some(card) = &metrics.subject.card else { return };
         let is_of_it = |one: &WorsePlacement| one.test == metrics.test && one.pinned_at_ns == card.pinned_at_ns;
         if card.verdict != Verdict::Worse {
             return self.0.retain(|one| !is_of_it(one));
@@ -37,7 +37,7 @@ impl WorsePlacements {
             known.why = card.why();
             return;
         }
-        let pinned = metrics.benchmark().filter(|thread| thread.pinned);
+        let pinned = metrics.subject.threads.iter().filter(|thread| thread.pinned);
         let bound = pinned.filter_map(|thread| {
             let mask = thread.sample.allowed.as_ref().filter(|mask| mask.len() == 1)?;
             Some((thread.sample.id, mask.first()?))
@@ -50,7 +50,7 @@ impl WorsePlacements {
         if self.0.len() >= MOST {
             self.0.remove(0);
         }
-        let (test, class) = (metrics.test, class_of(metrics, &placed));
+        let (test, class) = (metrics.test, class_of(&metrics.subject, &placed));
         self.0.push(WorsePlacement { test, pinned_at_ns: card.pinned_at_ns, placed, class, why: card.why() });
     }
 
@@ -59,7 +59,7 @@ impl WorsePlacements {
     #[must_use]
     pub fn against(&self, metrics: &Metrics, proposal: &Proposal) -> Option<&str> {
         let placed: Vec<(ThreadId, CoreId)> = proposal.steps.iter().map(|step| (step.thread, step.core)).collect();
-        let class = class_of(metrics, &placed);
+        let class = class_of(&metrics.subject, &placed);
         let is_same = |one: &&WorsePlacement| {
             let has_cores = placed.iter().all(|at| one.placed.contains(at));
             one.test == metrics.test && (has_cores || class.is_some() && one.class == class)

@@ -50,21 +50,22 @@ fn findings_lines(state: &State) -> usize {
     let lines = |text: &str| text.len() / NARROW + WRAPPED;
     let notices: usize = state.notices.list().iter().map(|notice| lines(&notice.text)).sum();
     let Some(metrics) = state.metrics() else { return notices };
-    let problems: usize = metrics.facts.problems.iter().map(|problem| lines(&problem.text)).sum();
-    let findings = metrics.findings.iter().map(|finding| lines(&finding.text) + finding.numbers.len() + WRAPPED);
+    let problems: usize = metrics.machine.facts.problems.iter().map(|problem| lines(&problem.text)).sum();
+    let findings =
+        metrics.conclusions.findings.iter().map(|finding| lines(&finding.text) + finding.numbers.len() + WRAPPED);
     notices + problems + findings.sum::<usize>()
 }
 
 /// Lines that the list of paths takes at most.
 fn path_lines(state: &State) -> usize {
     let Some(metrics) = state.metrics() else { return 0 };
-    let hops: usize = metrics.paths.iter().map(|path| path.hops.len() + PAGE).sum();
-    hops + PAGE * metrics.flow.connections.len()
+    let hops: usize = metrics.subject.paths.iter().map(|path| path.hops.len() + PAGE).sum();
+    hops + PAGE * metrics.subject.flow.connections.len()
 }
 
 /// Lines that the list of drops takes at most.
 fn drop_lines(state: &State) -> usize {
-    let counts = state.metrics().and_then(|metrics| metrics.kernel[0].as_ref()?.drops.as_ref());
+    let counts = state.metrics().and_then(|metrics| metrics.machine.kernel[0].as_ref()?.drops.as_ref());
     counts.map_or(0, |drops| drops.flows.len() + drops.others.len() + PAGE)
 }
 
@@ -103,7 +104,7 @@ fn choose(state: &mut State, pane: Pane, row: Option<usize>) {
             state.links.selection.set(id);
         }
         Pane::Cores => {
-            let core = metrics.cores[state.cores.rows()[row]].place.core;
+            let core = metrics.machine.cores[state.cores.rows()[row]].place.core;
             state.cores.selection.set(core);
         }
         Pane::Threads => {

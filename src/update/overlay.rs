@@ -143,11 +143,11 @@ fn cores_for(metrics: Option<&Metrics>, thread: ThreadId, text: &str) -> Result<
     if cores.is_empty() {
         return Err("no core is named: write a list such as 0-3,8, or press Esc".to_owned());
     }
-    let present: CoreSet = metrics.facts.topology.cores.iter().map(|place| place.core).collect();
+    let present: CoreSet = metrics.machine.facts.topology.cores.iter().map(|place| place.core).collect();
     if let Some(missing) = cores.iter().find(|&core| !present.contains(core)) {
         return Err(format!("core {missing} does not exist: choose from {present}"));
     }
-    let online = metrics.facts.topology.online();
+    let online = metrics.machine.facts.topology.online();
     let offline = cores.iter().find(|&core| !online.contains(core));
     offline.map_or(Ok(cores), |core| Err(format!("core {core} is offline: {online} are online")))
 }

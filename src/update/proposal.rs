@@ -22,7 +22,7 @@ fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
     }
     let proposal = match found(state, metrics) {
         Some(found) => found?,
-        None => propose(metrics)?,
+        None => propose(&metrics.subject)?,
     };
     let worse = state.worse.against(metrics, &proposal);
     worse.map_or(Ok(proposal), |why| {
@@ -34,8 +34,8 @@ fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
 
 /// A pin stands that a card found worse: it is to be undone before anything else is proposed.
 fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
-    let card = metrics.card.as_ref().filter(|card| card.verdict == Verdict::Worse)?;
-    let is_pinned = metrics.benchmark().any(|thread| thread.pinned);
+    let card = metrics.subject.card.as_ref().filter(|card| card.verdict == Verdict::Worse)?;
+    let is_pinned = metrics.subject.threads.iter().any(|thread| thread.pinned);
     (is_pinned && state.settings().mode != Mode::Replay).then(|| {
         let [undo, propose] = ["undo", "propose"].map(|name| state.keys().key(name));
         format!("the pin made it worse ({}): {undo} undoes it; {propose} proposes again after that", card.why())
@@ -44,13 +44,13 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
 
 /// What a search has found for this kind of test; none where there was none, or where its placement cannot be had now.
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
-    let found = found_for(metrics, &state.found)?;
+    let found = found_for(&metrics.subject, &state.found)?;
     let when = format!("vnettop run --pin search, {}", found.day);
     if found.class == PlacementClass::Unpinned {
         let why = "for this kind of test no pin was faster, and the rule's was slower";
         return Some(Err(format!("measured: {why} ({when})")));
     }
-    let mut proposal = propose_class(metrics, found.class).ok()?;
+    let mut proposal = propose_class(&metrics.subject, found.class).ok()?;
     let class = found.class.word();
     let is_there = |step: &crate::derive::placement::Step| step.old == Some(CoreSet::single(step.core));
     if proposal.steps.iter().all(is_there) {

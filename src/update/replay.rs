@@ -17,7 +17,7 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
         state.phase = ScreenPhase::Frozen;
         return Some(Effect::Step);
     }
-    let now_ns = state.metrics()?.at_ns;
+    let now_ns = state.metrics()?.machine.at_ns;
     let Some(playback) = &state.playback else {
         let why = if state.place.is_some() { "is of several hosts" } else { "comes through a pipe" };
         state.notice(false, format!("this recording {why}: it plays forward only"));

@@ -28,12 +28,12 @@ pub fn tick(state: &mut State) -> Option<Effect> {
         return None;
     }
     let metrics = state.newest()?;
-    let busy = |id: &ThreadId| metrics.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY);
+    let busy = |id: &ThreadId| metrics.subject.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY);
     let new: Vec<ThreadId> = state.sticky.new_workers(metrics).into_iter().filter(busy).collect();
     if new.is_empty() {
         return None;
     }
-    match placement::propose_for(metrics, &new) {
+    match placement::propose_for(&metrics.subject, &new) {
         Ok(proposal) => {
             for thread in new {
                 state.sticky.settle(thread);

@@ -9,7 +9,7 @@ use super::text::plural;
 use super::{Tone, View, both_ends, frame, header, overlay};
 use crate::action::{Action, KeyContext};
 use crate::derive::end_to_end::EndToEnd;
-use crate::derive::{Metrics, Test};
+use crate::derive::{Metrics, Test, TestMetrics};
 use crate::sample::{CoreId, HostState, Problem};
 use crate::state::{AllHosts, Mode, Overlay, State, Units};
 
@@ -177,14 +177,14 @@ fn rate_of(test: &Test) -> f64 {
     test.metrics.flow.bits_per_s.unwrap_or(0.0)
 }
 
-fn lost_per_s(metrics: &Metrics) -> Option<f64> {
+fn lost_per_s(metrics: &TestMetrics) -> Option<f64> {
     let losses = &metrics.losses;
     (losses.seconds > 0.0).then(|| losses.places.iter().map(|loss| losses.per_second(loss.packets)).sum())
 }
 
 /// The core with the most softirq time.
 fn softirq(metrics: &Metrics) -> Option<(f64, CoreId)> {
-    let each = metrics.cores.iter().filter_map(|core| Some((core.shares()?.softirq, core.place.core)));
+    let each = metrics.machine.cores.iter().filter_map(|core| Some((core.shares()?.softirq, core.place.core)));
     each.max_by(|one, other| one.0.total_cmp(&other.0))
 }
 
@@ -203,7 +203,7 @@ fn state_of(host: &HostRow<'_>) -> (Tone, String) {
 }
 
 fn has_limited_rights(host: &HostRow<'_>) -> bool {
-    host.state.metrics().is_some_and(|metrics| metrics.facts.problems.iter().any(Problem::is_of_rights))
+    host.state.metrics().is_some_and(|metrics| metrics.machine.facts.problems.iter().any(Problem::is_of_rights))
 }
 
 /// What ssh or the agent has said, where that is known: the name of the host stands before it already.

@@ -45,7 +45,7 @@ pub(super) fn prepare(
         let (column, y) = (at / rows, at % rows);
         let (Ok(column), Ok(y)) = (u16::try_from(column), u16::try_from(y)) else { break };
         let y = top + y;
-        let core = &metrics.cores[index];
+        let core = &metrics.machine.cores[index];
         let area = (column * width, y, width);
         bar(canvas, area, core, flag(metrics, watched, core));
         let is_selected = state.cores.selection.id() == Some(core.place.core);
@@ -58,7 +58,7 @@ pub(super) fn prepare(
 pub(super) fn flag(metrics: &Metrics, watched: &CoreSet, core: &CoreMetrics) -> char {
     if watched.contains(core.place.core) {
         't'
-    } else if metrics.facts.topology.isolated.contains(core.place.core) {
+    } else if metrics.machine.facts.topology.isolated.contains(core.place.core) {
         'i'
     } else {
         ' '

@@ -100,7 +100,8 @@ fn cores(hosts: &[HostRow<'_>], end: &HostEnd<'_>) -> Vec<(Tone, String)> {
     let name = hosts[end.host].name;
     let mut lines = vec![(Tone::Header, format!("{} BUSY% SOFTIRQ%", fitted(&format!("CORES {name}"), THREAD)))];
     let Some(metrics) = hosts[end.host].state.metrics() else { return lines };
-    let mut cores: Vec<_> = metrics.cores.iter().filter_map(|core| Some((core.shares()?, core.place.core))).collect();
+    let mut cores: Vec<_> =
+        metrics.machine.cores.iter().filter_map(|core| Some((core.shares()?, core.place.core))).collect();
     cores.sort_by(|one, other| other.0.busy().total_cmp(&one.0.busy()));
     lines.extend(cores.into_iter().take(MOST_CORES).map(|(shares, core)| {
         let is_own = end.threads.iter().any(|thread| thread.sample.core == core);

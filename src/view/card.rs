@@ -24,7 +24,7 @@ const SIDE: usize = 12;
 /// The card, or why there is none yet.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
-    match &metrics.card {
+    match &metrics.subject.card {
         Some(card) => filled(card, is_filling(state, metrics), width),
         None => empty(state, metrics, width),
     }
@@ -32,7 +32,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 
 /// The pin that stands is one that the card found worse.
 fn is_to_be_undone(state: &State) -> bool {
-    let card = state.metrics().and_then(|metrics| metrics.card.as_ref());
+    let card = state.metrics().and_then(|metrics| metrics.subject.card.as_ref());
     let is_worse = card.is_some_and(|card| card.verdict == Verdict::Worse);
     is_worse && state.settings().mode != Mode::Replay && state.pins() > 0
 }
@@ -44,7 +44,7 @@ pub(super) fn foot_of_refusal(state: &State) -> &'static str {
 
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
-    match state.metrics().and_then(|metrics| metrics.card.as_ref()) {
+    match state.metrics().and_then(|metrics| metrics.subject.card.as_ref()) {
         Some(_) if is_to_be_undone(state) => "U restores the masks · w saves · Esc closes",
         Some(_) => "w saves · Esc closes",
         None => "Esc closes",
@@ -65,7 +65,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         );
         return sentences(Tone::Normal, &text, width);
     };
-    let since_s = metrics.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
+    let since_s = metrics.machine.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
     let left_s = SETTLING_S + LEAST_WINDOW_S - since_s;
     let text = if left_s > 0.0 && metrics.ended_test().is_none() {
         let (settling, window) = (Seconds(SETTLING_S), Seconds(LEAST_WINDOW_S));
@@ -79,9 +79,15 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
 
 /// The window after the pin still grows, so that the verdict may change.
 pub(super) fn is_filling(state: &State, metrics: &Metrics) -> bool {
-    let until_ns =
-        metrics.card.as_ref().and_then(|card| card.pinned_at_ns).map(|at_ns| at_ns + SETTLING_NS + MOST_AFTER_NS);
-    until_ns.is_some_and(|until_ns| metrics.at_ns < until_ns) && state.pins() > 0 && metrics.ended_test().is_none()
+    let until_ns = metrics
+        .subject
+        .card
+        .as_ref()
+        .and_then(|card| card.pinned_at_ns)
+        .map(|at_ns| at_ns + SETTLING_NS + MOST_AFTER_NS);
+    until_ns.is_some_and(|until_ns| metrics.machine.at_ns < until_ns)
+        && state.pins() > 0
+        && metrics.ended_test().is_none()
 }
 
 fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {

@@ -17,12 +17,12 @@ const DETAIL_ROWS: u16 = 3;
 /// What the pane shows and how, as its title.
 pub(super) fn title(state: &State, height: u16) -> Vec<String> {
     let list = &state.cores;
-    let exact = state.metrics().is_some_and(Metrics::times_softirqs);
+    let exact = state.metrics().is_some_and(|metrics| metrics.machine.times_softirqs());
     let softirq = if exact { "softirq measured" } else { "softirq sampled" };
     let mut parts = vec!["busy".to_owned(), softirq.to_owned()];
     let by_node = state.metrics().is_some_and(|metrics| {
-        let nodes = metrics.facts.topology.nodes;
-        nodes > 1 && metrics.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
+        let nodes = metrics.machine.facts.topology.nodes;
+        nodes > 1 && metrics.machine.cores.len() > FEW && nodes + u32::from(DETAIL_ROWS) <= u32::from(height)
     });
     if list.chosen.sort != CoreSort::Number || list.chosen.reversed {
         parts.push(format!("by {}{}", list.chosen.sort.word(), if list.chosen.reversed { ", reversed" } else { "" }));
@@ -35,8 +35,8 @@ pub(super) fn title(state: &State, height: u16) -> Vec<String> {
 /// Rows that would show every core and some details.
 pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
     let Some(metrics) = state.metrics() else { return DETAIL_ROWS };
-    let rows = if metrics.cores.len() <= FEW {
-        u16::try_from(metrics.cores.len()).unwrap_or(u16::MAX)
+    let rows = if metrics.machine.cores.len() <= FEW {
+        u16::try_from(metrics.machine.cores.len()).unwrap_or(u16::MAX)
     } else {
         map::Map::of(metrics, width, u16::MAX).rows()
     };
@@ -46,7 +46,7 @@ pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
 /// Columns that would show every core well.
 pub(super) fn wanted_width(state: &State, width: u16, most: u16) -> u16 {
     match state.metrics() {
-        Some(metrics) if metrics.cores.len() > FEW => map::wanted_width(metrics, most).clamp(LEAST_FOR_MAP, 80),
+        Some(metrics) if metrics.machine.cores.len() > FEW => map::wanted_width(metrics, most).clamp(LEAST_FOR_MAP, 80),
         _ => (width * 3 / 10).clamp(36, 60),
     }
 }
@@ -54,14 +54,14 @@ pub(super) fn wanted_width(state: &State, width: u16, most: u16) -> u16 {
 /// Every core, and the one looked at.
 pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
-    let Some(metrics) = state.metrics().filter(|metrics| !metrics.cores.is_empty()) else {
+    let Some(metrics) = state.metrics().filter(|metrics| !metrics.machine.cores.is_empty()) else {
         let why = if state.metrics().is_some() { "no core is known" } else { "" };
         canvas.left(1, 0, area.width, Tone::Muted, why);
         return canvas;
     };
     let room = area.height.saturating_sub(if area.height < 7 { 2 } else { DETAIL_ROWS });
     let watched = watched(metrics);
-    let used = match bars::columns(metrics.cores.len(), area.width, room) {
+    let used = match bars::columns(metrics.machine.cores.len(), area.width, room) {
         Some(columns) => {
             let used = bars::prepare(&mut canvas, state, metrics, &watched, (0, columns), state.cores.rows());
             let legend = area.height - used > DETAIL_ROWS;
@@ -97,8 +97,8 @@ fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreS
 
 /// The busiest cores: the bars that the map has no room for.
 fn loudest(metrics: &Metrics, count: usize) -> Vec<usize> {
-    let busy = |index: usize| metrics.cores[index].shares().map_or(-1.0, |shares| shares.busy());
-    let mut order: Vec<usize> = (0..metrics.cores.len()).filter(|&index| busy(index) > 0.05).collect();
+    let busy = |index: usize| metrics.machine.cores[index].shares().map_or(-1.0, |shares| shares.busy());
+    let mut order: Vec<usize> = (0..metrics.machine.cores.len()).filter(|&index| busy(index) > 0.05).collect();
     order.sort_by(|&a, &b| busy(b).total_cmp(&busy(a)));
     order.truncate(count);
     order

@@ -19,7 +19,7 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, metrics: &Metrics, wat
     let special = special(metrics, watched);
     let needed = placed(&special, canvas.area.width).last().map_or(0, |(row, ..)| row + 1);
     let last = needed.min(rows.saturating_sub(2));
-    flow(canvas, y, rows - last, &phrases(&metrics.cores[index], metrics.elapsed_s));
+    flow(canvas, y, rows - last, &phrases(&metrics.machine.cores[index], metrics.machine.elapsed_s));
     flow(canvas, y + rows - last, last, &special);
 }
 
@@ -103,10 +103,11 @@ fn place(place: &CorePlace) -> Vec<Phrase> {
 
 /// Cores that threads are on, that are isolated, that are offline.
 fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
-    let offline: CoreSet = metrics.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
+    let offline: CoreSet =
+        metrics.machine.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
     let sets = [
         (Tone::Watched, "t = your threads: cores", watched),
-        (Tone::Muted, "i isolated", &metrics.facts.topology.isolated),
+        (Tone::Muted, "i isolated", &metrics.machine.facts.topology.isolated),
         (Tone::Muted, "x offline", &offline),
     ];
     let named = sets.into_iter().filter(|(_, _, set)| !set.is_empty());

@@ -21,11 +21,11 @@ const SMALL: [usize; 6] = [6, 8, 8, 16, 0, 10];
 /// The list, or why there is none.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
-    let Some(list) = drops::list(metrics) else {
+    let Some(list) = drops::list(&metrics.subject) else {
         return sentences(Tone::Muted, missing(state, metrics), width);
     };
     let everywhere =
-        metrics.kernel[0].as_ref().and_then(|kernel| kernel.drops.as_ref()).is_some_and(|all| all.everywhere);
+        metrics.machine.kernel[0].as_ref().and_then(|kernel| kernel.drops.as_ref()).is_some_and(|all| all.everywhere);
     let whose = if everywhere { "on the whole machine" } else { "in the namespaces of the watched flows" };
     let legend = format!(
         "packets that the kernel dropped {whose} since vnettop started counting; * of a watched flow; refused: by a \
@@ -34,11 +34,11 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     );
     let mut lines = sentences(Tone::Muted, &legend, width);
     if list.is_empty() {
-        let since_ns = metrics.tracer.and_then(|tracer| tracer.since_ns);
+        let since_ns = metrics.machine.tracer.and_then(|tracer| tracer.since_ns);
         let none = since_ns.map_or_else(
             || "none so far".to_owned(),
             |since_ns| {
-                let for_s = Seconds(metrics.at_ns.saturating_sub(since_ns) as f64 / 1e9);
+                let for_s = Seconds(metrics.machine.at_ns.saturating_sub(since_ns) as f64 / 1e9);
                 format!("none so far; they are counted for {for_s}")
             },
         );
@@ -55,7 +55,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 fn missing(state: &State, metrics: &Metrics) -> &'static str {
     match state.settings().mode {
         Mode::Replay => "this recording has none: it was made without BPF",
-        _ if metrics.facts.problems.iter().any(|problem| problem.source == ProblemSource::Kernel) => {
+        _ if metrics.machine.facts.problems.iter().any(|problem| problem.source == ProblemSource::Kernel) => {
             "not known: the BPF program that counts them does not run here; F shows why"
         }
         _ => "the BPF programs are being attached",
@@ -71,7 +71,7 @@ fn line(metrics: &Metrics, drop: &Drop, width: usize) -> Line {
         DropVerdict::Unclear | DropVerdict::Harmless => Tone::Normal,
     };
     let link = drop.netns.zip(drop.ifindex).map(|(netns, ifindex)| {
-        let known = metrics.link(LinkKey { netns, ifindex }).map(|link| link.facts.name.clone());
+        let known = metrics.machine.link(LinkKey { netns, ifindex }).map(|link| link.facts.name.clone());
         known.unwrap_or_else(|| format!("link {}", ifindex.0))
     });
     let unknown = || UNKNOWN.to_string();

@@ -66,7 +66,7 @@ pub(super) fn prepare(state: &State, area: Area, tells_limit: bool) -> Canvas {
 }
 
 fn limit(state: &State) -> Option<&Limit> {
-    state.metrics()?.limit.as_ref()
+    state.metrics()?.conclusions.limit.as_ref()
 }
 
 /// One sentence in at most so many lines; returns the lines used.
@@ -94,7 +94,7 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     let mut all = reports(state, |problem| !problem.is_of_rights());
     let Some(metrics) = state.metrics() else { return (all, 0) };
     let said = |finding: &&Finding| state.notices.list().iter().any(|notice| notice.finding == Some(finding.id));
-    let findings: Vec<&Finding> = metrics.findings.iter().filter(|finding| !said(finding)).collect();
+    let findings: Vec<&Finding> = metrics.conclusions.findings.iter().filter(|finding| !said(finding)).collect();
     all.extend(findings.iter().take(MOST_FINDINGS).map(|finding| (Tone::Normal, text(state, finding))));
     all.extend(unseen_links(metrics).map(|text| (Tone::Warning, text.to_owned())));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
@@ -116,8 +116,11 @@ fn reports(state: &State, shown: impl Fn(&Problem) -> bool) -> Vec<(Tone, String
     let notices = state.notices.list().iter();
     let mut all: Vec<(Tone, String)> =
         notices.map(|notice| (if notice.warning { Tone::Warning } else { Tone::Good }, notice.text.clone())).collect();
-    let problems =
-        state.metrics().into_iter().flat_map(|metrics| metrics.facts.problems.iter()).filter(|problem| shown(problem));
+    let problems = state
+        .metrics()
+        .into_iter()
+        .flat_map(|metrics| metrics.machine.facts.problems.iter())
+        .filter(|problem| shown(problem));
     all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
     all
 }
@@ -135,7 +138,7 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
         lines.extend(lines::sentences(tone, &text, width));
     }
     let limit = limit(state).map(|limit| (format!("{LIMIT}{}", limit.text), &limit.numbers));
-    let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.findings);
+    let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.conclusions.findings);
     let findings = findings.map(|finding| (text(state, finding), &finding.numbers));
     for (text, numbers) in limit.into_iter().chain(findings) {
         if !lines.is_empty() {
@@ -161,10 +164,12 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
 /// The links of the test are not listed, because their network namespace was not chosen to be shown; where rights are what is missing, the
 /// first line of the screen says so.
 fn unseen_links(metrics: &Metrics) -> Option<&'static str> {
-    let is_shown = |netns: u64| netns == metrics.netns || metrics.facts.spaces.iter().any(|space| space.netns == netns);
-    let is_limited = metrics.facts.problems.iter().any(Problem::is_of_rights);
+    let is_shown = |netns: u64| {
+        netns == metrics.machine.netns || metrics.machine.facts.spaces.iter().any(|space| space.netns == netns)
+    };
+    let is_limited = metrics.machine.facts.problems.iter().any(Problem::is_of_rights);
     let is_elsewhere =
-        metrics.paths.iter().any(|path| path.hops.is_empty() && path.netns != 0 && !is_shown(path.netns));
+        metrics.subject.paths.iter().any(|path| path.hops.is_empty() && path.netns != 0 && !is_shown(path.netns));
     (is_elsewhere && !is_limited)
         .then_some("the test's links are in a network namespace that is not shown: vnettop --netns all")
 }
@@ -174,7 +179,7 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
     let pins = state.pins();
     if pins > 0 {
         let key = state.keys().key("card");
-        let card = metrics.card.as_ref().filter(|_| !matches!(state.overlay, Overlay::Card { .. }));
+        let card = metrics.subject.card.as_ref().filter(|_| !matches!(state.overlay, Overlay::Card { .. }));
         let card = card.map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.word()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
@@ -183,8 +188,8 @@ fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
         };
         return Some(format!("{} pinned {whose}{card}", plural(pins, "thread")));
     }
-    let busy = metrics.benchmark().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
-    let offered = metrics.findings.iter().any(|finding| finding.key == Some('p'));
-    (busy > 0 && !offered && metrics.placement_may_help)
+    let busy = metrics.subject.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
+    let offered = metrics.conclusions.findings.iter().any(|finding| finding.key == Some('p'));
+    (busy > 0 && !offered && metrics.conclusions.placement_may_help)
         .then(|| format!("p proposes cores for the {}", plural(busy, "busy thread")))
 }

@@ -81,22 +81,22 @@ const LEAST_FOR_WHAT: usize = 8;
 /// Something is tested: connections are measured, a benchmark's program runs, or a thread is an end of one. Else the rate is a
 /// link's alone, whatever is watched.
 fn is_test(metrics: &Metrics) -> bool {
-    let is_of_link = matches!(metrics.flow.basis, Some(FlowBasis::Link(_)));
+    let is_of_link = matches!(metrics.subject.flow.basis, Some(FlowBasis::Link(_)));
     !is_of_link
         || metrics.test.is_some()
-        || benchmarks::words(&metrics.benchmarks).is_some()
-        || metrics.benchmark().any(|thread| thread.sample.side.is_some())
+        || benchmarks::words(&metrics.subject.benchmarks).is_some()
+        || metrics.subject.threads.iter().any(|thread| thread.sample.side.is_some())
 }
 
 /// What the rate is the rate of: the test in its program's words, its two ends, or how many connections; a link's name where only
 /// that is known.
 fn what(metrics: &Metrics) -> String {
-    let link = match &metrics.flow.basis {
+    let link = match &metrics.subject.flow.basis {
         Some(FlowBasis::Link(name)) => Some(name),
         _ => None,
     };
-    let test = benchmarks::words(&metrics.benchmarks).or_else(|| {
-        let flow = metrics.flow.connections.iter().find(|connection| connection.carries)?;
+    let test = benchmarks::words(&metrics.subject.benchmarks).or_else(|| {
+        let flow = metrics.subject.flow.connections.iter().find(|connection| connection.carries)?;
         Some(format!("{} → {}, {}", flow.from.address.ip(), flow.to.address, flow.proto.word().to_uppercase()))
     });
     match (test, link) {
@@ -104,7 +104,7 @@ fn what(metrics: &Metrics) -> String {
         (Some(test), None) => test,
         (None, Some(link)) if is_test(metrics) => format!("rate of link {link}"),
         (None, Some(link)) => link.clone(),
-        (None, None) => match metrics.flow.basis {
+        (None, None) => match metrics.subject.flow.basis {
             Some(FlowBasis::Datagrams(count)) => plural(count, "UDP stream"),
             Some(FlowBasis::Sockets(count)) => plural(count, "connection"),
             _ => "no traffic".to_owned(),
@@ -116,13 +116,13 @@ fn what(metrics: &Metrics) -> String {
 fn figures(metrics: &Metrics, was: Option<&Card>, sign: &str) -> Vec<Piece> {
     let piece = |rank, tone, text| Piece { rank, tone, text };
     if let Some(ended) = metrics.ended_test() {
-        return result(ended, metrics.at_ns);
+        return result(ended, metrics.machine.at_ns);
     }
-    let Some(jitter) = &metrics.jitter else {
+    let Some(jitter) = &metrics.subject.jitter else {
         // At first there are too few rates, and after a pin those before it do not count.
         let rate =
             |rate| [piece(0, Tone::Title, speed(rate)), piece(1, Tone::Muted, " · spread not known yet".to_owned())];
-        return metrics.flow.bits_per_s.map(rate).into_iter().flatten().collect();
+        return metrics.subject.flow.bits_per_s.map(rate).into_iter().flatten().collect();
     };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let number = |rate| scale.number(rate);
@@ -156,7 +156,8 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
     let mean = test.mean.map_or_else(String::new, |mean| format!(", mean {}", speed(mean.bits_per_s)));
     let mut all = vec![piece(0, Tone::Title, format!("stopped {} ago{mean}", seconds(ended_ns, now_ns)))];
     // What the mean covers, where there is one.
-    let over = test.mean.map_or_else(|| seconds(test.began_ns, test.metrics.at_ns), |mean| Seconds(mean.known_s));
+    let over =
+        test.mean.map_or_else(|| seconds(test.began_ns, test.metrics.machine.at_ns), |mean| Seconds(mean.known_s));
     all.push(piece(1, Tone::Title, format!(" over {over}")));
     let lost = if test.lost > 0.0 { Tone::Warning } else { Tone::Title };
     all.push(piece(2, lost, format!(" · {} lost", Count(Some(test.lost)))));
@@ -178,8 +179,8 @@ fn tone(cv: Option<f64>) -> Tone {
 
 /// UDP that runs beside the connections whose rate the line tells.
 fn beside(metrics: &Metrics) -> Option<String> {
-    let datagrams = &metrics.flow.tests;
-    let is_of_tcp = matches!(metrics.flow.basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();
+    let datagrams = &metrics.subject.flow.tests;
+    let is_of_tcp = matches!(metrics.subject.flow.basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();
     let rate = |test: &DatagramTest| test.received.or(test.sent).map(|rate| rate.bits_per_s);
     let rates = || datagrams.iter().map(rate).sum::<Option<f64>>();
     is_of_tcp.then(rates).map(|rates| match rates {
@@ -191,7 +192,7 @@ fn beside(metrics: &Metrics) -> Option<String> {
 mod tests {
     use super::*;
     use crate::derive::flow::DatagramRate;
-    use crate::derive::{FlowMetrics, Jitter};
+    use crate::derive::{FlowMetrics, Jitter, TestMetrics};
     use crate::sample::{Benchmark, Direction, Program, Proto, Side};
     use crate::view::canvas::Area;
 
@@ -217,7 +218,9 @@ mod tests {
             longest_dip_s: 2.1,
         };
         let flow = FlowMetrics { basis: Some(basis.clone()), tests: datagrams.to_vec(), ..FlowMetrics::default() };
-        let metrics = Metrics { flow, benchmarks: tests.to_vec(), jitter: Some(jitter), ..Metrics::default() };
+        let benchmarks = tests.to_vec();
+        let metrics =
+            Metrics::of_everything(TestMetrics { flow, benchmarks, jitter: Some(jitter), ..TestMetrics::default() });
         let width = u16::try_from(width).expect("a width");
         let mut canvas = Canvas::new(Area::new(0, 0, width, 1));
         line(&mut canvas, (0, 0, width), &metrics, "±").expect("there is a rate");

@@ -41,7 +41,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let hints = state.keys().hints(place).filter(|(_, _, action)| match action {
         Action::NextTest => several,
         Action::NextHost => state.place.is_some(),
-        Action::Card => is_main && state.metrics().is_some_and(|metrics| metrics.card.is_some()),
+        Action::Card => is_main && state.metrics().is_some_and(|metrics| metrics.subject.card.is_some()),
         Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.playback.is_some(),
         action => !is_replay || !changes(action),
     });

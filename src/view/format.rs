@@ -75,7 +75,7 @@ impl Claim {
         let is_port = |other: &&LinkMetrics| {
             other.facts.master.map(|master| other.facts.beside(master)) == Some(link.facts.key())
         };
-        let ports = u32::try_from(metrics.links.iter().filter(is_port).count()).unwrap_or(u32::MAX);
+        let ports = u32::try_from(metrics.machine.links.iter().filter(is_port).count()).unwrap_or(u32::MAX);
         Self { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }
     }
 }

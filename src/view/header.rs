@@ -37,10 +37,10 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
 
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     let piece = |rank, tone, text: String| Piece { rank, tone, text };
-    let host = &metrics.facts.host;
-    let mut machine = plural(metrics.cores.len(), "core");
-    if metrics.facts.topology.nodes > 1 {
-        machine = format!("{machine} / {}", plural(metrics.facts.topology.nodes as usize, "node"));
+    let host = &metrics.machine.facts.host;
+    let mut machine = plural(metrics.machine.cores.len(), "core");
+    if metrics.machine.facts.topology.nodes > 1 {
+        machine = format!("{machine} / {}", plural(metrics.machine.facts.topology.nodes as usize, "node"));
     }
     let name = state.place.map_or_else(|| host.name.clone(), |(at, of)| format!("{} ({at} of {of})", host.name));
     let mut pieces = vec![
@@ -49,18 +49,18 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(4, Tone::Muted, machine),
         piece(1, Tone::Normal, Interval(interval(state, metrics)).to_string()),
         piece(2, Tone::Muted, own_cost(metrics)),
-        piece(5, Tone::Muted, if metrics.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
+        piece(5, Tone::Muted, if metrics.machine.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
     ];
-    if metrics.own.late_ticks > 0 {
-        pieces.push(piece(0, Tone::Warning, format!("{} late", plural(metrics.own.late_ticks, "sample"))));
+    if metrics.machine.own.late_ticks > 0 {
+        pieces.push(piece(0, Tone::Warning, format!("{} late", plural(metrics.machine.own.late_ticks, "sample"))));
     }
-    if metrics.own.left_out > 0 {
-        pieces.push(piece(0, Tone::Warning, format!("{} left out", plural(metrics.own.left_out, "sample"))));
+    if metrics.machine.own.left_out > 0 {
+        pieces.push(piece(0, Tone::Warning, format!("{} left out", plural(metrics.machine.own.left_out, "sample"))));
     }
     if let Some(behind) = behind(metrics).filter(|_| state.settings().mode != Mode::Replay) {
         pieces.push(piece(0, Tone::Warning, format!("behind {} s", behind.as_secs())));
     }
-    if metrics.facts.problems.iter().any(Problem::is_of_rights) {
+    if metrics.machine.facts.problems.iter().any(Problem::is_of_rights) {
         pieces.push(piece(1, Tone::Warning, "limited rights: F".to_owned()));
     }
     if state.sticky.on {
@@ -74,8 +74,8 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
 
 /// What vnettop takes of a core, and of which where it keeps to one.
 fn own_cost(metrics: &Metrics) -> String {
-    let share = Percent(metrics.own_cpu);
-    match metrics.own.seat {
+    let share = Percent(metrics.machine.own_cpu);
+    match metrics.machine.own.seat {
         Some(core) => format!("own CPU {share} % of core {core}"),
         None => format!("own CPU {share} % of one core"),
     }
@@ -83,14 +83,15 @@ fn own_cost(metrics: &Metrics) -> String {
 
 /// How old what is shown was when it came here, where that is worth a word: more than a second and more than two intervals.
 fn behind(metrics: &Metrics) -> Option<Duration> {
-    let behind_ns = metrics.own.behind_ns?;
-    (behind_ns > 1_000_000_000 && behind_ns / 2 > metrics.own.interval_ns).then(|| Duration::from_nanos(behind_ns))
+    let behind_ns = metrics.machine.own.behind_ns?;
+    (behind_ns > 1_000_000_000 && behind_ns / 2 > metrics.machine.own.interval_ns)
+        .then(|| Duration::from_nanos(behind_ns))
 }
 
 /// The interval asked for; of a recording, the one it was made with.
 pub(super) fn interval(state: &State, metrics: &Metrics) -> Duration {
     match state.settings().mode {
-        Mode::Replay => Duration::from_nanos(metrics.own.interval_ns),
+        Mode::Replay => Duration::from_nanos(metrics.machine.own.interval_ns),
         Mode::Live | Mode::Demo | Mode::Compare => state.settings.interval,
     }
 }

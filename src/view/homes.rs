@@ -22,7 +22,7 @@ impl<'a> Homes<'a> {
     /// Both ends of every connection.
     pub fn all(metrics: &'a Metrics) -> Self {
         let ends = |flow: &'a Connection| [(flow.from, flow.to, true, flow), (flow.to, flow.from, false, flow)];
-        let homes = metrics.flow.connections.iter().flat_map(ends);
+        let homes = metrics.subject.flow.connections.iter().flat_map(ends);
         let homes = homes
             .filter_map(|(own, other, sends, flow)| Some(Home { pid: own.pid?, own, other, sends, flow, more: 0 }));
         Self(homes.collect())

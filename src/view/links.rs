@@ -56,7 +56,7 @@ const COLUMNS: [Column<LinkColumn>; 19] = [
 /// What the pane shows and how, as its title.
 pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     let list = &state.links;
-    let total = state.metrics().map_or(0, |metrics| metrics.links.len());
+    let total = state.metrics().map_or(0, |metrics| metrics.machine.links.len());
     let mut parts = vec![format!("{}/s", state.settings.units.word())];
     if list.busy_first() {
         parts.push(if list.chosen.reversed { "busy first, reversed" } else { "busy first" }.to_owned());
@@ -76,7 +76,8 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     if list.chosen.shape == ListShape::Flat {
         parts.push("flat".to_owned());
     }
-    let resting = state.metrics().map_or(0, |metrics| metrics.facts.spaces.iter().filter(|space| space.rests).count());
+    let resting =
+        state.metrics().map_or(0, |metrics| metrics.machine.facts.spaces.iter().filter(|space| space.rests).count());
     if resting > 0 {
         parts.push(format!("{} read twice a second", plural(resting, "idle namespace")));
     }
@@ -94,14 +95,15 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let table = table_height(state, area);
     let body = usize::from(table.saturating_sub(1));
     let first = table::window(state.links.selection.anchor(), rows.len(), body);
-    let has_alias = |row: &LinkRow| metrics.links[row.index].facts.alias.is_some();
+    let has_alias = |row: &LinkRow| metrics.machine.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
     let shown = rows.iter().skip(first).take(body);
-    let errs = |row: &LinkRow| metrics.links[row.index].rates.as_ref().and_then(errors).is_some_and(|rate| rate > 0.0);
+    let errs =
+        |row: &LinkRow| metrics.machine.links[row.index].rates.as_ref().and_then(errors).is_some_and(|rate| rate > 0.0);
     let columns = columns(metrics, state, area.width, (aliases, shown.clone().any(errs)));
     let strip = columns.iter().find(|column| column.id == LinkColumn::Strip);
     let strips: Vec<_> = strip.map_or_else(Vec::new, |column| {
-        shown.clone().map(|row| strip_of(state, history, &metrics.links[row.index], column.width)).collect()
+        shown.clone().map(|row| strip_of(state, history, &metrics.machine.links[row.index], column.width)).collect()
     });
     let scale = strips.iter().flatten().flatten().copied().map(f64::from).fold(0.0, f64::max);
     let seconds = history.seconds.saturating_sub(state.behind_s);
@@ -111,7 +113,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         pane.row(&mut canvas, y, row);
     }
     if rows.is_empty() {
-        let why = match (metrics.links.is_empty(), state.links.filter.is_empty()) {
+        let why = match (metrics.machine.links.is_empty(), state.links.filter.is_empty()) {
             (true, _) => "no link in this namespace; all of them: vnettop --netns all",
             (_, true) => "every link is idle: i shows them",
             (_, false) => "no link matches: Esc clears the filter, i shows idle ones",
@@ -139,12 +141,12 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
     let says = |column: &&Column<LinkColumn>| match column.id {
         LinkColumn::Netns => list.several_namespaces(),
         LinkColumn::State => list.any_down,
-        LinkColumn::Owner => !metrics.owners.is_empty(),
+        LinkColumn::Owner => !metrics.machine.owners.is_empty(),
         // Beside packets stand their sizes, in place of a speed that is passed.
         LinkColumn::Pps | LinkColumn::Times => units != Units::Packets,
         LinkColumn::Wire | LinkColumn::WireShare => units == Units::Packets,
         LinkColumn::Peer | LinkColumn::Mtu => roomy_enough,
-        LinkColumn::Queues => roomy_enough && metrics.links.iter().any(|link| link.facts.tx_queues.is_some()),
+        LinkColumn::Queues => roomy_enough && metrics.machine.links.iter().any(|link| link.facts.tx_queues.is_some()),
         _ => true,
     };
     let roomy = |column: Column<LinkColumn>| match column.id {
@@ -158,7 +160,9 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
     let ranked = |column: Column<LinkColumn>| match column.id {
         _ if chosen.is_some() => column,
         LinkColumn::Errors if errors => Column { rank: 3, ..column },
-        LinkColumn::Kind if width >= LEAST_FOR_OWNER && !metrics.owners.is_empty() => Column { rank: 8, ..column },
+        LinkColumn::Kind if width >= LEAST_FOR_OWNER && !metrics.machine.owners.is_empty() => {
+            Column { rank: 8, ..column }
+        }
         _ => column,
     };
     let columns: Vec<Column<LinkColumn>> = order.iter().filter(says).copied().map(roomy).map(ranked).collect();
@@ -236,7 +240,7 @@ struct LinksPane<'a> {
 
 impl LinksPane<'_> {
     fn row(&self, canvas: &mut Canvas, y: u16, row: &LinkRow) {
-        let link = &self.metrics.links[row.index];
+        let link = &self.metrics.machine.links[row.index];
         let id = LinkList::id(self.metrics, row);
         let is_selected = self.state.links.selection.id() == Some(id);
         let (area, is_focused) = ((0, y, canvas.area.width), self.state.focus == Pane::Links);
@@ -289,19 +293,19 @@ impl LinksPane<'_> {
 
     /// Whose it is, unless the tree says so: a port of Open vSwitch stands under its bridge, and that is its own.
     fn owner(&self, row: &LinkRow, link: &LinkMetrics) -> Option<&Owner> {
-        let owner = self.metrics.owner(link.facts.key())?;
+        let owner = self.metrics.machine.owner(link.facts.key())?;
         let above = || self.state.links.master(row.index).filter(|_| row.depth > 0);
-        let bridge = || above().and_then(|at| self.metrics.links.get(at)).unwrap_or(link);
+        let bridge = || above().and_then(|at| self.metrics.machine.links.get(at)).unwrap_or(link);
         Some(owner).filter(|owner| owner.kind != OwnerKind::Ovs || bridge().facts.name != owner.name)
     }
 
     /// What the namespace is called; nothing for the own one.
     fn namespace(&self, link: &LinkMetrics) -> String {
         let netns = link.facts.netns;
-        if netns == self.metrics.netns {
+        if netns == self.metrics.machine.netns {
             return String::new();
         }
-        self.metrics.space_label(netns)
+        self.metrics.machine.space_label(netns)
     }
 
     fn claim(&self, row: &LinkRow, link: &LinkMetrics) -> Claim {
@@ -317,7 +321,7 @@ impl LinksPane<'_> {
     /// column of their own.
     fn drops(&self, link: &LinkMetrics) -> Option<f64> {
         let rates = link.rates.as_ref();
-        let queued = self.metrics.losses.of_qdiscs(link.facts.key()).and_then(QdiscDrops::packets_per_s);
+        let queued = self.metrics.subject.losses.of_qdiscs(link.facts.key()).and_then(QdiscDrops::packets_per_s);
         let dropped = rates?.dropped_per_s().map(|dropped| dropped + queued.unwrap_or(0.0));
         if self.columns.iter().any(|column| column.id == LinkColumn::Errors) {
             return dropped;

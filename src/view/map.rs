@@ -36,12 +36,12 @@ impl Map {
         if by_node.rows() <= rows {
             return by_node;
         }
-        let cores = (0..metrics.cores.len()).collect();
+        let cores = (0..metrics.machine.cores.len()).collect();
         Self::by(vec![Node { name: "cores".to_owned(), cores }], metrics, width, rows)
     }
 
     fn by(nodes: Vec<Node>, metrics: &Metrics, width: u16, rows: u16) -> Self {
-        let highest = metrics.cores.last().map_or(0, |core| core.place.core);
+        let highest = metrics.machine.cores.last().map_or(0, |core| core.place.core);
         let digits = highest.to_string().len();
         let name = nodes.iter().map(|node| node.name.len()).max().unwrap_or(0);
         let label = u16::try_from(1 + name + 1 + 2 * digits + 1 + 1).unwrap_or(u16::MAX);
@@ -76,7 +76,7 @@ impl Map {
         for node in &self.nodes {
             for (at, row) in node.cores.chunks(self.group * self.per_row).enumerate() {
                 let name = if at == 0 { node.name.as_str() } else { "" };
-                self.label(canvas, y, name, &metrics.cores, row);
+                self.label(canvas, y, name, &metrics.machine.cores, row);
                 let step = if self.roomy { 2 } else { 1 };
                 for (x, cores) in (self.label..).step_by(step).zip(row.chunks(self.group)) {
                     self.core(canvas, (x, y), state, metrics, watched, cores);
@@ -103,11 +103,12 @@ impl Map {
         watched: &CoreSet,
         indices: &[usize],
     ) {
-        let Some(core) = indices.iter().map(|&index| &metrics.cores[index]).max_by(|a, b| heat(a).total_cmp(&heat(b)))
+        let Some(core) =
+            indices.iter().map(|&index| &metrics.machine.cores[index]).max_by(|a, b| heat(a).total_cmp(&heat(b)))
         else {
             return;
         };
-        let flags = indices.iter().map(|&index| bars::flag(metrics, watched, &metrics.cores[index]));
+        let flags = indices.iter().map(|&index| bars::flag(metrics, watched, &metrics.machine.cores[index]));
         let flag = flags.max().unwrap_or(' ');
         let (glyph, tone) = glyph(core);
         canvas.glyph(x, y, if flag == 't' && !self.roomy { Tone::Watched } else { tone }, glyph);
@@ -118,7 +119,8 @@ impl Map {
         let action = if again { Action::Details } else { Action::SelectCore(core.place.core) };
         canvas.spot(x, y, if self.roomy { 2 } else { 1 }, action);
         let selected = state.cores.selection.id();
-        if indices.iter().any(|&index| selected == Some(metrics.cores[index].place.core)) && state.focus == Pane::Cores
+        if indices.iter().any(|&index| selected == Some(metrics.machine.cores[index].place.core))
+            && state.focus == Pane::Cores
         {
             canvas.select(x, y, 1);
         }
@@ -144,8 +146,8 @@ fn in_a_row(cells: usize, room: usize) -> usize {
 /// The cores by node, else by socket, else all together.
 fn nodes(metrics: &Metrics) -> Vec<Node> {
     let mut nodes: Vec<((&'static str, Option<u32>), Node)> = Vec::new();
-    let by_node = metrics.facts.topology.nodes > 0;
-    for (index, core) in metrics.cores.iter().enumerate() {
+    let by_node = metrics.machine.facts.topology.nodes > 0;
+    for (index, core) in metrics.machine.cores.iter().enumerate() {
         let key = match (core.place.node, core.place.socket) {
             (Some(node), _) if by_node => ("node", Some(node)),
             (_, Some(socket)) => ("socket", Some(socket)),

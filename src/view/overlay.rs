@@ -89,8 +89,8 @@ pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], scroll: usize, width: u16,
 /// With the test whose threads they are: the screen may have gone on to another.
 fn proposal_title(state: &State, proposal: &Proposal) -> String {
     let test = state.metrics().zip(proposal.steps.first()).and_then(|(metrics, step)| {
-        let thread = metrics.threads.iter().find(|thread| thread.sample.id == step.thread)?;
-        metrics.tests.iter().find(|test| Some(test.number) == thread.test)
+        let of = metrics.test_of(step.thread)?;
+        metrics.tests.iter().find(|test| test.number == of)
     });
     let of = test.map_or_else(String::new, |test| format!(" ── test {}: {}", test.number, test.words()));
     format!("Proposed placement{of}")
@@ -116,7 +116,7 @@ fn choose(state: &State, thread: ThreadId, (label, text, error): (&str, &str, Op
         let known = metrics.threads.iter().find(|other| other.sample.id == thread);
         let allowed = known.and_then(|thread| thread.sample.allowed.as_ref());
         let now = allowed.map_or_else(String::new, |allowed| format!(", allowed now {allowed}"));
-        lines.push(vec![(Tone::Muted, format!("online {}{now}", metrics.facts.topology.online()))]);
+        lines.push(vec![(Tone::Muted, format!("online {}{now}", metrics.machine.facts.topology.online()))]);
     }
     lines.extend(error.into_iter().flat_map(|why| sentences(Tone::Warning, why, width)));
     lines

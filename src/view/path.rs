@@ -73,9 +73,9 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 fn groups(metrics: &Metrics) -> Vec<SameWay<'_>> {
     let mut groups: Vec<SameWay<'_>> = Vec::new();
     let moves = |connection: &Connection| connection.carries || connection.bits_per_s.is_some_and(|bits| bits > LITTLE);
-    let some_move = metrics.flow.connections.iter().any(moves);
-    for connection in metrics.flow.connections.iter().filter(|connection| !some_move || moves(connection)) {
-        let (path, test) = (paths::of(metrics, connection), metrics.flow.test_of(connection));
+    let some_move = metrics.subject.flow.connections.iter().any(moves);
+    for connection in metrics.subject.flow.connections.iter().filter(|connection| !some_move || moves(connection)) {
+        let (path, test) = (paths::of(&metrics.subject, connection), metrics.subject.flow.test_of(connection));
         let known = groups.iter_mut().find(|group| group.test == test && same_way(group.path.as_ref(), path.as_ref()));
         let Some(group) = known else {
             let rate = test.and_then(DatagramTest::rate).map(|rate| rate.bits_per_s);
@@ -132,7 +132,7 @@ fn datagrams(test: &DatagramTest, units: Units) -> String {
 
 fn title(metrics: &Metrics, group: &SameWay<'_>, units: Units) -> String {
     let Connection { from, to, relay, relayed, .. } = group.connection;
-    let name = relay.and_then(|pid| paths::holder(metrics, pid)).map(|holder| &holder.name);
+    let name = relay.and_then(|pid| paths::holder(&metrics.subject, pid)).map(|holder| &holder.name);
     let through = match name {
         Some(name) if *relayed => format!(", the same data behind {name}"),
         Some(name) => format!(" through {name}"),
@@ -186,7 +186,7 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
 /// `  ▸ 708/s refused by nft_do_chain: NETFILTER_DROP`: what the kernel says of a loss.
 pub(super) fn loss_text(metrics: &Metrics, loss: &Loss) -> String {
     let what = if loss.refused { "refused" } else { "lost" };
-    let rate = Count(Some(metrics.losses.per_second(loss.packets)));
+    let rate = Count(Some(metrics.subject.losses.per_second(loss.packets)));
     let words = [loss.reason.as_deref(), loss.function.as_deref()].into_iter().flatten().collect::<Vec<_>>();
     let words = if words.is_empty() { loss.place.word().to_owned() } else { words.join(" in ") };
     format!("  {rate}/s {what}: {words}")

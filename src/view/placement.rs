@@ -35,7 +35,7 @@ pub(super) fn lines(
     let proposal = &all.without(off);
     let mut lines: Vec<Line> = proposal.doubt.iter().flat_map(|why| sentences(Tone::Warning, why, width)).collect();
     lines.extend(proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)));
-    let strips = metrics.filter(|metrics| metrics.facts.topology.cores.len() >= STRIPS_FROM);
+    let strips = metrics.filter(|metrics| metrics.machine.facts.topology.cores.len() >= STRIPS_FROM);
     lines.extend(strips.into_iter().flat_map(|metrics| self::strips(proposal, metrics)));
     if strips.is_none() || proposal.cores.len() <= MOST_ROWS {
         lines.extend(table(&proposal.cores, &proposal.steps));
@@ -130,7 +130,7 @@ fn role(step: &Step) -> &str {
 /// Two rows for each touched node: loads now with the threads where they are, and the threads where they would be.
 fn strips(proposal: &Proposal, metrics: &Metrics) -> Vec<Line> {
     let mut nodes: BTreeMap<Option<u32>, Vec<&CorePlace>> = BTreeMap::new();
-    for place in &metrics.facts.topology.cores {
+    for place in &metrics.machine.facts.topology.cores {
         nodes.entry(place.node).or_default().push(place);
     }
     let touched = |core: CoreId| proposal.cores.iter().any(|change| change.core == core);
@@ -143,8 +143,8 @@ fn strip_lines(node: Option<u32>, row: &[&CorePlace], proposal: &Proposal, metri
     let name = node.map_or_else(String::new, |node| format!("node{node}"));
     let range = format!("{}-{}", row[0].core, row[row.len() - 1].core);
     let busy = |place: &CorePlace| {
-        let at = metrics.cores.binary_search_by_key(&place.core, |core| core.place.core).ok()?;
-        metrics.cores[at].shares().map(|shares| shares.busy())
+        let at = metrics.machine.cores.binary_search_by_key(&place.core, |core| core.place.core).ok()?;
+        metrics.machine.cores[at].shares().map(|shares| shares.busy())
     };
     let threads = |place: &CorePlace, core: &dyn Fn(&Step) -> CoreId| {
         let mut here = proposal.steps.iter().filter(|step| core(step) == place.core).map(role);

@@ -32,11 +32,13 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
         y,
         end - x,
         Tone::Normal,
-        format_args!("{}{utc}", PlaybackTime(metrics.wall_ms / 1000 % 86_400, true)),
+        format_args!("{}{utc}", PlaybackTime(metrics.machine.wall_ms / 1000 % 86_400, true)),
     );
     let since_s = |at_ns: u64| at_ns.saturating_sub(first_ns) / 1_000_000_000;
-    let (at, length) =
-        (PlaybackTime(since_s(metrics.at_ns), false), PlaybackTime(since_s(last_ns.max(metrics.at_ns)), false));
+    let (at, length) = (
+        PlaybackTime(since_s(metrics.machine.at_ns), false),
+        PlaybackTime(since_s(last_ns.max(metrics.machine.at_ns)), false),
+    );
     let at_least = if playback.is_whole { "" } else { super::UNDER_COUNT };
     x += canvas.left(x, y, end - x, Tone::Muted, format_args!(" · "));
     x += canvas.left(x, y, end - x, Tone::Normal, format_args!("{at} / {at_least}{length}"));
@@ -50,7 +52,7 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
     canvas.spot(x, y, 2, Action::Faster);
     x += canvas.left(x, y, end - x, Tone::Key, "+ ");
     if let Some(cells) = end.checked_sub(x + 1).filter(|cells| *cells >= LEAST_CELLS) {
-        bar(canvas, (x, y, cells), playback, (first_ns, metrics.at_ns, last_ns.max(metrics.at_ns)));
+        bar(canvas, (x, y, cells), playback, (first_ns, metrics.machine.at_ns, last_ns.max(metrics.machine.at_ns)));
         canvas.glyph(x + cells, y, Tone::Muted, ' ');
     }
 }

@@ -23,11 +23,11 @@ pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return Vec::new() };
     let found = match row {
         RowId::Link(id) => {
-            let link = metrics.link(id.key).filter(|link| link.facts.born == id.born);
+            let link = metrics.machine.link(id.key).filter(|link| link.facts.born == id.born);
             link.map(|link| of_link(metrics, link))
         }
-        RowId::Core(core) => metrics.cores.iter().find(|other| other.place.core == core).map(|core| {
-            let phrases = detail::phrases(core, metrics.elapsed_s);
+        RowId::Core(core) => metrics.machine.cores.iter().find(|other| other.place.core == core).map(|core| {
+            let phrases = detail::phrases(core, metrics.machine.elapsed_s);
             phrases.into_iter().map(|phrase| vec![phrase]).collect()
         }),
         RowId::Thread(id) => {
@@ -48,7 +48,10 @@ fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
     lines.extend(facts.alias.as_ref().map(|alias| figure("alias", alias)));
     lines.push(figure("kind", facts.kind.word()));
     lines.extend(
-        metrics.owner(facts.key()).map(|owner| figure("owner", format_args!("{} by {}", Whose(owner), owner.by))),
+        metrics
+            .machine
+            .owner(facts.key())
+            .map(|owner| figure("owner", format_args!("{} by {}", Whose(owner), owner.by))),
     );
     lines.push(figure("namespace", namespace(metrics, facts.netns)));
     lines.push(figure("number", facts.ifindex.0));
@@ -82,7 +85,7 @@ fn of_link(metrics: &Metrics, link: &LinkMetrics) -> Vec<Line> {
 fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
     let sample = &thread.sample;
     let set = |set: Option<&CoreSet>| set.map_or_else(|| UNKNOWN.to_owned(), ToString::to_string);
-    let place = metrics.facts.topology.place(sample.core);
+    let place = metrics.machine.facts.topology.place(sample.core);
     let node = place.and_then(|place| place.node).map_or_else(String::new, |node| format!(" (node{node})"));
     let mut lines = vec![
         figure("process", sample.id.pid),

@@ -155,9 +155,9 @@ impl StripWindow {
         let slice_ns = match traced {
             true if width > VERY_WIDE => SLICE_NS / 2,
             true => SLICE_NS,
-            false => metrics.own.interval_ns.max(SLICE_NS),
+            false => metrics.machine.own.interval_ns.max(SLICE_NS),
         };
-        let newest = metrics.threads.iter().map(|thread| thread.sample.at_ns).fold(metrics.at_ns, u64::max);
+        let newest = metrics.threads.iter().map(|thread| thread.sample.at_ns).fold(metrics.machine.at_ns, u64::max);
         Self { slice_ns, last: newest / slice_ns }
     }
 

@@ -30,8 +30,8 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, pane: Pane, y: u16) {
 
 fn links(state: &State, metrics: &Metrics) -> String {
     let peak = |link: &&LinkMetrics| link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(-1.0);
-    let busiest = metrics.links.iter().rev().max_by(|a, b| peak(a).total_cmp(&peak(b)));
-    let count = text::plural(metrics.links.len(), "link");
+    let busiest = metrics.machine.links.iter().rev().max_by(|a, b| peak(a).total_cmp(&peak(b)));
+    let count = text::plural(metrics.machine.links.len(), "link");
     let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count };
     let units = state.settings.units;
     let (rx, tx) = match units {
@@ -42,8 +42,8 @@ fn links(state: &State, metrics: &Metrics) -> String {
 }
 
 fn cores(state: &State, metrics: &Metrics) -> String {
-    let count = text::plural(metrics.cores.len(), "core");
-    let core = state.cores.looked_at().map(|index| &metrics.cores[index]);
+    let count = text::plural(metrics.machine.cores.len(), "core");
+    let core = state.cores.looked_at().map(|index| &metrics.machine.cores[index]);
     match core.and_then(|core| Some((core.place.core, core.shares()?))) {
         Some((core, shares)) => {
             let [busy, softirq] = [shares.busy(), shares.softirq].map(|share| Percent(Some(share)));

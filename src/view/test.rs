@@ -56,12 +56,14 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
     let lost = Count(Some(test.lost));
     let seconds = |to_ns: u64| Seconds((to_ns.saturating_sub(test.began_ns) as f64 / 1e9).round());
     match test.ended_ns {
-        None => format!("now {} · {lost} lost · {}", rate(test.metrics.flow.bits_per_s), seconds(metrics.at_ns)),
+        None => {
+            format!("now {} · {lost} lost · {}", rate(test.metrics.flow.bits_per_s), seconds(metrics.machine.at_ns))
+        }
         Some(_) => {
             format!(
                 "mean {} · {lost} lost · {} · over",
                 rate(test.mean.map(|mean| mean.bits_per_s)),
-                seconds(test.metrics.at_ns)
+                seconds(test.metrics.machine.at_ns)
             )
         }
     }

@@ -7,7 +7,7 @@ pub(crate) use crate::derive::plural;
 
 /// What a namespace is called.
 pub(crate) fn namespace(metrics: &Metrics, netns: u64) -> String {
-    if netns == metrics.netns { "here".to_owned() } else { metrics.space_label(netns) }
+    if netns == metrics.machine.netns { "here".to_owned() } else { metrics.machine.space_label(netns) }
 }
 
 /// Breaks a text at spaces into lines of at most so many cells; a word longer than a line stays whole and is cut later.

@@ -82,7 +82,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     let kinds = [(Evidence::Traced, ""), (Evidence::Counted, ""), (Evidence::Sampled, UNDER_COUNT)];
     let there = kinds.into_iter().filter(|(kind, _)| metrics.threads.iter().any(|thread| thread.evidence == *kind));
     // The one that may lose some is told wherever there is room for it.
-    let by = match metrics.trace {
+    let by = match metrics.machine.trace {
         Some((TraceSource::Perf, _)) => " by perf",
         Some((TraceSource::Bpf, _)) if width >= ROOM_FOR_SOURCE => " by BPF",
         Some((TraceSource::Ftrace, _)) if width >= ROOM_FOR_SOURCE => " by ftrace",
@@ -95,7 +95,7 @@ fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     };
     let words: Vec<String> = there.map(words).collect();
     let mark = if width < ROOM_FOR_MARK { "" } else { " (│, * and back)" };
-    let is_coming = metrics.tracer.is_some_and(|tracer| tracer.state == TracerStage::BeingAttached);
+    let is_coming = metrics.machine.tracer.is_some_and(|tracer| tracer.state == TracerStage::BeingAttached);
     let soon = if is_coming && width >= ROOM_FOR_SOURCE { ", the tracer is being attached" } else { "" };
     (!words.is_empty()).then(|| format!("migrations {}{mark}{soon}", words.join(", ")))
 }
@@ -119,7 +119,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let is_pinned = metrics.threads.iter().any(|thread| thread.pinned);
     let says = |column: &&Column<ThreadColumn>| match column.id {
         ThreadColumn::Pid => state.threads.processes_have_several,
-        ThreadColumn::Netns => homes.is_elsewhere(metrics.netns),
+        ThreadColumn::Netns => homes.is_elsewhere(metrics.machine.netns),
         ThreadColumn::Peer => !homes.0.is_empty(),
         ThreadColumn::Name => state.threads.several_names,
         ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || area.width >= WIDE,
@@ -149,7 +149,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     };
     let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).map(sorted).collect();
     let columns = table::fit(&columns, area.width);
-    let letters = CoreLetters::of(&metrics.facts.topology);
+    let letters = CoreLetters::of(&metrics.machine.facts.topology);
     let strip = columns.iter().find(|column| column.id == ThreadColumn::Strip).map_or(0, |column| column.width);
     let window = StripWindow::of(metrics, strip);
     head(&mut canvas, &columns, state, &window.head(strip, letters.word()));
@@ -183,7 +183,7 @@ fn tells_hidden(state: &State, area: Area) -> bool {
 
 /// Programs with threads too short-lived for a row of their own.
 fn short_lives(state: &State, area: Area) -> Option<&[ShortLivedGroup]> {
-    let groups = state.metrics()?.short_lives.as_deref().filter(|groups| !groups.is_empty())?;
+    let groups = state.metrics()?.machine.short_lives.as_deref().filter(|groups| !groups.is_empty())?;
     (area.height > LEAST_TO_TELL).then_some(groups)
 }
 
@@ -276,8 +276,8 @@ impl ThreadsPane<'_> {
             ThreadColumn::Pid => put(Tone::Muted, &thread.sample.id.pid),
             ThreadColumn::Netns => {
                 let netns = self.homes.at(thread.sample.id.pid).and_then(|home| home.own.netns);
-                let elsewhere = netns.filter(|netns| *netns != self.metrics.netns);
-                put(Tone::Muted, &elsewhere.map_or_else(String::new, |netns| self.metrics.space_label(netns)));
+                let elsewhere = netns.filter(|netns| *netns != self.metrics.machine.netns);
+                put(Tone::Muted, &elsewhere.map_or_else(String::new, |netns| self.metrics.machine.space_label(netns)));
             }
             ThreadColumn::Peer => {
                 if let Some(home) = self.homes.at(thread.sample.id.pid) {

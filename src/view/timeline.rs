@@ -44,7 +44,7 @@ struct Parts {
 
 impl Parts {
     fn of(state: &State, height: u16) -> Option<Self> {
-        let metrics = state.metrics().filter(|metrics| !metrics.timeline.bins.is_empty())?;
+        let metrics = state.metrics().filter(|metrics| !metrics.subject.timeline.bins.is_empty())?;
         let (graph, most) = match height {
             0..LEAST_HEIGHT => return None,
             LEAST_HEIGHT..LEAST_FOR_LANES => (3, 0),
@@ -52,8 +52,8 @@ impl Parts {
             LEAST_FOR_THREADS..50 => (6, 2),
             _ => (8, 4),
         };
-        let threads = u16::try_from(metrics.benchmark().count()).unwrap_or(u16::MAX).min(most);
-        let sentence = metrics.limit.is_some() || state.axis.selected_ns().is_some();
+        let threads = u16::try_from(metrics.subject.threads.iter().count()).unwrap_or(u16::MAX).min(most);
+        let sentence = metrics.conclusions.limit.is_some() || state.axis.selected_ns().is_some();
         Some(Self { graph, lanes: height >= LEAST_FOR_LANES, threads, sentence })
     }
 
@@ -72,11 +72,11 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     let mut canvas = Canvas::new(area);
     let (Some(metrics), Some(parts)) = (state.metrics(), Parts::of(state, height)) else { return canvas };
     let Some(cells) = area.width.checked_sub(MARGIN + 1).filter(|cells| *cells > 0) else { return canvas };
-    let axis = Axis::of(&metrics.timeline, cells, &state.axis);
+    let axis = Axis::of(&metrics.subject.timeline, cells, &state.axis);
     graph(&axis, &mut canvas, parts.graph);
     let mut y = parts.graph;
     // A graph that stands still is of a test that has ended.
-    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.at_ns);
+    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.machine.at_ns);
     line(&axis, &mut canvas, (y, now_ns), !parts.lanes);
     y += 1;
     if parts.lanes {
@@ -84,7 +84,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         lane(&axis, &mut canvas, y + 1, "lost", |at| axis.lost(at));
         y += 2;
     }
-    let letters = CoreLetters::of(&metrics.facts.topology);
+    let letters = CoreLetters::of(&metrics.machine.facts.topology);
     let threads = busiest(metrics, parts.threads);
     for thread in &threads {
         let role = thread.sample.role();
@@ -99,7 +99,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         y += 1;
     }
     places_to_click(&axis, &mut canvas, y);
-    match (axis.selected_ns, &metrics.limit) {
+    match (axis.selected_ns, &metrics.conclusions.limit) {
         (Some(at_ns), _) => selected(&axis, &mut canvas, y, (metrics, history, at_ns)),
         (None, Some(limit)) => finding::limit_line(&mut canvas, limit, y),
         (None, None) => {}
@@ -110,7 +110,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
 /// The threads of the benchmark that have taken most CPU time so far, in the order of the list: those that are busiest at the moment would change
 /// places from tick to tick.
 fn busiest(metrics: &Metrics, count: u16) -> Vec<&ThreadMetrics> {
-    let mut threads: Vec<&ThreadMetrics> = metrics.benchmark().collect();
+    let mut threads: Vec<&ThreadMetrics> = metrics.subject.threads.iter().collect();
     threads.sort_by_key(|thread| Reverse(thread.sample.cpu_ns));
     threads.truncate(usize::from(count));
     threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));

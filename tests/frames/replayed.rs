@@ -76,5 +76,5 @@ fn items(file: &Path) -> impl Iterator<Item = Item> {
 /// A connection carries more than what controls it, and its way was asked for.
 fn has_benchmark(metrics: &Metrics) -> bool {
     let busy = |connection: &Connection| connection.bits_per_s.is_some_and(|rate| rate > 1e6);
-    !metrics.paths.is_empty() && metrics.flow.connections.iter().any(busy)
+    !metrics.subject.paths.is_empty() && metrics.subject.flow.connections.iter().any(busy)
 }

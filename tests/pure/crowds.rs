@@ -1,5 +1,6 @@
 //! Many links on one screen: what is worth looking at is on its first rows, what is not is counted, and nothing jumps.
 
+use crate::world::change::own;
 use crate::world::scenes;
 use crate::world::stage::Stage;
 use crate::world::{NETNS, Traffic, World, stream};
@@ -12,7 +13,7 @@ use vnettop::state::Settings;
 /// The names in the rows of the links, top to bottom.
 fn names(stage: &Stage) -> Vec<String> {
     let metrics = stage.state.metrics().expect("a sample was shown");
-    stage.state.links.rows().iter().map(|row| metrics.links[row.index].facts.name.clone()).collect()
+    stage.state.links.rows().iter().map(|row| metrics.machine.links[row.index].facts.name.clone()).collect()
 }
 
 fn at(names: &[String], name: &str) -> usize {
@@ -119,7 +120,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         silent: None,
         neighbours: Vec::new(),
     };
-    metrics.paths = std::sync::Arc::new(vec![path]);
+    own(&mut metrics).paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);
     assert_eq!(at(&names(&stage), "z0"), 0, "what a benchmark goes through is looked for first");
 }
@@ -164,7 +165,7 @@ fn a_port_of_open_vswitch_names_its_bridge_only_where_the_tree_does_not() {
         sample.facts_mut().ovs = std::sync::Arc::new(vec![switch(&ports)]);
         let item = vnettop::sample::Item::Sample(Box::new(sample));
         let metrics = stage.derivation.advance(item).expect("a sample gives metrics");
-        let owner = metrics.owner(LinkKey { netns: NETNS, ifindex: port }).expect("JSON keeps the owner");
+        let owner = metrics.machine.owner(LinkKey { netns: NETNS, ifindex: port }).expect("JSON keeps the owner");
         assert_eq!((owner.kind, &*owner.name), (OwnerKind::Ovs, "br-int"), "it is the bridge");
         stage.state.receive(metrics);
     }

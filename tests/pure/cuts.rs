@@ -78,12 +78,12 @@ fn a_while_after_its_start_a_part_shows_what_the_whole_shows() {
     let (_directory, path) = cut(45.0, Some(75.0));
     let until_ns = samples_ns(&items(&path)).into_iter().max().expect("samples");
     let (part, whole) = (last(&path, until_ns), last(Path::new(WHOLE), until_ns));
-    assert_eq!(part.links, whole.links, "rates of links");
+    assert_eq!(part.machine.links, whole.machine.links, "rates of links");
     let pinned =
         |metrics: &Metrics| metrics.threads.iter().map(|thread| (thread.sample.id, thread.pinned)).collect::<Vec<_>>();
     assert_eq!(pinned(&part), pinned(&whole), "which threads are pinned");
     assert!(pinned(&part).iter().all(|(_, pinned)| *pinned), "all are");
-    assert_eq!(part.jitter, whole.jitter, "how far the rate spreads");
+    assert_eq!(part.subject.jitter, whole.subject.jitter, "how far the rate spreads");
 }
 
 #[test]

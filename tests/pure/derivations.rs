@@ -99,7 +99,7 @@ fn a_thread_of_a_switch_is_shown_and_is_no_part_of_the_benchmark() {
     assert_eq!((switch.sample.role(), switch.cpu, switch.moves_per_s), ("switch", Some(0.5), Some(4.0)));
     assert_eq!(switch.evidence, Evidence::Counted, "its moves are counted: nobody traces them");
     assert_eq!(worker.evidence, Evidence::Traced);
-    let benchmark: Vec<u32> = metrics.benchmark().map(|thread| thread.sample.id.tid).collect();
+    let benchmark: Vec<u32> = metrics.subject.threads.iter().map(|thread| thread.sample.id.tid).collect();
     assert_eq!(benchmark, [101], "the benchmark is the others");
 }
 
@@ -112,7 +112,7 @@ fn last(samples: Vec<Sample>) -> Metrics {
 #[test]
 fn a_link_that_was_not_read_again_stands_still_and_one_that_starts_has_the_mean_of_its_whole_time() {
     let row = |at_ns, bytes| Some(counters(4, at_ns, bytes));
-    let rx = |samples| last(samples).links[0].rates.and_then(|rates| rates.rx_bits_per_s);
+    let rx = |samples| last(samples).machine.links[0].rates.and_then(|rates| rates.rx_bits_per_s);
     let first = with_link(SECOND, 0, row(SECOND, 1_000));
     let skipped = with_link(2 * SECOND, 0, row(SECOND, 1_000));
     assert_eq!(rx(vec![first.clone(), skipped.clone()]), Some(0.0), "it stood still, or it would have been read");
@@ -128,18 +128,18 @@ fn a_rate_is_over_the_true_time_of_the_row_not_of_the_tick() {
         with_link(SECOND, 0, Some(counters(4, SECOND, 0))),
         with_link(2 * SECOND, 0, Some(counters(4, SECOND * 5 / 2, 3_000_000))),
     ]);
-    let rates = metrics.links[0].rates.expect("two readings give a rate");
+    let rates = metrics.machine.links[0].rates.expect("two readings give a rate");
     assert_eq!(rates.rx_bits_per_s, Some(16_000_000.0), "3 MB in 1.5 s are 16 Mbit/s");
     assert_eq!(rates.mean_packet_bytes(), Some(1000.0), "the mean packet is bytes over packets");
-    assert_eq!(metrics.elapsed_s, Some(1.0), "the tick's own time is the tick's");
+    assert_eq!(metrics.machine.elapsed_s, Some(1.0), "the tick's own time is the tick's");
 }
 
 #[test]
 fn the_first_sample_of_a_link_has_no_rate() {
     let first = last(vec![with_link(SECOND, 0, Some(counters(4, SECOND, 5_000_000)))]);
-    assert_eq!(first.links[0].rates, None, "its lifetime total is no rate");
+    assert_eq!(first.machine.links[0].rates, None, "its lifetime total is no rate");
     let created = last(vec![sample(SECOND), with_link(2 * SECOND, 0, Some(counters(4, 2 * SECOND, 5_000_000)))]);
-    assert_eq!(created.links[0].rates, None, "nor for a link that appeared since");
+    assert_eq!(created.machine.links[0].rates, None, "nor for a link that appeared since");
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_counter_that_went_backwards_is_unknown() {
         with_link(SECOND, 0, Some(counters(4, SECOND, 9_000_000))),
         with_link(2 * SECOND, 0, Some(counters(4, 2 * SECOND, 1000))),
     ]);
-    assert_eq!(metrics.links[0].rates, None, "a reset is unknown, neither 0 nor the raw value");
+    assert_eq!(metrics.machine.links[0].rates, None, "a reset is unknown, neither 0 nor the raw value");
 }
 
 #[test]
@@ -157,13 +157,17 @@ fn a_reused_ifindex_is_another_link() {
         with_link(SECOND, 0, Some(counters(4, SECOND, 1000))),
         with_link(2 * SECOND, 1, Some(counters(4, 2 * SECOND, 9_000_000_000))),
     ]);
-    assert_eq!(metrics.links[0].rates, None, "the old link's counters do not make the new one's rate");
+    assert_eq!(metrics.machine.links[0].rates, None, "the old link's counters do not make the new one's rate");
 }
 
 #[test]
 fn a_link_without_counters_yet_is_shown_without_rates() {
     let metrics = last(vec![sample(SECOND), with_link(2 * SECOND, 0, None)]);
-    assert_eq!((metrics.links.len(), metrics.links[0].rates), (1, None), "it is there, its rate is not known");
+    assert_eq!(
+        (metrics.machine.links.len(), metrics.machine.links[0].rates),
+        (1, None),
+        "it is there, its rate is not known"
+    );
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn a_label_is_only_exceeded_where_it_is_no_limit() {
             sample.facts_mut().links = Arc::new(vec![Arc::new(facts(4, 0, kind.clone(), Some(10_000)))]);
             sample
         };
-        last(vec![sample(SECOND, 0), sample(2 * SECOND, 4_375_000_000)]).links[0].times_label()
+        last(vec![sample(SECOND, 0), sample(2 * SECOND, 4_375_000_000)]).machine.links[0].times_label()
     };
     assert_eq!(times(Kind::Veth), Some(3.5), "35 Gbit/s are 3.5 times a veth's 10000");
     assert_eq!(times(Kind::Physical), None, "a real claim is never told to be exceeded");
@@ -211,10 +215,14 @@ fn shares_sum_to_one_and_an_idle_step_back_is_none() {
         at(SECOND, vec![core(0, 10, 100), core(1, 0, 100)]),
         at(2 * SECOND, vec![core(0, 35, 175), core(1, 50, 99)]),
     ]);
-    let shares = metrics.cores[0].shares().expect("a share");
+    let shares = metrics.machine.cores[0].shares().expect("a share");
     assert_eq!((shares.softirq, shares.idle), (0.25, 0.75), "shares are of the ticks the core counted");
-    assert_eq!(metrics.cores[1].shares().expect("a share").softirq, 1.0, "an estimate that steps back is no time");
-    assert_eq!(metrics.cores[0].load.expect("load").softirqs_per_s[3], Some(250.0), "softirqs a second");
+    assert_eq!(
+        metrics.machine.cores[1].shares().expect("a share").softirq,
+        1.0,
+        "an estimate that steps back is no time"
+    );
+    assert_eq!(metrics.machine.cores[0].load.expect("load").softirqs_per_s[3], Some(250.0), "softirqs a second");
 }
 
 #[test]
@@ -231,16 +239,16 @@ fn an_offline_core_has_no_load_and_shifts_no_other() {
         at(SECOND, vec![core(0, 0, 0), core(2, 0, 0)]),
         at(2 * SECOND, vec![core(0, 0, 100), core(2, 100, 0)]),
     ]);
-    assert_eq!(metrics.cores.len(), 3, "an offline core is still shown");
-    assert_eq!(metrics.cores[1].load, None, "without a load");
-    assert_eq!(metrics.cores[2].shares().expect("a share").softirq, 1.0, "core 2 keeps its own row");
+    assert_eq!(metrics.machine.cores.len(), 3, "an offline core is still shown");
+    assert_eq!(metrics.machine.cores[1].load, None, "without a load");
+    assert_eq!(metrics.machine.cores[2].shares().expect("a share").softirq, 1.0, "core 2 keeps its own row");
 }
 
 #[test]
 fn a_core_that_comes_online_has_no_load_for_one_interval() {
     let at = |at_ns, cores| Sample { cores, ..sample(at_ns) };
     let metrics = last(vec![at(SECOND, vec![core(0, 0, 0)]), at(2 * SECOND, vec![core(0, 0, 100), core(1, 7, 7)])]);
-    assert_eq!(metrics.cores[1].load, None, "its counters since boot are no load");
+    assert_eq!(metrics.machine.cores[1].load, None, "its counters since boot are no load");
 }
 
 #[test]
@@ -250,7 +258,7 @@ fn softnet_counters_of_32_bits_wrap() {
     let at = |at_ns, cores| Sample { cores, ..sample(at_ns) };
     let metrics = last(vec![at(SECOND, vec![row(u32::MAX - 9)]), at(2 * SECOND, vec![row(90)])]);
     assert_eq!(
-        metrics.cores[0].load.expect("load").softnet_processed_per_s,
+        metrics.machine.cores[0].load.expect("load").softnet_processed_per_s,
         Some(100.0),
         "a wrap is a hundred packets"
     );

@@ -69,7 +69,7 @@ fn names_with_quotes_and_ends_of_lines_stay_in_their_label() {
         newest = derivation.advance(item).or(newest);
     }
     let mut metrics = newest.expect("samples");
-    for (number, link) in Arc::make_mut(&mut metrics.links).iter_mut().enumerate() {
+    for (number, link) in Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine).links).iter_mut().enumerate() {
         Arc::make_mut(&mut link.facts).name = format!("a\"}} 1\n\\{number}");
     }
     let mut totals = Totals::new(2000);
@@ -78,6 +78,6 @@ fn names_with_quotes_and_ends_of_lines_stay_in_their_label() {
         let page = exposition(&totals, &metrics, format);
         let links = page.lines().filter(|line| line.starts_with("vnettop_link_receive_bytes_total{"));
         let escaped = links.filter(|line| line.contains(r#"link="a\"} 1\n\\"#)).count();
-        assert_eq!(escaped, metrics.links.iter().filter(|link| link.counters.is_some()).count(), "{page}");
+        assert_eq!(escaped, metrics.machine.links.iter().filter(|link| link.counters.is_some()).count(), "{page}");
     }
 }

@@ -1,7 +1,9 @@
 //! The house keeps its own rules: arrows go one way, each outside package stays in its room, `unsafe` has a room of its
-//! own, no two files need each other, a type's name has one meaning. It reads the source as text, so a turned arrow fails without a build.
+//! own, no two parts need each other, a type's name has one meaning. It reads the source as text, so a turned arrow fails without a build.
 
+mod circles;
 mod graph;
+mod waits;
 
 use graph::Graph;
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,41 +118,6 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("signal_hook", &["app"]),
 ];
 
-/// Words of code → the only files that may say them. What they read of another user's process can be made to wait by him
-/// (or is the list and the names of his descriptors, which cannot): it is read by `source/untrusted_reader`, or handed to it, or by `source/slow`.
-const OF_STRANGERS: &[(&str, &[&str])] = &[
-    ("\"cmdline\"", &["source/untrusted_reader.rs"]),
-    (".cmdline()", &["source/benchmarks/stream/place.rs"]),
-    ("\"environ\"", &[]),
-    (".environ()", &[]),
-    ("fdinfo", &["source/benchmarks/stream/place.rs", "source/slow/device_holders/fd_scan.rs"]),
-    ("/fd/", &["source/benchmarks/stream/tail.rs"]),
-    ("fd/{number}", &["source/benchmarks/stream/place.rs"]),
-    ("/fd\"", &["source/slow/device_holders/fd_scan.rs", "source/flows/holder.rs", "source/flows/holders.rs"]),
-    ("\"fd\"", &["source/slow/device_holders/fd_scan.rs", "source/slow/socket_holders.rs", "source/flows/holder.rs"]),
-    ("pidfd_getfd", &["source/slow/device_holders/device.rs"]),
-    ("/root", &[]),
-    ("\"root\"", &[]),
-];
-
-/// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer.
-const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "Slow::start("];
-const MAY_WAIT: &str = "source/slow";
-
-/// Rooms that ask programs, read every process or walk sysfs, and the readers of counters, which may not depend on them.
-const MAY_BLOCK: &[&str] = &["source/owners", "source/ovs", "source/slow", "source/steering"];
-const MUST_NOT_BLOCK: &[&str] = &[
-    "source/benchmarks",
-    "source/cores",
-    "source/flows",
-    "source/kernel",
-    "source/links",
-    "source/losses",
-    "source/moves",
-    "source/netns",
-    "source/threads",
-];
-
 fn sources() -> BTreeMap<String, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = BTreeMap::new();
@@ -175,7 +142,9 @@ fn room(file: &str) -> &str {
 
 /// The code of a file without its comments and without its unit tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    let is_of_tests = |at: usize| text[at..].lines().nth(1).is_some_and(|next| next.ends_with("mod tests {"));
+    let tests = text.match_indices("#[cfg(test)]\n").map(|(at, _)| at).find(|at| is_of_tests(*at));
+    let text = &text[..tests.unwrap_or(text.len())];
     text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
@@ -274,39 +243,6 @@ fn unsafe_code_lives_alone() {
 }
 
 #[test]
-fn what_other_users_can_make_wait_is_read_aside() {
-    let mut wrong = Vec::new();
-    for (file, text) in sources().iter().filter(|(file, _)| file.starts_with("source/") && !file.ends_with("tests.rs"))
-    {
-        let code = code(text);
-        for (word, places) in OF_STRANGERS {
-            if code.contains(word) && !places.contains(&file.as_str()) {
-                wrong.push(format!("src/{file} says {word}, which belongs to {places:?}"));
-            }
-        }
-        let waits_itself = file.starts_with(MAY_WAIT);
-        let hands_over = !waits_itself && ["fdinfo", ".cmdline()"].iter().any(|word| code.contains(word));
-        if hands_over && !code.contains("untrusted_reader::ask(") {
-            wrong.push(format!(
-                "src/{file} reads of another user's process and does not hand that to untrusted_reader::ask"
-            ));
-        }
-    }
-    assert!(wrong.is_empty(), "the sampler's thread waits for nobody:\n{}", wrong.join("\n"));
-}
-
-#[test]
-fn the_tick_says_nothing_that_waits() {
-    let mut wrong = Vec::new();
-    let ticks = |file: &str| file.starts_with("source/") && !file.starts_with(MAY_WAIT) && !file.ends_with("tests.rs");
-    for (file, text) in sources().iter().filter(|(file, _)| ticks(file)) {
-        let code = code(text);
-        wrong.extend(WAITS.iter().filter(|word| code.contains(*word)).map(|word| format!("src/{file} says {word}")));
-    }
-    assert!(wrong.is_empty(), "who waits for others does so in {MAY_WAIT}:\n{}", wrong.join("\n"));
-}
-
-#[test]
 fn every_file_says_what_it_owns() {
     for (file, text) in sources() {
         assert!(text.starts_with("//!"), "src/{file} begins with what it owns and refuses");
@@ -399,36 +335,6 @@ fn inner<'a>(file: &'a str, room: &str) -> Option<&'a str> {
     own.split('/').next().map(|name| name.trim_end_matches(".rs"))
 }
 
-/// Files of one room that need each other are one file, or a definition lies in the wrong one of them. What a file names of the
-/// files below it counts for nothing here: they are its parts, so a part that names what its whole defines makes no circle with it.
-/// A part that names its whole's neighbour, which names the whole or another part, does: arrows are followed through all files.
-#[test]
-fn no_two_files_of_a_room_need_each_other() {
-    let sources = sources();
-    let graph = Graph::of(&sources);
-    let found = circles(&graph.arrows());
-    assert!(
-        found.is_empty(),
-        "these need each other: move what is needed to one of them, or into a file of its own: {found:#?}"
-    );
-}
-
-/// The files of each circle, in order.
-fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<Vec<&'a str>> {
-    let is_below = |file: &str, whole: &str| file.strip_prefix(whole).is_some_and(|rest| rest.starts_with('/'));
-    let reached = |from: &'a str| {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![from]);
-        while let Some(file) = open.pop() {
-            let named = arrows[file].iter().filter(|there| room(there) == room(from) && !is_below(there, file));
-            open.extend(named.copied().filter(|there| seen.insert(*there)));
-        }
-        seen
-    };
-    let reached: BTreeMap<&str, BTreeSet<&str>> = arrows.keys().map(|file| (*file, reached(file))).collect();
-    let circle = |file: &&'a str| reached[file].iter().copied().filter(|there| reached[there].contains(file)).collect();
-    reached.keys().map(circle).filter(|circle: &Vec<&str>| circle.len() > 1).collect()
-}
-
 /// A reader who looks a type up finds one. What only a unit test defines does not count, nor does a trait's `type`.
 #[test]
 fn the_name_of_a_type_has_one_meaning() {
@@ -437,23 +343,4 @@ fn the_name_of_a_type_has_one_meaning() {
     let types = graph.types();
     let found: BTreeMap<_, _> = types.into_iter().filter(|(_, places)| places.len() > 1).collect();
     assert!(found.is_empty(), "one name for several types: say which each is: {found:#?}");
-}
-
-#[test]
-fn what_runs_on_every_tick_names_nothing_slow() {
-    let sources = sources();
-    let graph = Graph::of(&sources);
-    let is_in = |file: &str, folders: &[&str]| {
-        folders
-            .iter()
-            .any(|folder| file.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
-    };
-    let mut wrong = Vec::new();
-    for (here, there) in graph.arrows().iter().filter(|(here, _)| is_in(here, MUST_NOT_BLOCK)) {
-        wrong.extend(there.iter().filter(|there| is_in(there, MAY_BLOCK)).map(|there| format!("{here} names {there}")));
-    }
-    assert!(wrong.is_empty(), "a tick waits for nobody:\n{}", wrong.join("\n"));
-    for folder in MAY_BLOCK.iter().chain(MUST_NOT_BLOCK) {
-        assert!(sources.contains_key(&format!("{folder}.rs")), "src/{folder}.rs is there");
-    }
 }

@@ -4,6 +4,7 @@ mod looking;
 mod measured;
 mod panes;
 mod pins;
+use crate::world::change::{concluded, machine, own, threads};
 use crate::world::scenes;
 use crate::world::stage::Stage;
 use crate::world::{Traffic, World, stream};
@@ -312,8 +313,8 @@ fn the_title_says_which_source_traces_the_moves() {
         [(TraceSource::Perf, "migrations traced by perf"), (TraceSource::Ftrace, "migrations traced by ftrace")]
     {
         let mut metrics = stage.derive();
-        metrics.trace = Some((source, 0));
-        metrics.threads.iter_mut().for_each(|thread| thread.evidence = Evidence::Traced);
+        machine(&mut metrics, |machine| machine.trace = Some((source, 0)));
+        threads(&mut metrics, |all| all.iter_mut().for_each(|thread| thread.evidence = Evidence::Traced));
         stage.state.receive(metrics);
         assert!(stage.text(200, 60).contains(wanted), "{wanted}:\n{}", stage.text(200, 60));
     }
@@ -339,7 +340,7 @@ fn a_key_that_means_nothing_to_a_box_closes_it_and_is_obeyed() {
 fn every_finding_can_be_read_and_answered() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     let mut metrics = stage.derive();
-    metrics.findings = scenes::findings();
+    concluded(&mut metrics).findings = scenes::findings();
     stage.state.receive(metrics);
     assert!(
         shows(&stage, "(+2 more: F)") && !shows(&stage, "% steal on"),
@@ -376,25 +377,27 @@ fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
 fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
     let mut stage = with(Settings::default());
     let running = stage.state.newest().expect("there are some").clone();
-    assert!(!running.timeline.bins.is_empty(), "something is measured");
-    let mut told = running.clone();
+    assert!(!running.subject.timeline.bins.is_empty(), "something is measured");
+    let mut told = (*running.subject).clone();
     told.flow.bits_per_s = Some(4e9);
-    let pid = told.threads[0].sample.id.pid;
+    let pid = running.threads[0].sample.id.pid;
     let ended = Test {
         number: 1,
         key: TestKey::Client(pid),
-        began_ns: running.at_ns - 9_000_000_000,
-        ended_ns: Some(running.at_ns + 1_000_000_000),
+        began_ns: running.machine.at_ns - 9_000_000_000,
+        ended_ns: Some(running.machine.at_ns + 1_000_000_000),
         mean: Some(TestMean { bits_per_s: 4e9, from_ns: 1, to_ns: 9_000_000_001, known_s: 9.0 }),
         ends_seen: None,
-        last_findings: Arc::new(running.findings.clone()),
+        last_findings: Arc::new(running.conclusions.findings.clone()),
         lost: 7.0,
         metrics: Arc::new(told),
+        conclusions: Arc::default(),
     };
     let later = |seconds: u64| {
         let mut metrics = running.clone();
-        (metrics.at_ns, metrics.timeline, metrics.jitter, metrics.flow) =
-            (running.at_ns + seconds * 1_000_000_000, Arc::default(), None, FlowMetrics::default());
+        machine(&mut metrics, |machine| machine.at_ns += seconds * 1_000_000_000);
+        let of = own(&mut metrics);
+        (of.timeline, of.jitter, of.flow) = (Arc::default(), None, FlowMetrics::default());
         (metrics.tests, metrics.test) = (vec![Arc::new(ended.clone())], None);
         metrics
     };
@@ -403,10 +406,11 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
     assert!(border.contains("stopped 5 s ago, mean 4.00 Gbit/s over 9 s · 7 lost"), "{border}");
     assert!(stage.text(120, 40).contains("⣿"), "its graph is there still");
     assert!(stage.text(120, 40).contains("before it stopped: "), "and what was found of it: {}", stage.text(120, 40));
-    assert!(stage.state.metrics().expect("some").flow.bits_per_s.is_none(), "no rate of now");
+    assert!(stage.state.metrics().expect("some").subject.flow.bits_per_s.is_none(), "no rate of now");
     assert!(!stage.state.metrics().expect("some").threads.is_empty(), "and the threads of now");
     let mut again = later(8);
-    (again.timeline, again.flow) = (Arc::clone(&running.timeline), running.flow.clone());
+    let of = own(&mut again);
+    (of.timeline, of.flow) = (Arc::clone(&running.subject.timeline), running.subject.flow.clone());
     stage.state.receive(again);
     assert!(!stage.text(120, 40).contains("stopped"), "what is measured now goes before it");
 }
@@ -418,11 +422,12 @@ fn of_several_tests_one_is_proposed_for() {
     let pids: Vec<u32> = metrics.threads.iter().map(|thread| thread.sample.id.pid).collect();
     let test = |number: u32, bits_per_s| {
         let pid = pids[number as usize - 1];
-        let mut told = metrics.clone();
-        told.threads.retain(|thread| thread.sample.id.pid == pid);
+        let mut told = (*metrics.subject).clone();
+        Arc::make_mut(&mut told.threads).retain(|thread| thread.sample.id.pid == pid);
         told.flow.bits_per_s = Some(bits_per_s);
-        told.limit = None;
-        let (began_ns, ended_ns, mean, ends_seen) = (metrics.at_ns, None, None, None);
+        let mut conclusions = metrics.conclusions.clone();
+        Arc::make_mut(&mut conclusions).limit = None;
+        let (began_ns, ended_ns, mean, ends_seen) = (metrics.machine.at_ns, None, None, None);
         Arc::new(Test {
             number,
             key: TestKey::Client(pid),
@@ -433,13 +438,11 @@ fn of_several_tests_one_is_proposed_for() {
             last_findings: Arc::default(),
             lost: 0.0,
             metrics: Arc::new(told),
+            conclusions,
         })
     };
     metrics.tests = vec![test(1, 1e9), test(2, 2e9)];
     metrics.test = Some(2);
-    for thread in &mut metrics.threads {
-        thread.test = (1..).zip(&pids).find(|(_, pid)| **pid == thread.sample.id.pid).map(|(number, _)| number);
-    }
     stage.state.receive(metrics);
     let threads = |stage: &Stage| -> Vec<u32> {
         let metrics = stage.state.metrics().expect("there are some");

@@ -40,7 +40,7 @@ fn frames() -> Vec<(KeyContext, View)> {
     stage.state.open_proposal(Ok(scenes::proposal(threads[0], threads[1], [0, 1])));
     show(&stage);
     let mut stage = Stage::with(3, scenes::bridge(), Settings { mode: Mode::Replay, ..Settings::default() });
-    let at_ns = stage.state.metrics().expect("samples").at_ns;
+    let at_ns = stage.state.metrics().expect("samples").machine.at_ns;
     let highlight = |at_ns, kind| Highlight { at_ns, seen_ns: at_ns, kind };
     stage.state.playback = Some(Playback {
         damage: None,

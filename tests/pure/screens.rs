@@ -1,6 +1,7 @@
 //! Whole frames, sizes × cases: symbols, then the tone of every cell. Clock and host are the world's own, so nothing has
 //! to be filtered out.
 
+use crate::world::change::{concluded, machine, own, threads};
 use crate::world::scenes;
 use crate::world::stage::Stage;
 use crate::world::{NETNS, Traffic, World, stream};
@@ -194,12 +195,10 @@ fn pinned_threads_and_what_came_of_it() {
 fn measured(settings: Settings, verdict: Option<Verdict>) -> Stage {
     let mut stage = Stage::with(20, scenes::kunpeng(), settings);
     let mut metrics = stage.derive();
-    metrics.jitter = Some(scenes::jitter(24.1, 0.38, 30));
-    metrics.findings = scenes::findings();
-    metrics.card = verdict.map(scenes::card);
-    for thread in &mut metrics.threads {
-        thread.evidence = Evidence::Traced;
-    }
+    own(&mut metrics).jitter = Some(scenes::jitter(24.1, 0.38, 30));
+    concluded(&mut metrics).findings = scenes::findings();
+    own(&mut metrics).card = verdict.map(scenes::card);
+    threads(&mut metrics, |all| all.iter_mut().for_each(|thread| thread.evidence = Evidence::Traced));
     stage.state.receive(metrics);
     stage
 }
@@ -242,8 +241,9 @@ fn before_and_after_a_pin() {
 fn with_paths(settings: Settings) -> Stage {
     let mut stage = Stage::with(3, scenes::between_containers(), settings);
     let mut metrics = stage.derive();
-    (metrics.flow.connections, metrics.paths) = scenes::ways();
-    Arc::make_mut(&mut metrics.facts).spaces = scenes::spaces();
+    let (connections, paths) = scenes::ways();
+    (own(&mut metrics).flow.connections, own(&mut metrics).paths) = (connections, paths);
+    machine(&mut metrics, |machine| Arc::make_mut(&mut machine.facts).spaces = scenes::spaces());
     stage.state.receive(metrics);
     stage
 }
@@ -264,16 +264,17 @@ fn the_paths_of_the_flows() {
 fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
     let mut stage = with_paths(Settings::default());
     let mut metrics = stage.state.newest().expect("there are some").clone();
-    let (one, tcp) = (metrics.flow.connections[0], metrics.flow.connections.remove(3));
+    let flow = &mut own(&mut metrics).flow;
+    let (one, tcp) = (flow.connections[0], flow.connections.remove(3));
     let udp = Connection { proto: Proto::Udp, carries: true, bits_per_s: None, ..one };
-    metrics.flow.connections = vec![udp, udp, Connection { carries: true, ..tcp }, metrics.flow.connections[2]];
+    flow.connections = vec![udp, udp, Connection { carries: true, ..tcp }, flow.connections[2]];
     let rate = |packets_per_s: f64| {
         Some(DatagramRate { packets_per_s: Some(packets_per_s), bits_per_s: packets_per_s * 8.0 * 1448.0 })
     };
     let end = |end: &End| end.pid.zip(end.netns);
     let (from, to) = (end(&one.from), end(&one.to));
     let (sent, received) = (rate(172_650.0), rate(169_200.0));
-    metrics.flow.tests = vec![DatagramTest {
+    flow.tests = vec![DatagramTest {
         from,
         to,
         streams: 2,
@@ -282,7 +283,7 @@ fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
         received,
         ..DatagramTest::default()
     }];
-    let paths = Arc::make_mut(&mut metrics.paths);
+    let paths = Arc::make_mut(&mut own(&mut metrics).paths);
     paths.iter_mut().take(2).for_each(|path| path.proto = Proto::Udp);
     stage.state.receive(metrics);
     stage.press("v");
@@ -295,12 +296,12 @@ fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
 fn three_tests() -> Stage {
     let mut stage = with_paths(Settings::default());
     let mut metrics = stage.state.newest().expect("there are some").clone();
-    let key = TestKey::Client(metrics.flow.connections[0].from.pid.expect("a process"));
-    let began_ns = metrics.at_ns - 8_000_000_000;
+    let key = TestKey::Client(metrics.subject.flow.connections[0].from.pid.expect("a process"));
+    let began_ns = metrics.machine.at_ns - 8_000_000_000;
     let test = |number, bits_per_s, ended_ns| {
-        let mut told = metrics.clone();
+        let mut told = (*metrics.subject).clone();
         told.flow.bits_per_s = Some(bits_per_s);
-        told.threads.truncate(number as usize);
+        Arc::make_mut(&mut told.threads).truncate(number as usize);
         Arc::new(Test {
             number,
             key,
@@ -311,11 +312,11 @@ fn three_tests() -> Stage {
             last_findings: std::sync::Arc::default(),
             lost: 1_234.0,
             metrics: Arc::new(told),
+            conclusions: Arc::clone(&metrics.conclusions),
         })
     };
     metrics.tests = vec![test(1, 2.1e10, None), test(2, 9.9e10, None), test(3, 1e9, Some(began_ns + 4_000_000_000))];
     metrics.test = Some(2);
-    metrics.threads.iter_mut().for_each(|thread| thread.test = Some(2));
     stage.state.receive(metrics);
     stage
 }
@@ -379,7 +380,7 @@ fn a_replay_shows_where_it_is() {
     use vnettop::derive::timeline::IncidentKind;
     use vnettop::derive::{Highlight, HighlightKind};
     let mut stage = Stage::with(3, scenes::bridge(), replay());
-    let first_ns = stage.state.metrics().expect("samples").at_ns - 3_000_000_000;
+    let first_ns = stage.state.metrics().expect("samples").machine.at_ns - 3_000_000_000;
     let kinds = [
         HighlightKind::Dip,
         HighlightKind::Loss,

@@ -1,5 +1,6 @@
 //! What the kernel itself counts, on the screen: the list of drops, softirq time from entry to exit, cores of a hop.
 
+use crate::world::change::machine;
 use crate::world::stage::Stage;
 use crate::world::{NETNS, scenes};
 use std::sync::Arc;
@@ -53,7 +54,7 @@ fn counts(times: u64, everywhere: bool) -> Arc<KernelCounts> {
 fn every_drop_of_the_machine_by_reason_and_function() {
     let mut stage = Stage::after(3, scenes::bridge());
     let mut metrics = stage.derive();
-    metrics.kernel = [Some(counts(3, true)), Some(counts(2, true))];
+    machine(&mut metrics, |machine| machine.kernel = [Some(counts(3, true)), Some(counts(2, true))]);
     stage.state.receive(metrics);
     stage.press("d");
     for (width, height) in [(60, 15), (80, 24), (120, 40)] {
@@ -82,10 +83,12 @@ fn softirq_time_says_which_of_the_two_it_is() {
     stage.press("x");
     assert_eq!(stage.state.on_request(), OnRequest { softirqs: true, ..OnRequest::default() }, "the key asks for it");
     let mut metrics = stage.derive();
-    for core in &mut metrics.cores {
-        let load = core.load.as_mut().expect("online");
-        load.softirqs_exact = Some([0.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0]);
-    }
+    machine(&mut metrics, |machine| {
+        for core in &mut machine.cores {
+            let load = core.load.as_mut().expect("online");
+            load.softirqs_exact = Some([0.0, 0.0, 0.0, 0.25, 0.0, 0.0, 0.0, 0.0, 0.5, 0.0]);
+        }
+    });
     stage.state.receive(metrics);
     let text = stage.text(120, 40);
     assert!(text.contains("softirq measured"), "the title says so:\n{text}");

@@ -1,5 +1,6 @@
 //! Whole frames of looking closer: a selected time, a pin and what it brought, one pane alone, a row in full.
 
+use crate::world::change::{machine, own};
 use crate::world::scenes;
 use crate::world::stage::Stage;
 use std::sync::Arc;
@@ -40,11 +41,12 @@ fn what_a_pin_brought_at_every_size() {
     }
     stage.play(8, |_, _| {});
     let mut metrics = stage.derive();
-    (metrics.flow.connections, metrics.paths) = scenes::ways();
-    metrics.flow.connections.iter_mut().for_each(|connection| connection.carries = true);
-    metrics.flow.basis = Some(FlowBasis::Sockets(4));
-    metrics.card = Some(scenes::card(Verdict::SteadierAndFaster));
-    metrics.jitter = Some(scenes::jitter(34.9, 0.012, 8));
+    let (connections, paths) = scenes::ways();
+    (own(&mut metrics).flow.connections, own(&mut metrics).paths) = (connections, paths);
+    own(&mut metrics).flow.connections.iter_mut().for_each(|connection| connection.carries = true);
+    own(&mut metrics).flow.basis = Some(FlowBasis::Sockets(4));
+    own(&mut metrics).card = Some(scenes::card(Verdict::SteadierAndFaster));
+    own(&mut metrics).jitter = Some(scenes::jitter(34.9, 0.012, 8));
     stage.state.receive(metrics);
     for size in SIZES {
         freeze("pin_and_verdict", &stage, size);
@@ -75,15 +77,15 @@ fn links_of_the_test_that_are_not_shown_are_said_with_the_option_that_shows_them
         silent: None,
         neighbours: Vec::new(),
     };
-    metrics.paths = Arc::new(vec![elsewhere]);
+    own(&mut metrics).paths = Arc::new(vec![elsewhere]);
     stage.state.receive(metrics.clone());
     let text = stage.text(120, 40);
     assert!(text.contains("network namespace that is not shown: vnettop --netns all"), "{text}");
-    let mut facts = (*metrics.facts).clone();
+    let mut facts = (*metrics.machine.facts).clone();
     facts.problems =
         Arc::new(vec![Problem { source: ProblemSource::Namespaces, text: "needs CAP_SYS_ADMIN".to_owned() }]);
-    metrics.facts = Arc::new(facts);
-    assert!(metrics.facts.problems[0].is_of_rights(), "the first line of the screen says what is missing");
+    machine(&mut metrics, |machine| machine.facts = Arc::new(facts));
+    assert!(metrics.machine.facts.problems[0].is_of_rights(), "the first line of the screen says what is missing");
     stage.state.receive(metrics);
     let text = stage.text(120, 40);
     assert!(!text.contains("--netns all"), "an option does not give rights:\n{text}");

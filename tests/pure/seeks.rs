@@ -46,7 +46,7 @@ fn any_second_of_a_recording_of_several_frames_is_shown_as_playing_shows_it() {
         let mut recording = Recording::open(&path).expect("a recording");
         while let Some(item) = recording.next_item().expect("good lines") {
             let Some(metrics) = derivation.advance(item) else { continue };
-            let at_ns = metrics.at_ns;
+            let at_ns = metrics.machine.at_ns;
             shown_live.receive(metrics);
             if at_ns == first_ns + (LENGTH_S * 2 - 1) * SECOND_NS / 2 || wanted.contains(&at_ns) {
                 frames.insert(at_ns, frame(&shown_live, &derivation));
@@ -59,7 +59,7 @@ fn any_second_of_a_recording_of_several_frames_is_shown_as_playing_shows_it() {
         for to_ns in wanted {
             let start = player.start_at(to_ns, Some(&mut sought)).expect("it can be gone to");
             let metrics = start.metrics.expect("a sample");
-            let at_ns = metrics.at_ns;
+            let at_ns = metrics.machine.at_ns;
             sought.receive(metrics);
             let (expected_ns, expected) = frames.range(..=to_ns).next_back().expect("it was played");
             assert_eq!(at_ns, *expected_ns, "{name}: the last sample not after {} s", (to_ns - first_ns) / SECOND_NS);

@@ -143,7 +143,7 @@ fn what_moves_where_and_how_fast_does_not_depend_on_the_way_it_is_told() {
     assert!(end.threads.iter().all(|thread| thread.pinned), "at the end both are pinned");
     let pins = recorded().iter().filter(|item| matches!(item, Item::Event(Event::Pinned { .. }))).count();
     assert_eq!(pins, 2, "one pin a thread");
-    let veth = slow.links.iter().find(|link| link.facts.name == "vethe61f5c0").and_then(|link| link.rates);
+    let veth = slow.machine.links.iter().find(|link| link.facts.name == "vethe61f5c0").and_then(|link| link.rates);
     let rate = veth.and_then(|rates| rates.rx_bits_per_s).expect("a rate");
     assert!((14e9..17e9).contains(&rate), "second 13 was published with {} Gbit/s: {rate}", scenes::SWINGS[12]);
 }

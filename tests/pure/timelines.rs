@@ -33,12 +33,12 @@ fn played(items: &[Item]) -> Vec<Metrics> {
 fn the_newest_bin_is_the_rate_that_json_tells() {
     let mut seconds = 0;
     for metrics in played(&items()) {
-        let bins = &metrics.timeline.bins;
+        let bins = &metrics.subject.timeline.bins;
         assert!(bins.windows(2).all(|two| two[0].to_ns == two[1].from_ns), "no time is left out");
         let Some(newest) = bins.last() else { continue };
         // Of a test that has ended JSON tells no rate.
-        if metrics.flow.bits_per_s.is_some() {
-            assert_eq!(newest.bits_per_s, metrics.flow.bits_per_s, "at {}", metrics.at_ns);
+        if metrics.subject.flow.bits_per_s.is_some() {
+            assert_eq!(newest.bits_per_s, metrics.subject.flow.bits_per_s, "at {}", metrics.machine.at_ns);
             seconds += 1;
         }
     }
@@ -55,11 +55,11 @@ fn each_traced_move_is_in_the_bin_of_its_instant() {
         .collect();
     let mut compared = 0;
     let all = played(&items);
-    let end = all.iter().rev().find(|metrics| metrics.flow.bits_per_s.is_some()).expect("a test runs");
+    let end = all.iter().rev().find(|metrics| metrics.subject.flow.bits_per_s.is_some()).expect("a test runs");
     // A minute is kept: the moves are looked for while they are on it.
     let middle = &all[all.len() * 2 / 5];
     for metrics in [middle, end] {
-        for bin in &metrics.timeline.bins {
+        for bin in &metrics.subject.timeline.bins {
             let in_bin = moves.iter().filter(|one| (bin.from_ns..bin.to_ns).contains(&one.at_ns)).count();
             let counted = bin.moves.smt + bin.moves.cluster + bin.moves.llc + bin.moves.node + bin.moves.socket;
             assert_eq!((counted, bin.unclassed), (in_bin as u64, 0.0), "the bin from {} on", bin.from_ns);
@@ -77,7 +77,7 @@ fn a_selected_bin_tells_its_own_rate_and_whose_its_migrations_are() {
     for item in items.into_iter().take(90) {
         derivation.advance(item).into_iter().for_each(|metrics| state.receive(metrics));
     }
-    let bins = state.metrics().expect("it was played").timeline.bins.clone();
+    let bins = state.metrics().expect("it was played").subject.timeline.bins.clone();
     let told = bins.iter().rev().filter(|bin| bin.moves.node > 0 && bin.bits_per_s.is_some()).take(5);
     let mut compared = 0;
     for bin in told {
@@ -107,7 +107,7 @@ fn the_pin_stands_on_the_axis_where_it_was_made() {
             pinned = Some(before_ns);
         }
         let Some(metrics) = derivation.advance(item) else { continue };
-        before_ns = metrics.at_ns;
+        before_ns = metrics.machine.at_ns;
         after += u64::from(pinned.is_some());
         state.receive(metrics);
         if after == 24 {
@@ -116,7 +116,7 @@ fn the_pin_stands_on_the_axis_where_it_was_made() {
     }
     let pinned_ns = pinned.expect("somebody pins in it");
     let metrics = state.metrics().expect("it was played");
-    let pins: Vec<_> = metrics.timeline.incidents.iter().map(|one| (one.at_ns, one.kind)).collect();
+    let pins: Vec<_> = metrics.subject.timeline.incidents.iter().map(|one| (one.at_ns, one.kind)).collect();
     assert_eq!(pins, [(pinned_ns, IncidentKind::Pin)], "two threads at once are one pin");
     let view = prepare(&state, derivation.history(), 200, 60);
     let mut buffer = Buffer::empty(Rect::new(0, 0, 200, 60));
@@ -125,7 +125,7 @@ fn the_pin_stands_on_the_axis_where_it_was_made() {
     let line = text.lines().find(|line| line.contains("┬ pin")).expect("it stands on the axis");
     let column = line.chars().position(|c| c == '┬').expect("it is there");
     // The newest cell is the last but two: a blank and the border are behind it.
-    let newest_ns = metrics.timeline.bins.last().expect("bins").to_ns.div_ceil(CELL_NS) * CELL_NS;
+    let newest_ns = metrics.subject.timeline.bins.last().expect("bins").to_ns.div_ceil(CELL_NS) * CELL_NS;
     let cells = usize::try_from((newest_ns - 1) / CELL_NS - pinned_ns / CELL_NS).expect("few");
     assert_eq!(column, 197 - cells, "in\n{line}");
 }

@@ -164,8 +164,9 @@ impl<'a> RunningVisit<'a> {
         loop {
             self.hear(desk, |visit, metrics| {
                 window.observe(metrics);
-                if let Some(pinning) =
-                    pinning.as_deref_mut().filter(|pinning| pinning.done_ns.is_none() && metrics.at_ns >= began_ns)
+                if let Some(pinning) = pinning
+                    .as_deref_mut()
+                    .filter(|pinning| pinning.done_ns.is_none() && metrics.machine.at_ns >= began_ns)
                 {
                     visit.pin(metrics, pinning);
                 }
@@ -191,11 +192,11 @@ impl<'a> RunningVisit<'a> {
 
     fn take(&mut self, item: Item) -> Option<Metrics> {
         let metrics = self.derivation.advance(item)?;
-        self.size = (metrics.facts.topology.online().len(), metrics.facts.topology.nodes);
-        let longest = metrics.paths.iter().max_by_key(|path| path.hops.len());
+        self.size = (metrics.machine.facts.topology.online().len(), metrics.machine.facts.topology.nodes);
+        let longest = metrics.subject.paths.iter().max_by_key(|path| path.hops.len());
         if let Some(path) = longest.filter(|path| path.hops.len() > self.links.len()) {
             let link = |hop: &crate::sample::Hop| {
-                let link = metrics.link(hop.link)?;
+                let link = metrics.machine.link(hop.link)?;
                 Some(ClaimedLink {
                     name: link.facts.name.clone(),
                     kind: link.facts.kind.word().to_owned(),
@@ -209,15 +210,15 @@ impl<'a> RunningVisit<'a> {
     }
 
     fn pin(&mut self, metrics: &Metrics, pinning: &mut Pinning) {
-        let mut ids = metrics.benchmark().map(|thread| thread.sample.id);
-        if !ids.any(|id| metrics.recent.thread_cpu(id).is_some_and(|cpu| cpu > BUSY)) {
+        let mut ids = metrics.subject.threads.iter().map(|thread| thread.sample.id);
+        if !ids.any(|id| metrics.subject.recent.thread_cpu(id).is_some_and(|cpu| cpu > BUSY)) {
             return;
         }
-        let busy_ns = *pinning.busy_ns.get_or_insert(metrics.at_ns);
-        if metrics.at_ns.saturating_sub(busy_ns) < LOOK_NS {
+        let busy_ns = *pinning.busy_ns.get_or_insert(metrics.machine.at_ns);
+        if metrics.machine.at_ns.saturating_sub(busy_ns) < LOOK_NS {
             return;
         }
-        match placement::propose(metrics) {
+        match placement::propose(&metrics.subject) {
             Err(why) => pinning.why = Some(why),
             Ok(proposal) => {
                 let asked = requests(&proposal);

@@ -48,7 +48,7 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
             }
             has_more = true;
             let metrics = hosts.metrics();
-            if metrics[at].metrics.elapsed_s.is_none() {
+            if metrics[at].metrics.machine.elapsed_s.is_none() {
                 continue;
             }
             buffer.clear();
@@ -129,7 +129,7 @@ fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Resu
         for (host, left) in hosts.each.iter_mut().zip(&mut left) {
             if *left > 0 && host.takes_one()? {
                 has_more = true;
-                *left -= u64::from(host.app.state.metrics().is_some_and(|metrics| metrics.elapsed_s.is_some()));
+                *left -= u64::from(host.app.state.metrics().is_some_and(|metrics| metrics.machine.elapsed_s.is_some()));
             }
         }
         let mut each = hosts.each.iter().zip(&left);
@@ -172,7 +172,7 @@ impl Hosts {
     /// say is of one time each time it is replayed.
     fn in_turn(&self) -> Vec<usize> {
         let open = (0..self.each.len()).filter(|&at| !self.each[at].is_at_end());
-        let wall_ms = |at: &usize| self.each[*at].app.state.metrics().map(|metrics| metrics.wall_ms);
+        let wall_ms = |at: &usize| self.each[*at].app.state.metrics().map(|metrics| metrics.machine.wall_ms);
         if self.each.iter().any(|host| host.app.is_replay()) {
             open.min_by_key(wall_ms).into_iter().collect()
         } else {

@@ -70,7 +70,7 @@ fn play(app: &mut App) -> bool {
 }
 
 fn now_ns(app: &App) -> u64 {
-    app.state.metrics().expect("something is shown").at_ns
+    app.state.metrics().expect("something is shown").machine.at_ns
 }
 
 fn press(app: &mut App, keys: &str) {
@@ -186,7 +186,7 @@ fn the_card_opens_by_itself_once_where_that_was_asked_for() {
     let first_ns = app.player.as_ref().map(Player::first_ns).expect("it has samples");
     app.seek(first_ns + 44 * SECOND_NS).expect("the recording is whole");
     assert!(!frame(&app).contains("Before and after the pin"), "the pin is six seconds old");
-    while app.state.metrics().is_some_and(|metrics| metrics.card.is_none()) {
+    while app.state.metrics().is_some_and(|metrics| metrics.subject.card.is_none()) {
         assert!(play(&mut app), "the card is ready before the end");
     }
     assert!(frame(&app).contains("Before and after the pin"), "{}", frame(&app));

@@ -4,7 +4,7 @@
 use super::super::signals::wait;
 use super::passed_signals::PassedSignals;
 use crate::derive::end_to_end::other_end;
-use crate::derive::{Derivation, Metrics, placement, plural};
+use crate::derive::{Derivation, Metrics, TestMetrics, placement, plural};
 use crate::sample::{AgentCommand, HostState};
 use crate::source::feed::{Feed, FeedCommand, HostNews, Next};
 use crate::update::requests;
@@ -83,7 +83,7 @@ impl FarEnds {
     }
 
     /// Pins the busy threads at the other end of these flows; sentences of what is not.
-    pub fn pin(&mut self, own: &Metrics) -> Vec<String> {
+    pub fn pin(&mut self, own: &TestMetrics) -> Vec<String> {
         self.0.iter_mut().filter_map(|host| host.pin(own).err()).collect()
     }
 
@@ -163,7 +163,7 @@ impl FarHost {
         }
     }
 
-    fn pin(&mut self, own: &Metrics) -> Result<(), String> {
+    fn pin(&mut self, own: &TestMetrics) -> Result<(), String> {
         let name = &self.end.name;
         let there = self.metrics.as_ref().and_then(|metrics| other_end(own, metrics));
         let there = there.ok_or_else(|| format!("{name} has no end of this test, so nothing is pinned there"))?;

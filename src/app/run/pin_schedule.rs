@@ -84,7 +84,7 @@ impl<'a> PinSchedule<'a> {
         if busy.is_empty() {
             return None;
         }
-        let lasted_ns = metrics.at_ns.saturating_sub(*self.since_ns.get_or_insert(metrics.at_ns));
+        let lasted_ns = metrics.machine.at_ns.saturating_sub(*self.since_ns.get_or_insert(metrics.machine.at_ns));
         self.wished = match self.rule {
             _ if lasted_ns < length_ns => self.phase,
             Rule::Pinned => PINNED,
@@ -93,7 +93,9 @@ impl<'a> PinSchedule<'a> {
         match (side_of(self.phase), side_of(self.wished)) {
             (StretchSide::Unpinned, StretchSide::Pinned) => Some(self.pin(metrics, &busy)),
             // A worker that was born after the others were pinned.
-            (StretchSide::Pinned, StretchSide::Pinned) if !self.covers(&busy) && self.may_look(metrics.at_ns) => {
+            (StretchSide::Pinned, StretchSide::Pinned)
+                if !self.covers(&busy) && self.may_look(metrics.machine.at_ns) =>
+            {
                 Some(self.pin(metrics, &busy))
             }
             (_, side) => (self.wished != self.phase).then_some(Wish::GoOn(side)),
@@ -147,10 +149,11 @@ impl<'a> PinSchedule<'a> {
     /// compared all the same: that is what was asked for.
     fn proposed(&mut self, metrics: &Metrics) -> Result<Proposal, String> {
         self.measured = None;
-        let found = found_for(metrics, self.found).filter(|found| found.class != PlacementClass::Unpinned);
-        let Some((found, proposal)) = found.and_then(|found| Some((found, propose_class(metrics, found.class).ok()?)))
+        let found = found_for(&metrics.subject, self.found).filter(|found| found.class != PlacementClass::Unpinned);
+        let Some((found, proposal)) =
+            found.and_then(|found| Some((found, propose_class(&metrics.subject, found.class).ok()?)))
         else {
-            return propose(metrics);
+            return propose(&metrics.subject);
         };
         let class = found.class.word();
         self.measured = Some(format!("pinned as vnettop run --pin search found best on {}: {class}", found.day));
@@ -160,6 +163,6 @@ impl<'a> PinSchedule<'a> {
 
 /// The watched threads that are busy.
 pub(super) fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
-    let ids = metrics.benchmark().map(|thread| thread.sample.id);
-    ids.filter(|id| metrics.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
+    let ids = metrics.subject.threads.iter().map(|thread| thread.sample.id);
+    ids.filter(|id| metrics.subject.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
 }

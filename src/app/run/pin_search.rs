@@ -61,15 +61,15 @@ impl PinSearch {
                 if busy(metrics).is_empty() {
                     return None;
                 }
-                let since_ns = *since_ns.get_or_insert(metrics.at_ns);
-                let is_known = metrics.at_ns.saturating_sub(since_ns) >= LOOK_NS;
-                is_known.then(|| match placement::by_class(metrics) {
-                    Ok(found) => SearchWish::Start(found, placement::test_kind(metrics)),
+                let since_ns = *since_ns.get_or_insert(metrics.machine.at_ns);
+                let is_known = metrics.machine.at_ns.saturating_sub(since_ns) >= LOOK_NS;
+                is_known.then(|| match placement::by_class(&metrics.subject) {
+                    Ok(found) => SearchWish::Start(found, placement::test_kind(&metrics.subject)),
                     Err(why) => SearchWish::Refuse(why),
                 })
             }
             SearchStage::Trying { since_ns, placements, .. } => {
-                let is_over = metrics.at_ns.saturating_sub(*since_ns) >= self.phase_ns;
+                let is_over = metrics.machine.at_ns.saturating_sub(*since_ns) >= self.phase_ns;
                 // A test that is over while its command goes on is not placed any more.
                 let mut placed = placements.iter().flat_map(|tried| &tried.threads);
                 let is_there = placed.any(|at| metrics.threads.iter().any(|thread| thread.sample.id == at.thread));
@@ -133,10 +133,11 @@ impl PinSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::derive::MachineMetrics;
     use crate::sample::PlacementClass;
 
     fn at(at_ns: u64) -> Metrics {
-        Metrics { at_ns, ..Metrics::default() }
+        Metrics::of_machine(MachineMetrics { at_ns, ..MachineMetrics::default() })
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl<'a> RunSession<'a> {
         if !takes_turns(self.plan.asked.pin) || !self.plan.named {
             return None;
         }
-        let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id))?;
+        let taken = self.controller.taken(metrics.subject.threads.iter().map(|thread| thread.sample.id))?;
         Some(format!("the command was not started: {taken}"))
     }
 
@@ -301,7 +301,7 @@ impl<'a> RunSession<'a> {
         }
         while let Some(feed) = &self.feed {
             wait(&[feed.ready()], None);
-            if let Some(metrics) = self.next().filter(|metrics| metrics.at_ns >= at_ns) {
+            if let Some(metrics) = self.next().filter(|metrics| metrics.machine.at_ns >= at_ns) {
                 return Some(metrics);
             }
         }

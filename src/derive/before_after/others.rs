@@ -1,6 +1,6 @@
 //! How busy the machine was with other work, tick by tick: what has to be alike where two phases are compared.
 
-use crate::derive::Metrics;
+use crate::derive::machine::MachineMetrics;
 use crate::derive::window::{Ticked, TimeSpan};
 use std::collections::VecDeque;
 
@@ -22,10 +22,10 @@ impl Ticked for OthersTick {
 }
 
 impl Others {
-    /// Takes the next tick into account.
-    pub fn observe(&mut self, metrics: &Metrics) {
-        let Some((cores, from_ns)) = metrics.recent.others.zip(metrics.began_ns()) else { return };
-        self.0.push_back(OthersTick { span: TimeSpan { from_ns, to_ns: metrics.at_ns }, cores });
+    /// Takes the next tick into account, in which others used so much of the machine, cores' worth.
+    pub fn observe(&mut self, machine: &MachineMetrics, cores: Option<f64>) {
+        let Some((cores, from_ns)) = cores.zip(machine.began_ns()) else { return };
+        self.0.push_back(OthersTick { span: TimeSpan { from_ns, to_ns: machine.at_ns }, cores });
     }
 
     /// Lets go of what is older.

@@ -2,7 +2,7 @@
 
 use super::interval::Significance;
 use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
-use crate::derive::finding::figure::Unit;
+use crate::derive::figure::Unit;
 use crate::sample::Word;
 
 /// Other programs' load differs from so many cores' worth on, if it is also this share of the greater.

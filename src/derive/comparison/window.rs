@@ -44,19 +44,19 @@ pub struct LoadFigures {
 impl LoadWindow {
     /// Takes an interval in.
     pub fn observe(&mut self, metrics: &Metrics) {
-        let Some(from_ns) = metrics.began_ns() else { return };
-        let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
-        let moves: Vec<f64> = metrics.benchmark().filter_map(|thread| thread.moves_per_s).collect();
+        let Some(from_ns) = metrics.machine.began_ns() else { return };
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        let moves: Vec<f64> = metrics.subject.threads.iter().filter_map(|thread| thread.moves_per_s).collect();
         let shares: Option<Vec<_>> =
-            metrics.cores.iter().filter(|core| core.place.online).map(CoreMetrics::shares).collect();
+            metrics.machine.cores.iter().filter(|core| core.place.online).map(CoreMetrics::shares).collect();
         let busy = shares.as_ref().map(|shares| shares.iter().map(Shares::busy).sum::<f64>());
         self.ticks.push(LoadTick {
-            span: TimeSpan { from_ns, to_ns: metrics.at_ns },
+            span: TimeSpan { from_ns, to_ns: metrics.machine.at_ns },
             moves: (!moves.is_empty()).then(|| moves.iter().sum::<f64>() * elapsed_s),
-            busy: busy.map(|busy| ((busy - metrics.own_cpu.unwrap_or(0.0)) * elapsed_s).max(0.0)),
+            busy: busy.map(|busy| ((busy - metrics.machine.own_cpu.unwrap_or(0.0)) * elapsed_s).max(0.0)),
             softirq: shares.map(|shares| shares.iter().map(|one| one.softirq).sum::<f64>() * elapsed_s),
         });
-        Bin::follow(&mut self.bins, metrics.timeline.bins.iter(), 0);
+        Bin::follow(&mut self.bins, metrics.subject.timeline.bins.iter(), 0);
     }
 
     /// What happened between two moments, monotonic ns; an interval or a bin that reaches over one of them counts with its part

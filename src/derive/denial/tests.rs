@@ -1,17 +1,19 @@
 //! What was not looked at is not denied.
 
 use super::*;
+use crate::derive::MachineMetrics;
 use crate::derive::flow::Connection;
 use crate::sample::{Drops, KernelCounts, Tracer};
 use std::sync::Arc;
 
 const S: u64 = 1_000_000_000;
 
-fn metrics(state: TracerStage, since_s: Option<u64>) -> Metrics {
+fn metrics(state: TracerStage, since_s: Option<u64>) -> TestMetrics {
     let drops = since_s.map(|_| Drops::default());
     let kernel = Some(Arc::new(KernelCounts { drops, ..KernelCounts::default() }));
     let tracer = Some(Tracer { state, since_ns: since_s.map(|since_s| since_s * S) });
-    Metrics { at_ns: 100 * S, tracer, kernel: [kernel, None], ..Metrics::default() }
+    let machine = MachineMetrics { at_ns: 100 * S, tracer, kernel: [kernel, None], ..MachineMetrics::default() };
+    TestMetrics { machine: Arc::new(machine), ..TestMetrics::default() }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The affinity masks of the watched threads over time: which of them something else than vnettop changed. It is told,
 //! never fought. What comes and goes with a core that goes offline or comes online is nobody's change.
 
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::sample::{CoreSet, Event, Side, ThreadId, Topology};
 use compact_str::CompactString;
 use std::collections::HashMap;
@@ -84,11 +84,11 @@ impl Masks {
         }
     }
 
-    pub(super) fn observe(&mut self, metrics: &Metrics) {
-        let at_ns = metrics.at_ns;
+    pub(super) fn observe(&mut self, metrics: &TestMetrics) {
+        let at_ns = metrics.machine.at_ns;
         self.observed_at_ns = at_ns;
-        let stayed = self.stayed_online(&metrics.facts.topology);
-        for thread in &metrics.threads {
+        let stayed = self.stayed_online(&metrics.machine.facts.topology);
+        for thread in metrics.threads.iter() {
             let (id, Some(allowed)) = (thread.sample.id, &thread.sample.allowed) else { continue };
             // Read before vnettop set the mask: it says nothing, however late it comes.
             if self.set_at_ns.get(&id).is_some_and(|&set_ns| thread.sample.at_ns < set_ns) {
@@ -143,7 +143,7 @@ impl Masks {
     }
 
     /// A pin that was undone before any sample saw it leaves no change of masks to be seen.
-    fn take_undone(&mut self, metrics: &Metrics) {
+    fn take_undone(&mut self, metrics: &TestMetrics) {
         for undone in &metrics.undone {
             let is_known = |change: &MaskChange| change.was_pin && change.thread == undone.thread;
             if self.changes.iter().any(is_known) {
@@ -154,7 +154,7 @@ impl Masks {
             };
             self.pending.remove(&undone.thread);
             self.changes.push(MaskChange {
-                at_ns: metrics.at_ns,
+                at_ns: metrics.machine.at_ns,
                 thread: undone.thread,
                 name: thread.sample.name.clone(),
                 side: thread.sample.side,

@@ -5,7 +5,7 @@ use crate::derive::cause::permute;
 use crate::derive::cause::series::{centred, correlation, dot, mean};
 use crate::derive::flow::Bin;
 use crate::derive::placement::BUSY;
-use crate::derive::{Mean, Metrics};
+use crate::derive::{Mean, TestMetrics};
 use std::collections::VecDeque;
 
 /// What a rate may follow instead of moves.
@@ -65,16 +65,21 @@ struct SurroundingsTick {
 }
 
 impl Surroundings {
-    pub(super) fn observe(&mut self, metrics: &Metrics, bins: &VecDeque<Bin>, keep_ns: u64) {
-        let Some(from_ns) = metrics.began_ns() else {
+    pub(super) fn observe(&mut self, metrics: &TestMetrics, bins: &VecDeque<Bin>, keep_ns: u64) {
+        let Some(from_ns) = metrics.machine.began_ns() else {
             self.ticks.clear();
             return;
         };
         let mut rate = Mean::default();
         bins.iter().rev().take_while(|bin| bin.to_ns > from_ns).for_each(|bin| rate.add(bin.bits_per_s, 1.0));
         let Some((suffered, could_run)) = suffered(metrics) else { return };
-        self.ticks.push_back(SurroundingsTick { at_ns: metrics.at_ns, rate: rate.value(), suffered, could_run });
-        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.at_ns) {
+        self.ticks.push_back(SurroundingsTick {
+            at_ns: metrics.machine.at_ns,
+            rate: rate.value(),
+            suffered,
+            could_run,
+        });
+        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.machine.at_ns) {
             self.ticks.pop_front();
         }
     }
@@ -118,19 +123,19 @@ impl Surroundings {
 
 /// Means over the busy watched threads and their cores, and what the one that wants most CPU time did not get and could have used;
 /// none without any.
-fn suffered(metrics: &Metrics) -> Option<([f64; 5], f64)> {
+fn suffered(metrics: &TestMetrics) -> Option<([f64; 5], f64)> {
     let (mut sums, mut threads) = ([0.0; 5], 0.0);
     for thread in metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY)) {
         threads += 1.0;
         sums[2] += thread.wait.unwrap_or(0.0);
-        let Some(core) = metrics.core(thread.sample.core) else { continue };
+        let Some(core) = metrics.machine.core(thread.sample.core) else { continue };
         let Some((load, shares)) = core.load.and_then(|load| Some((load, load.shares?))) else { continue };
         let own = thread.cpu.unwrap_or(0.0) / (shares.user + shares.system).max(0.01);
         sums[0] += shares.steal;
         sums[1] += shares.irq + shares.softirq * (1.0 - own.min(1.0));
         sums[3] += load.softnet_squeezed_per_s.unwrap_or(0.0);
     }
-    let wants = metrics.benchmark().filter_map(|thread| Some((thread.cpu?, thread.wait?)));
+    let wants = metrics.threads.iter().filter_map(|thread| Some((thread.cpu?, thread.wait?)));
     let (cpu, wait) = wants.max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1))).unwrap_or_default();
     sums[STARVED] = threads * (1.0 - cpu).max(0.0);
     (threads > 0.0).then(|| (sums.map(|sum| sum / threads), cpu + wait))

@@ -16,7 +16,7 @@ const TICK_NS: u64 = 500_000_000;
 /// A machine that is watched for some time: its bins are given, its metrics are those of `machine` at every tick.
 struct WatchedMachine {
     machine: Machine,
-    change: fn(&mut Metrics, u64),
+    change: fn(&mut TestMetrics, u64),
     bins: VecDeque<Bin>,
     traced: Vec<TracedMove>,
     flows: Vec<FlowSample>,
@@ -78,19 +78,19 @@ impl WatchedMachine {
         while self.at_ns < end_ns {
             self.at_ns += TICK_NS;
             metrics = self.machine.metrics();
-            metrics.at_ns = self.at_ns;
+            metrics.machine_mut().at_ns = self.at_ns;
             (self.change)(&mut metrics, self.at_ns / TICK_NS);
             let over: VecDeque<Bin> = self.bins.iter().filter(|bin| bin.to_ns <= self.at_ns).copied().collect();
             metrics.jitter = Jitter::of(&over);
-            metrics.moves =
-                self.traced.iter().filter(|moved| self.at_ns.abs_diff(moved.at_ns) < TICK_NS).copied().collect();
+            let now = self.traced.iter().filter(|moved| self.at_ns.abs_diff(moved.at_ns) < TICK_NS);
+            metrics.moves = Arc::new(now.copied().collect());
             let mut sample = crate::derive::finding::tests::sample(&metrics);
             sample.flows.clone_from(&self.flows);
             self.history.observe_threads(self.previous.as_ref(), &sample);
             self.diagnosis.observe(&sample, &metrics, &over, Some(&FlowBasis::Sockets(2)));
             self.previous = Some(sample);
         }
-        finding::all(&metrics, &self.history, &self.diagnosis)
+        finding::tests::all(&metrics, &self.history, &self.diagnosis)
     }
 }
 
@@ -137,7 +137,7 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     // The hypervisor takes a third of the time in some seconds, and the rate with it.
     let stolen = |tick: u64| tick / 4 % 3 == 1;
     watched.change = |metrics, tick| {
-        for core in &mut metrics.cores {
+        for core in &mut metrics.machine_mut().cores {
             let shares = core.load.as_mut().and_then(|load| load.shares.as_mut()).expect("online");
             shares.steal = if tick / 4 % 3 == 1 { 0.33 } else { 0.01 };
         }
@@ -176,7 +176,8 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
 #[test]
 fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
-    watched.change = |metrics, tick| metrics.threads[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
+    watched.change =
+        |metrics, tick| metrics.threads_mut()[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
     let told = text(&watched.until(30), "moves");
     let wanted = format!("{:.1} times/s over 30 s", watched.diagnosis.conclusion.moves_per_s);
     assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
@@ -210,7 +211,7 @@ fn a_core_shared_with_interrupts_of_others_is_told() {
 fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1));
     watched.until(2);
-    watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
+    watched.change = |metrics, _| metrics.threads_mut()[0].sample.allowed = Some(CoreSet::single(2));
     assert!(!text(&watched.until(3), "mask_changed").starts_with("no finding"), "as yet nobody knows whose it is");
     let (id, old, new) =
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
@@ -229,7 +230,7 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
         (ThreadId { pid: 39081, tid: 39081, start: 7 }, "0-3".parse().expect("cores"), CoreSet::single(2));
     watched.diagnosis.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(3), "mask_changed").starts_with("no finding"), "a sample may be older than the pin");
-    watched.change = |metrics, _| metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
+    watched.change = |metrics, _| metrics.threads_mut()[0].sample.allowed = Some(CoreSet::single(2));
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");
     watched.change = |_, _| {};
     let told = text(&watched.until(7), "mask_changed");
@@ -240,11 +241,11 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
 }
 
 /// Core 3 is offline in every second second, and the kernel takes it out of the masks and puts it back.
-fn core_3_comes_and_goes(metrics: &mut Metrics, tick: u64) {
+fn core_3_comes_and_goes(metrics: &mut TestMetrics, tick: u64) {
     let is_online = (tick / 2).is_multiple_of(2);
-    Arc::make_mut(&mut Arc::make_mut(&mut metrics.facts).topology).cores[3].online = is_online;
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine_mut().facts).topology).cores[3].online = is_online;
     let mask = if is_online { "0-3" } else { "0-2" };
-    metrics.threads[0].sample.allowed = mask.parse().ok();
+    metrics.threads_mut()[0].sample.allowed = mask.parse().ok();
 }
 
 #[test]
@@ -255,7 +256,7 @@ fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
     assert!(told.starts_with("no finding"), "nobody has set a mask: {told}");
     watched.change = |metrics, tick| {
         core_3_comes_and_goes(metrics, tick);
-        metrics.threads[0].sample.allowed = "2".parse().ok();
+        metrics.threads_mut()[0].sample.allowed = "2".parse().ok();
     };
     let told = text(&watched.until(12), "mask_changed");
     assert!(told.starts_with("another process changed the affinity of thread 39081: cores 0-"), "{told}");
@@ -269,21 +270,21 @@ fn a_pin_to_a_core_that_goes_offline_among_others_is_not_undone() {
     let (thread, both) = (metrics.threads[0].sample.id, "2-3".parse::<CoreSet>().expect("cores"));
     let old = "0-3".parse().expect("cores");
     pins.event(&Event::Pinned { thread, old, asked: both.clone(), got: both.clone(), at_ns: 0 });
-    metrics.threads[0].sample.allowed = Some(both);
+    metrics.threads_mut()[0].sample.allowed = Some(both);
     assert_eq!(
-        pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.facts.topology),
+        pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.machine.facts.topology),
         [],
         "it is in force"
     );
     core_3_comes_and_goes(&mut metrics, 2);
-    metrics.threads[0].sample.allowed = Some(CoreSet::single(2));
+    metrics.threads_mut()[0].sample.allowed = Some(CoreSet::single(2));
     assert_eq!(
-        pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.facts.topology),
+        pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.machine.facts.topology),
         [],
         "core 3 is offline, the pin stands"
     );
-    metrics.threads[0].sample.allowed = "0-2".parse().ok();
-    let undone = pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.facts.topology);
+    metrics.threads_mut()[0].sample.allowed = "0-2".parse().ok();
+    let undone = pins.undone(metrics.threads.iter().map(|thread| &thread.sample), &metrics.machine.facts.topology);
     assert_eq!(undone.len(), 1, "that mask is somebody else's: {undone:?}");
 }
 
@@ -326,8 +327,8 @@ fn the_traps_of_iperf3_are_told() {
 
 #[test]
 fn the_machines_policy_is_told_beside_a_benchmark_only() {
-    let policy = |metrics: &mut Metrics| {
-        Arc::make_mut(&mut Arc::make_mut(&mut metrics.facts).host).policy = Policy {
+    let policy = |metrics: &mut TestMetrics| {
+        Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine_mut().facts).host).policy = Policy {
             governor: Some("powersave".to_owned()),
             limit_khz: Some(1_200_000),
             most_khz: Some(2_600_000),
@@ -338,7 +339,7 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
     let told = |machine: Machine| {
         let mut metrics = machine.metrics();
         policy(&mut metrics);
-        finding::all(&metrics, &History::default(), &RateDiagnosis::default())
+        finding::tests::all(&metrics, &History::default(), &RateDiagnosis::default())
     };
     assert_eq!(told(Machine::kunpeng()), [], "nobody runs a benchmark");
     let findings = told(Machine::kunpeng().pair(5, 6).each_thread(|thread| thread.pinned = true));
@@ -350,7 +351,7 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
 #[test]
 fn coarse_counts_are_said_to_be_too_coarse() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.4, true);
-    watched.change = |metrics, _| metrics.own.interval_ns = TICK_NS;
+    watched.change = |metrics, _| metrics.machine_mut().own.interval_ns = TICK_NS;
     let bins: Vec<f64> = watched.bins.iter().map(|bin| bin.moves.socket as f64).collect();
     for (bins, counts) in watched.bins.make_contiguous().chunks_mut(5).zip(bins.chunks(5)) {
         let each = counts.iter().sum::<f64>() / 5.0;
@@ -371,12 +372,14 @@ fn coarse_counts_are_said_to_be_too_coarse() {
         ..bin
     }));
     watched.change = |metrics, _| {
-        (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Ftrace, 0)));
+        let machine = metrics.machine_mut();
+        (machine.own.interval_ns, machine.trace) = (TICK_NS, Some((TraceSource::Ftrace, 0)));
     };
     let traced = watched.until(50);
     assert!(text(&traced, "untraced").starts_with("no finding"), "who has the trace is not told to get it: {traced:?}");
     watched.change = |metrics, _| {
-        (metrics.own.interval_ns, metrics.trace) = (TICK_NS, Some((TraceSource::Perf, 9)));
+        let machine = metrics.machine_mut();
+        (machine.own.interval_ns, machine.trace) = (TICK_NS, Some((TraceSource::Perf, 9)));
     };
     let sampled = watched.until(55);
     assert!(text(&sampled, "untraced").contains("perf misses some"), "perf is called by its name: {sampled:?}");

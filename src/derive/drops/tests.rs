@@ -58,11 +58,11 @@ fn the_kernels_own_word_is_the_loss_and_no_counter_adds_to_it() {
     let expected = [("firewall", Some("r0".to_owned()), 1_238.0), ("receive_buffer", Some("b0".to_owned()), 40.0)];
     assert_eq!(lost(&metrics), expected, "two lines of one function are one loss; what a closed socket had is none");
     assert_eq!(
-        metrics.losses.places[1].netns,
+        metrics.subject.losses.places[1].netns,
         Some(FAR),
         "a datagram that waits has lost its device: it is the receiver's"
     );
-    let share = metrics.losses.places[0].share.expect("known");
+    let share = metrics.subject.losses.places[0].share.expect("known");
     assert!((share - 0.1238).abs() < 1e-9, "of what the sender's namespace sent: {share}");
     let text = said(&metrics);
     assert!(text.contains("by a firewall rule at r0") && text.contains("(NETFILTER_DROP in nf_hook_slow)"), "{text}");
@@ -128,7 +128,7 @@ fn the_list_has_everybodys_drops_the_busiest_first() {
         ];
         told(sample, vec![count(2, (ROUTER, 2), RULE, 7)], others);
     });
-    let list = list(&metrics(first, then)).expect("the kernel is asked");
+    let list = list(&metrics(first, then).subject).expect("the kernel is asked");
     let rows: Vec<_> =
         list.iter().map(|row| (row.reason.as_deref(), row.verdict.word(), row.of_flows, row.packets)).collect();
     let expected = [
@@ -142,14 +142,14 @@ fn the_list_has_everybodys_drops_the_busiest_first() {
     told(&mut first, Vec::new(), vec![count(0, (ROUTER, 2), RULE, 60)]);
     let then =
         after(|sample| told(sample, vec![count(0, (ROUTER, 2), RULE, 25)], vec![count(0, (ROUTER, 2), RULE, 35)]));
-    let list = super::list(&metrics(first, then)).expect("the kernel is asked");
+    let list = super::list(&metrics(first, then).subject).expect("the kernel is asked");
     let others = list.iter().find(|row| !row.of_flows).expect("a row of others");
     assert_eq!(others.packets_per_s, Some(0.0), "what turns out to be a watched flow's was not dropped anew");
 }
 
 #[test]
 fn without_the_kernels_word_there_is_no_list() {
-    assert_eq!(list(&metrics(before(), after(|_| ()))), None, "nobody was asked");
+    assert_eq!(list(&metrics(before(), after(|_| ())).subject), None, "nobody was asked");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_drop_of_which_neither_reason_nor_function_is_told_is_no_loss() {
     let unnamed = DropCount { function: None, ..count(0, (FAR, 2), ("NOT_SPECIFIED", ""), 2) };
     let metrics = metrics(first, after(|sample| told(sample, vec![unnamed.clone()], Vec::new())));
     assert_eq!(lost(&metrics), [], "what a closed socket had looks the same");
-    assert_eq!(list(&metrics).expect("the kernel is asked")[0].verdict.word(), "unknown");
+    assert_eq!(list(&metrics.subject).expect("the kernel is asked")[0].verdict.word(), "unknown");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn what_a_flow_lost_stays_in_the_list_when_it_has_ended() {
         counts.drops.as_mut().expect("told").ended.push(ended);
         sample.kernel = Some(Arc::new(counts));
     });
-    let list = list(&metrics(first, then)).expect("the kernel is asked");
+    let list = list(&metrics(first, then).subject).expect("the kernel is asked");
     let rows: Vec<_> = list.iter().map(|row| (row.of_flows, row.packets, row.packets_per_s)).collect();
     assert_eq!(rows, [(true, 60, Some(0.0))], "with all its packets, none of them now");
 }
@@ -205,7 +205,7 @@ fn in_anothers_namespace_a_port_alone_is_nobodys() {
     let stranger = DropCount { flow: Some(anybody), ..count(0, (77, 9), RULE, 5) };
     let mut first = before();
     told(&mut first, Vec::new(), Vec::new());
-    let list = list(&metrics(first, after(|sample| told(sample, vec![stranger.clone()], Vec::new()))));
+    let list = list(&metrics(first, after(|sample| told(sample, vec![stranger.clone()], Vec::new()))).subject);
     assert!(!list.expect("the kernel is asked")[0].of_flows, "somebody else's packets to the same port");
 }
 
@@ -219,7 +219,7 @@ fn the_same_addresses_in_a_namespace_off_the_way_are_somebody_elses() {
     let known = metrics(first.clone(), then.clone());
     assert_eq!(lost(&known), [("firewall", Some("r0".to_owned()), 4.0)], "the way is known, and does not cross it");
     let marks: Vec<_> =
-        list(&known).expect("the kernel is asked").iter().map(|row| (row.packets, row.of_flows)).collect();
+        list(&known.subject).expect("the kernel is asked").iter().map(|row| (row.packets, row.of_flows)).collect();
     assert_eq!(marks, [(640, false), (4, true)], "the list has both");
     let part = |mut sample: Sample| {
         let mut path = sample.facts.paths[0].clone();

@@ -1,7 +1,7 @@
 //! Sentences that need both ends: where packets are lost, whose threads migrate, what holds each end back.
 
 use super::{EndToEnd, HostEnd, HostLoss, HostMetrics};
-use crate::derive::finding::figure::rate;
+use crate::derive::figure::rate;
 use crate::derive::finding::loss::place_alone;
 use crate::derive::placement::BUSY;
 use crate::derive::{Evidence, Limit, LimitKind, ThreadMetrics};
@@ -107,7 +107,7 @@ fn migrations(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>) -> Option<String>
 
 /// What holds each end back; an end at which nothing does is no matter where the other one has its reason.
 fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Vec<String> {
-    let of = |end: &HostEnd<'_>| Some((hosts[end.host].name, end.test.metrics.limit.clone()?));
+    let of = |end: &HostEnd<'_>| Some((hosts[end.host].name, end.test.conclusions.limit.clone()?));
     let known = [&whole.sender, &whole.receiver].into_iter().filter_map(of);
     let real = known.filter(|(_, limit)| limit.kind != LimitKind::Nothing && !is_told(limit));
     real.map(|(name, limit)| format!("on {name}: {}", limit.text)).collect()
@@ -116,7 +116,7 @@ fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Lim
 /// The same of two namespaces of one kernel, which judge the same test; of which end it is, where that is certain.
 fn limit_of_both(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Option<String> {
     let [sender, receiver] = [&whole.sender, &whole.receiver];
-    let limit = sender.test.metrics.limit.as_ref().or(receiver.test.metrics.limit.as_ref());
+    let limit = sender.test.conclusions.limit.as_ref().or(receiver.test.conclusions.limit.as_ref());
     let limit = limit.filter(|limit| limit.kind != LimitKind::Nothing && !is_told(limit))?;
     let end = match limit.kind {
         LimitKind::ReceiveWindow => Some(receiver),

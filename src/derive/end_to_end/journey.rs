@@ -4,7 +4,7 @@ use super::pairing::{EndPair, EndSighting};
 use super::{HostHop, HostLoss, HostMetrics};
 use crate::derive::losses::is_here;
 use crate::derive::paths::{self, HopMetrics};
-use crate::derive::{Loss, Metrics};
+use crate::derive::{Loss, TestMetrics};
 use crate::sample::{HopWay, Kind, LinkKey, OwnerKind, PeerRef};
 
 /// Said where a host knows nothing of the path.
@@ -55,7 +55,7 @@ impl<'a> Journey<'a> {
         let whose = |loss: &Loss| {
             let at_link = || links.iter().position(|&link| Some(link) == loss.link);
             let in_space = || links.iter().position(|link| Some(link.netns) == loss.netns);
-            let of_receiver = loss.netns == Some(hosts[receiver].metrics.netns);
+            let of_receiver = loss.netns == Some(hosts[receiver].metrics.machine.netns);
             at_link().or_else(in_space).map_or(if of_receiver { receiver } else { sender }, of_hop)
         };
         let losses = losses(hosts, by, whose).collect();
@@ -70,7 +70,7 @@ fn losses<'a>(
     seen: &EndSighting<'a>,
     whose: impl Fn(&Loss) -> usize,
 ) -> impl Iterator<Item = HostLoss<'a>> {
-    let (machine, losses) = (hosts[seen.host].metrics, &seen.test.metrics.losses);
+    let (machine, losses) = (&hosts[seen.host].metrics.machine, &seen.test.metrics.losses);
     let own = losses.places.iter().filter(|loss| !machine.asks_kernel() || is_here(machine, loss));
     own.map(move |loss| {
         let packets_per_s = (losses.seconds > 0.0).then(|| losses.per_second(loss.packets));
@@ -79,16 +79,19 @@ fn losses<'a>(
 }
 
 /// Where the sender's machine is left, or the receiver's entered: what its link leads to is no part of that machine.
-fn is_edge(metrics: &Metrics, edge: &HopMetrics<'_>, sends: bool) -> bool {
+fn is_edge(metrics: &TestMetrics, edge: &HopMetrics<'_>, sends: bool) -> bool {
     let inwards = if sends { HopWay::Received } else { HopWay::Sent };
     let Some(link) = edge.link.filter(|_| edge.hop.way != inwards) else { return false };
-    let is_hidden =
-        |other: Option<PeerRef>| other.is_some_and(|other| other.key().and_then(|key| metrics.link(key)).is_none());
+    let is_hidden = |other: Option<PeerRef>| {
+        other.is_some_and(|other| other.key().and_then(|key| metrics.machine.link(key)).is_none())
+    };
     match link.facts.kind {
         Kind::Physical | Kind::Virtio => true,
         Kind::Veth | Kind::Netkit => is_hidden(link.facts.peer),
         // The other machine is a guest of this one.
-        Kind::Tun | Kind::Tap => metrics.owner(link.facts.key()).is_some_and(|owner| owner.kind == OwnerKind::Vm),
+        Kind::Tun | Kind::Tap => {
+            metrics.machine.owner(link.facts.key()).is_some_and(|owner| owner.kind == OwnerKind::Vm)
+        }
         _ => is_hidden(link.facts.lower),
     }
 }

@@ -4,7 +4,7 @@
 use super::HostMetrics;
 use crate::derive::flow::{Connection, End};
 use crate::derive::paths;
-use crate::derive::{Metrics, Test};
+use crate::derive::{Test, TestMetrics};
 use crate::sample::{Direction, FlowPath, Proto, Side};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -135,12 +135,12 @@ impl<'a> EndSighting<'a> {
         // Namespaces have numbers of their own on each machine: a number that two of them have names neither.
         let whose = |netns: u64| {
             let of: BTreeSet<usize> =
-                group.iter().map(|seen| seen.host).filter(|&host| hosts[host].metrics.netns == netns).collect();
+                group.iter().map(|seen| seen.host).filter(|&host| hosts[host].metrics.machine.netns == netns).collect();
             of.first().copied().filter(|_| of.len() == 1)
         };
         let first = hops.iter().find_map(|hop| whose(hop.link.netns))?;
         let last = hops.iter().rev().find_map(|hop| whose(hop.link.netns))?;
-        let own = hops.iter().rposition(|hop| hop.link.netns == hosts[self.host].metrics.netns)? + 1;
+        let own = hops.iter().rposition(|hop| hop.link.netns == hosts[self.host].metrics.machine.netns)? + 1;
         let receiver = *group.iter().find(|seen| seen.host == last && is_other_end(seen))?;
         (first == self.host).then_some(EndPair { sender: *self, receiver, told_by: Some((*by, own)) })
     }
@@ -162,8 +162,8 @@ fn wire(path: Option<&FlowPath>, connection: &Connection) -> WireKey {
 }
 
 /// Whether what one host sees and what another one does have a connection in common, whichever end each takes for the sender.
-pub(super) fn share_connection(one: &Metrics, other: &Metrics) -> bool {
-    let names = |metrics: &Metrics| -> BTreeSet<WireKey> {
+pub(super) fn share_connection(one: &TestMetrics, other: &TestMetrics) -> bool {
+    let names = |metrics: &TestMetrics| -> BTreeSet<WireKey> {
         let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);
         carrying.map(|connection| wire(paths::found(&metrics.paths, connection), connection)).collect()
     };

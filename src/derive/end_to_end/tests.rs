@@ -65,7 +65,7 @@ fn link(at: LinkKey, kind: Kind) -> LinkMetrics {
     LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: None, rates: None, ovs: None }
 }
 
-fn test(number: u32, metrics: Metrics) -> Arc<Test> {
+fn test(number: u32, metrics: &Metrics) -> Arc<Test> {
     Arc::new(Test {
         number,
         key: TestKey::Client(SENDER),
@@ -75,19 +75,26 @@ fn test(number: u32, metrics: Metrics) -> Arc<Test> {
         ends_seen: None,
         lost: 0.0,
         last_findings: Arc::default(),
-        metrics: Arc::new(metrics),
+        metrics: Arc::clone(&metrics.subject),
+        conclusions: Arc::clone(&metrics.conclusions),
     })
 }
 
 /// A host with one test, of these connections and paths; `l2` is a card and `l3` stays here.
 fn host(netns: u64, connections: Vec<Connection>, paths: Vec<FlowPath>, change: impl FnOnce(&mut Metrics)) -> Metrics {
     let machine = Machine::small(4).thread(SENDER, SENDER, Side::Client, 0).thread(RECEIVER, RECEIVER, Side::Server, 1);
-    let mut of_test = Metrics { netns, ..machine.metrics() };
-    of_test.links = Arc::new(vec![link(key(netns, 2), Kind::Physical), link(key(netns, 3), Kind::Bridge)]);
-    of_test.flow = FlowMetrics { connections, bits_per_s: Some(9e9), ..FlowMetrics::default() };
-    of_test.paths = Arc::new(paths);
-    change(&mut of_test);
-    Metrics { tests: vec![test(1, of_test.clone())], ..of_test }
+    let links = Arc::new(vec![link(key(netns, 2), Kind::Physical), link(key(netns, 3), Kind::Bridge)]);
+    let flow = FlowMetrics { connections, bits_per_s: Some(9e9), ..FlowMetrics::default() };
+    let mut of_test = TestMetrics { flow, paths: Arc::new(paths), ..machine.metrics() };
+    (of_test.machine_mut().netns, of_test.machine_mut().links) = (netns, links);
+    let mut metrics = Metrics::of_everything(of_test);
+    change(&mut metrics);
+    Metrics { tests: vec![test(1, &metrics)], machine: Arc::clone(&metrics.subject.machine), ..metrics }
+}
+
+/// What is measured of its test.
+fn own(metrics: &mut Metrics) -> &mut TestMetrics {
+    Arc::make_mut(&mut metrics.subject)
 }
 
 /// The sender's and the receiver's, with nothing but a card between process and wire.
@@ -214,7 +221,7 @@ fn of_udp_the_client_s_host_says_which_end_sends() {
         ..Benchmark::new(SENDER, Program::Iperf3, Side::Client, 5201)
     };
     let hosts = [
-        host(OWN, vec![client], Vec::new(), |metrics| metrics.benchmarks = vec![says]),
+        host(OWN, vec![client], Vec::new(), |metrics| own(metrics).benchmarks = vec![says]),
         host(OWN, vec![server], Vec::new(), |_| {}),
     ];
     let list = named(&hosts);
@@ -237,7 +244,8 @@ fn of_one_kernel_the_path_says_whose_each_end_is() {
         let at_link = Loss { packets: 10.0, link: Some(key(9, 4)), netns: Some(9), ..Loss::default() };
         let at_sender = Loss { packets: 30.0, place: LossPlace::SendBuffer, netns: Some(1), ..Loss::default() };
         let at_receiver = Loss { packets: 20.0, place: LossPlace::ReceiveBuffer, netns: Some(2), ..Loss::default() };
-        metrics.losses = Losses { seconds: 0.5, places: vec![at_link, at_sender, at_receiver], ..Losses::default() };
+        own(metrics).losses =
+            Losses { seconds: 0.5, places: vec![at_link, at_sender, at_receiver], ..Losses::default() };
     };
     let mut hosts = one_kernel(some_losses);
     let list = named(&hosts);
@@ -250,7 +258,7 @@ fn of_one_kernel_the_path_says_whose_each_end_is() {
     assert_eq!(losses, [(0, Some(60.0)), (1, Some(40.0)), (1, Some(20.0))], "each of them once, most first");
     hosts.reverse();
     assert_eq!(ends_of(&hosts), [(1, 0)]);
-    hosts[1].netns = 77;
+    Arc::make_mut(&mut hosts[1].machine).netns = 77;
     assert_eq!(ends_of(&hosts), [], "the path leads through the namespace of one of them only");
 }
 
@@ -284,7 +292,7 @@ fn of_one_kernel_nat_between_two_hosts_that_see_one_process_each_is_no_hindrance
 fn a_path_that_is_cut_within_a_machine_says_why() {
     let cut = plain([OWN, 5], |metrics, nth| {
         let peer = PeerRef { netnsid: None, netns: None, ifindex: Ifindex(9) };
-        let links = Arc::make_mut(&mut metrics.links);
+        let links = Arc::make_mut(&mut own(metrics).machine_mut().links);
         let (kind, peer) = if nth == 0 { (Kind::Bridge, None) } else { (Kind::Veth, Some(peer)) };
         links[0].facts = Arc::new(LinkFacts { kind, peer, ..(*links[0].facts).clone() });
     });
@@ -305,11 +313,11 @@ fn losses_are_those_of_each_host_s_own_namespaces() {
             0 => vec![loss(LossPlace::Qdisc, OWN, 2.0), loss(LossPlace::Ip, 5, 9.0)],
             _ => vec![loss(LossPlace::Qdisc, 5, 600.0), loss(LossPlace::Ip, 6, 4.0), loss(LossPlace::Tcp, 7, 8.0)],
         };
-        metrics.losses = Losses { seconds: 0.5, places, ..Losses::default() };
+        own(metrics).losses = Losses { seconds: 0.5, places, ..Losses::default() };
         let counts = crate::sample::KernelCounts { drops: Some(crate::sample::Drops::default()), ..Default::default() };
-        metrics.kernel = [Some(Arc::new(counts)), None];
+        own(metrics).machine_mut().kernel = [Some(Arc::new(counts)), None];
         let watched = Space { netns: 6, name: None, pid: None, rests: false };
-        metrics.facts = Arc::new(Facts { spaces: Arc::new(vec![watched]), ..(*metrics.facts).clone() });
+        own(metrics).machine_mut().facts = Arc::new(Facts { spaces: Arc::new(vec![watched]), ..Facts::default() });
     });
     let list = named(&hosts);
     let one = end_to_end(&list).pop().expect("one test");
@@ -322,7 +330,7 @@ fn losses_are_those_of_each_host_s_own_namespaces() {
 /// The findings where the ends' threads migrate so often a second.
 fn findings(moves: [f64; 2], change: impl Fn(&mut Metrics, usize)) -> Vec<String> {
     let hosts = plain([OWN, OWN], |metrics, nth| {
-        metrics.threads.iter_mut().for_each(|thread| thread.moves_per_s = Some(moves[nth]));
+        own(metrics).threads_mut().iter_mut().for_each(|thread| thread.moves_per_s = Some(moves[nth]));
         change(metrics, nth);
     });
     end_to_end(&named(&hosts)).pop().expect("one test").findings
@@ -341,7 +349,11 @@ fn whose_threads_migrate_is_said_of_both_ends() {
     assert_eq!(findings([0.0, 0.0], none), [""; 0]);
     let sampled = |nth| {
         move |metrics: &mut Metrics, at: usize| {
-            metrics.threads.iter_mut().filter(|_| at == nth).for_each(|thread| thread.evidence = Evidence::Sampled);
+            own(metrics)
+                .threads_mut()
+                .iter_mut()
+                .filter(|_| at == nth)
+                .for_each(|thread| thread.evidence = Evidence::Sampled);
         }
     };
     assert_eq!(findings([0.0, 38.0], sampled(0)), [""; 0], "what is sampled may have missed some");
@@ -356,17 +368,19 @@ fn what_holds_each_end_back_is_said_with_its_host() {
     };
     let nothing = "nothing is saturated here: look at the other end";
     let one = findings([0.0, 0.0], |metrics, nth| {
-        metrics.limit = match nth {
+        Arc::make_mut(&mut metrics.conclusions).limit = match nth {
             0 => limit(LimitKind::Nothing, nothing),
             _ => limit(LimitKind::OwnThread, "core 3: iperf3 98 %"),
         };
     });
     assert_eq!(one, ["on kp2: core 3: iperf3 98 %"]);
-    let none = findings([0.0, 0.0], |metrics, _| metrics.limit = limit(LimitKind::Nothing, nothing));
+    let none = findings([0.0, 0.0], |metrics, _| {
+        Arc::make_mut(&mut metrics.conclusions).limit = limit(LimitKind::Nothing, nothing);
+    });
     assert!(none.is_empty(), "what holds it back is at neither end, as far as each knows: {none:?}");
     let of_one_kernel = |kind, pid| {
         let limit = limit(kind, "it is full").map(|limit| Limit { pid, ..limit });
-        let hosts = one_kernel(|metrics| metrics.limit.clone_from(&limit));
+        let hosts = one_kernel(|metrics| Arc::make_mut(&mut metrics.conclusions).limit.clone_from(&limit));
         end_to_end(&named(&hosts)).pop().expect("one test").findings
     };
     assert_eq!(of_one_kernel(LimitKind::OwnThread, Some(RECEIVER)), ["on kp2: it is full"], "said once");

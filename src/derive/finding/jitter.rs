@@ -1,11 +1,11 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
-use super::figure::{Unit, bytes, decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::diagnosis::{Conclusion, OtherCause};
+use crate::derive::figure::{Unit, bytes, decimal, percent, rate};
 use crate::derive::jitter::Jitter;
-use crate::derive::{FlowBasis, Metrics};
+use crate::derive::{FlowBasis, TestMetrics};
 use crate::sample::{Problem, ProblemSource, TraceSource, TracerStage};
 
 /// Moves that are shown to lower the rate are told from this coefficient of variation on.
@@ -41,7 +41,7 @@ pub(super) fn by_moves(input: &LintInput<'_>) -> Option<Diagnostic> {
         unit.figure(cause.rate_without),
         bytes(cause.bytes_per_move),
         cause.bytes_per_move * 8.0 / cause.rate_without * 1e3,
-        moves(conclusion, input.metrics.facts.topology.nodes),
+        moves(conclusion, input.metrics.machine.facts.topology.nodes),
         measured(jitter, conclusion),
     );
     let mut numbers = spread(jitter, cv, conclusion);
@@ -60,7 +60,7 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
     let (moves, and, doubt) = if conclusion.moves_per_s < LEAST_RATE {
         ("no migrations".to_owned(), "and ", "")
     } else {
-        (moves(conclusion, input.metrics.facts.topology.nodes), "", ", not shown to be the cause")
+        (moves(conclusion, input.metrics.machine.facts.topology.nodes), "", ", not shown to be the cause")
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = if let Some(probes) = conclusion.probes {
@@ -84,7 +84,7 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        let found = input.metrics.limited_unsteadily().unwrap_or("No cause found");
+        let found = input.unsteady_by.unwrap_or("No cause found");
         format!("{found}: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
@@ -94,7 +94,7 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
 pub(super) fn untraced(input: &LintInput<'_>) -> Option<Diagnostic> {
     swinging(input, SWINGS_MUCH)?;
     let conclusion = &input.diagnosis.conclusion;
-    let way_out = match input.metrics.trace {
+    let way_out = match input.metrics.machine.trace {
         // Nothing but time or another source would help who has the right already.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
         Some((TraceSource::Perf, _)) => "perf misses some; run as root to trace each",
@@ -109,12 +109,12 @@ pub(super) fn untraced(input: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// Why none is traced. Who has the rights is not asked for them.
-fn untraced_since(metrics: &Metrics) -> &'static str {
+fn untraced_since(metrics: &TestMetrics) -> &'static str {
     let is_of_rights = |problem: &Problem| problem.source == ProblemSource::Kernel && problem.is_of_rights();
-    match metrics.tracer.map(|tracer| tracer.state) {
+    match metrics.machine.tracer.map(|tracer| tracer.state) {
         Some(TracerStage::Idle | TracerStage::BeingAttached) => "the tracer is being attached",
         Some(TracerStage::Attached) => "migrations are not among what this kernel lets vnettop trace",
-        Some(TracerStage::Refused) if !metrics.facts.problems.iter().any(is_of_rights) => {
+        Some(TracerStage::Refused) if !metrics.machine.facts.problems.iter().any(is_of_rights) => {
             "this kernel does not let vnettop trace them; a problem says why"
         }
         Some(TracerStage::Refused) | None => "run as root to trace each, where the kernel allows it",

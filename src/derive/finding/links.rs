@@ -1,7 +1,7 @@
 //! Links that move more than they claim.
 
-use super::figure::{count, speed};
 use super::{Diagnostic, LintInput};
+use crate::derive::figure::{count, speed};
 use crate::derive::links::Basis;
 use crate::derive::links::LinkMetrics;
 
@@ -11,7 +11,7 @@ const CLEARLY: f64 = 1.1;
 /// The link that passes its claim the most, where the claim is no limit.
 pub(super) fn beyond_label(input: &LintInput<'_>) -> Option<Diagnostic> {
     let (mut links, mut most): (usize, Option<(f64, &LinkMetrics)>) = (0, None);
-    for link in input.metrics.links.iter() {
+    for link in input.metrics.machine.links.iter() {
         let Some(times) = link.times_label().filter(|&times| times >= CLEARLY) else { continue };
         links += 1;
         if most.is_none_or(|(so_far, _)| times > so_far) {

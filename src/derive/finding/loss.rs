@@ -6,11 +6,11 @@ mod mac;
 
 pub(super) use doubled::same_mac;
 
-use super::figure::{decimal, percent, rate};
 use super::{Diagnostic, LintInput};
 use crate::derive::denial::{self, DropsSeen};
+use crate::derive::figure::{decimal, percent, rate};
 use crate::derive::losses::{Loss, LossPlace, Losses, place_of_drop};
-use crate::derive::{Metrics, part, paths};
+use crate::derive::{TestMetrics, part, paths};
 use crate::sample::OvsDatapathKind;
 
 /// Less than one packet a second is nothing that a test would notice.
@@ -81,7 +81,7 @@ fn same(one: &Loss, other: &Loss) -> bool {
 }
 
 /// The place in words, with its namespace where there is more than one.
-pub(super) fn place(loss: &Loss, metrics: &Metrics) -> String {
+pub(super) fn place(loss: &Loss, metrics: &TestMetrics) -> String {
     format!("{}{}", place_alone(loss), space(loss, metrics))
 }
 
@@ -138,17 +138,17 @@ pub(super) fn kernels_word(loss: &Loss) -> String {
 }
 
 /// The namespace as people know it.
-fn space(loss: &Loss, metrics: &Metrics) -> String {
-    let Some(netns) = loss.netns.filter(|_| metrics.facts.spaces.len() > 1) else { return String::new() };
-    match (metrics.space_name(netns), metrics.space(netns).and_then(|space| space.pid)) {
-        _ if netns == metrics.netns => " in vnettop's own namespace".to_owned(),
+fn space(loss: &Loss, metrics: &TestMetrics) -> String {
+    let Some(netns) = loss.netns.filter(|_| metrics.machine.facts.spaces.len() > 1) else { return String::new() };
+    match (metrics.machine.space_name(netns), metrics.machine.space(netns).and_then(|space| space.pid)) {
+        _ if netns == metrics.machine.netns => " in vnettop's own namespace".to_owned(),
         (Some(name), _) => format!(" in netns {name}"),
         (None, Some(pid)) => format!(" in the namespace of process {pid}"),
         (None, None) => format!(" in namespace {netns}"),
     }
 }
 
-fn remedy(loss: &Loss, metrics: &Metrics) -> String {
+fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
     match loss.place {
         LossPlace::Qdisc => "its queue is full, or it is set up to drop (tc -s qdisc); raise its limit or rate",
         LossPlace::Link if let Some(pair) = bridge::of_pair(loss, metrics) => return pair,
@@ -221,7 +221,7 @@ fn ip(loss: &Loss) -> &'static str {
     }
 }
 
-fn firewall(metrics: &Metrics) -> String {
+fn firewall(metrics: &TestMetrics) -> String {
     let losses = &metrics.losses;
     let invalid = losses.per_second(losses.invalid);
     let tracked =
@@ -235,7 +235,7 @@ fn is_of_xdp(loss: &Loss) -> bool {
 }
 
 /// The program, as far as it is known.
-fn xdp(loss: &Loss, metrics: &Metrics) -> String {
+fn xdp(loss: &Loss, metrics: &TestMetrics) -> String {
     let program = loss.link.and_then(|link| paths::offloads(metrics, link)?.xdp);
     let id = program.and_then(|program| program.id);
     let shows = id.map_or_else(String::new, |id| format!("; bpftool prog show id {id} names it"));
@@ -245,7 +245,7 @@ fn xdp(loss: &Loss, metrics: &Metrics) -> String {
 }
 
 /// What is lost there was to be asked about; how to have it asked less often, or answered sooner.
-fn upcall(loss: &Loss, metrics: &Metrics) -> String {
+fn upcall(loss: &Loss, metrics: &TestMetrics) -> String {
     let full_name = loss.name.as_deref().unwrap_or_default();
     let in_userspace = full_name.starts_with(OvsDatapathKind::Netdev.as_ref());
     let mends = if in_userspace {
@@ -271,7 +271,7 @@ fn vpn(loss: &Loss) -> String {
     format!("{option}; if constant, the core of {name} is saturated (ss -uamp there)")
 }
 
-fn conntrack(metrics: &Metrics) -> String {
+fn conntrack(metrics: &TestMetrics) -> String {
     let full = metrics.losses.conntrack.filter(|(count, max)| *max > 0 && count * 10 >= max * 9);
     match full {
         Some((count, max)) => format!("its table has {count} of {max} entries (raise net.netfilter.nf_conntrack_max)"),
@@ -298,10 +298,10 @@ pub(super) fn retransmitted(input: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// What becomes of first copies whose loss is seen nowhere, as far as that was looked at.
-fn late_or_lost(metrics: &Metrics) -> String {
+fn late_or_lost(metrics: &TestMetrics) -> String {
     let connections = || metrics.flow.connections.iter().filter(|one| one.carries);
     let is_here = connections().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
-    let seconds = metrics.elapsed_s.unwrap_or(0.0) + SENT_AGAIN_WITHIN_S;
+    let seconds = metrics.machine.elapsed_s.unwrap_or(0.0) + SENT_AGAIN_WITHIN_S;
     match denial::drops(metrics, connections(), seconds) {
         DropsSeen::Throughout if is_here => ": the first copies are late, this kernel drops none".to_owned(),
         DropsSeen::Throughout => ": the first copies are late, or lost outside this kernel".to_owned(),
@@ -316,7 +316,7 @@ fn late_or_lost(metrics: &Metrics) -> String {
 pub(super) fn fragmented(input: &LintInput<'_>) -> Option<Diagnostic> {
     let told = input.metrics.losses.fragments?;
     let pieces = told.fragments_per_s / told.datagrams_per_s;
-    let name = input.metrics.link(told.link).map_or("a link", |link| link.facts.name.as_str());
+    let name = input.metrics.machine.link(told.link).map_or("a link", |link| link.facts.name.as_str());
     let size = told.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
     let most = told.mtu.saturating_sub(told.headers);
     let mends = match told.bytes {

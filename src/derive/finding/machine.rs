@@ -2,18 +2,18 @@
 //! something else than vnettop (told, not fought), full backlogs and stolen time of single cores, vnettop's own ticks that came
 //! late.
 
-use super::figure::{count, percent, rate};
 use super::threads::busy;
 use super::{Diagnostic, LintInput};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::cores::CoreLoad;
+use crate::derive::figure::{count, percent, rate};
 use crate::sample::{CoreId, OwnCost, Policy, RealtimeRefusal, Side};
 
 /// A cap closer to the top than this share is none.
 const CAPPED: f64 = 0.98;
 
 fn policy<'a>(input: &LintInput<'a>) -> Option<&'a Policy> {
-    busy(input.metrics).next().map(|_| &input.metrics.facts.host.policy)
+    busy(input.metrics).next().map(|_| &input.metrics.machine.facts.host.policy)
 }
 
 /// The clock may not go as high as it could.
@@ -35,7 +35,7 @@ pub(super) fn powersave(input: &LintInput<'_>) -> Option<Diagnostic> {
 
 /// The kernel moves pages and threads between nodes.
 pub(super) fn balancing(input: &LintInput<'_>) -> Option<Diagnostic> {
-    let nodes = input.metrics.facts.topology.nodes;
+    let nodes = input.metrics.machine.facts.topology.nodes;
     let text = "NUMA balancing migrates threads and pages (off: sysctl kernel.numa_balancing=0)";
     (policy(input)?.numa_balancing? && nodes > 1).then(|| Diagnostic::new(text, [("nodes", f64::from(nodes))]))
 }
@@ -53,10 +53,10 @@ const RECENT_S: u64 = 30;
 /// Ticks that began late or not at all, the last of them not long ago.
 pub(super) fn late(input: &LintInput<'_>) -> Option<Diagnostic> {
     let (metrics, history) = (input.metrics, input.history);
-    let ticks = metrics.own.late_ticks;
+    let ticks = metrics.machine.own.late_ticks;
     let what = if ticks == 1 { "1 sample was late".to_owned() } else { format!("{ticks} samples were late") };
-    let remedy = remedy(&metrics.own);
-    history.was_late(metrics.at_ns, RECENT_S).then(|| {
+    let remedy = remedy(&metrics.machine.own);
+    history.was_late(metrics.machine.at_ns, RECENT_S).then(|| {
         let text = format!("{what} since the start; within such a gap only the mean rate is known{remedy}");
         Diagnostic::new(text, [("late_ticks", ticks as f64)])
     })
@@ -137,9 +137,9 @@ struct CoreFault {
 }
 
 impl CoreFault {
-    fn of(metrics: &Metrics, of: impl Fn(&CoreLoad) -> Option<f64>) -> Option<Self> {
+    fn of(metrics: &TestMetrics, of: impl Fn(&CoreLoad) -> Option<f64>) -> Option<Self> {
         let mut trouble = Self { core: 0, worst: 0.0, sum: 0.0, cores: 0 };
-        for core in &metrics.cores {
+        for core in &metrics.machine.cores {
             let Some(per_s) = core.load.as_ref().and_then(&of).filter(|&per_s| per_s > 0.0) else { continue };
             (trouble.sum, trouble.cores) = (trouble.sum + per_s, trouble.cores + 1);
             if per_s > trouble.worst {

@@ -1,12 +1,12 @@
 //! A test that gets nothing: nobody answers its connection, or it is connected and no payload arrives; with the last place at
 //! which something of it was lost.
 
-use super::figure::{bytes, count, rate};
 use super::loss::{kernels_word, place};
 use super::{Diagnostic, LintInput};
+use crate::derive::figure::{bytes, count, rate};
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
 use crate::derive::losses::Loss;
-use crate::derive::{Metrics, denial, paths};
+use crate::derive::{TestMetrics, denial, paths};
 use crate::sample::{Proto, Side};
 
 /// Shorter than this is a segment that was sent again, s.
@@ -50,7 +50,7 @@ pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
 }
 
 /// A benchmark's client is connected, and neither it nor its server has said more than hello: what has moved something last.
-pub(in crate::derive) fn waiting(metrics: &Metrics) -> Option<&Connection> {
+pub(in crate::derive) fn waiting(metrics: &TestMetrics) -> Option<&Connection> {
     let is_client = |pid| metrics.benchmarks.iter().any(|one| one.pid == pid && one.side == Side::Client);
     let of_client = |one: &Connection| [one.from.pid, one.to.pid].into_iter().flatten().any(is_client);
     let is_nothing = |rate: Option<DatagramRate>| rate.is_none_or(|rate| rate.bits_per_s == 0.0);
@@ -64,7 +64,7 @@ pub(in crate::derive) fn waiting(metrics: &Metrics) -> Option<&Connection> {
 }
 
 /// What of this connection's packets was lost last, while it has moved nothing, and how long ago, s.
-pub(in crate::derive) fn last_loss<'a>(metrics: &'a Metrics, of: &Connection) -> Option<(&'a Loss, f64)> {
+pub(in crate::derive) fn last_loss<'a>(metrics: &'a TestMetrics, of: &Connection) -> Option<(&'a Loss, f64)> {
     let losses = &metrics.losses;
     let quiet_s = losses.quiet_s.filter(|quiet_s| of.silent_s.is_none_or(|silent_s| *quiet_s <= silent_s + 1.0))?;
     Some((losses.last.as_ref()?, quiet_s))
@@ -92,7 +92,7 @@ fn what(worst: &Connection) -> String {
 }
 
 /// Where something of it was lost last; else where its path ends.
-fn why(metrics: &Metrics, worst: &Connection) -> String {
+fn why(metrics: &TestMetrics, worst: &Connection) -> String {
     if worst.rx_queue_bytes.is_some_and(|unread| unread > 0) {
         return String::new();
     }
@@ -108,7 +108,7 @@ fn why(metrics: &Metrics, worst: &Connection) -> String {
     }
 }
 
-fn last_words(metrics: &Metrics, of: &Connection) -> String {
+fn last_words(metrics: &TestMetrics, of: &Connection) -> String {
     let Some((last, quiet_s)) = last_loss(metrics, of) else { return String::new() };
     let when = if quiet_s < 1.0 { "now".to_owned() } else { format!("{quiet_s:.0} s ago") };
     format!("; last loss {when} {}{}", place(last, metrics), kernels_word(last))

@@ -8,7 +8,7 @@ mod segmentation;
 use super::{Diagnostic, LintInput};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
-use crate::derive::{Metrics, paths};
+use crate::derive::{TestMetrics, paths};
 use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Proto, Word};
 
 pub(super) use cores::{one_core, steered};
@@ -29,8 +29,9 @@ fn is_whole(path: &FlowPath) -> bool {
 }
 
 /// The link with its namespace's name, where that has one.
-pub(super) fn named(metrics: &Metrics, link: &LinkMetrics) -> String {
+pub(super) fn named(metrics: &TestMetrics, link: &LinkMetrics) -> String {
     metrics
+        .machine
         .space_name(link.facts.netns)
         .map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
 }
@@ -61,8 +62,12 @@ pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
     };
     let narrow = |connection: &Connection| {
         let path = paths::found(&metrics.paths, connection).filter(|path| is_whole(path))?;
-        let links: Vec<&LinkMetrics> =
-            path.hops.iter().filter_map(|hop| metrics.link(hop.link)).filter(|link| link.facts.tells_mtu()).collect();
+        let links: Vec<&LinkMetrics> = path
+            .hops
+            .iter()
+            .filter_map(|hop| metrics.machine.link(hop.link))
+            .filter(|link| link.facts.tells_mtu())
+            .collect();
         let (first, last) = (*links.first()?, *links.last()?);
         let ends = first.facts.mtu.min(last.facts.mtu);
         let narrowest = *links.iter().min_by_key(|link| link.facts.mtu)?;
@@ -84,8 +89,8 @@ pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
 /// A vxlan that leaves no room for its own header in what lies below it.
 pub(super) fn headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
-    let vxlans = metrics.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
-    let pairs = vxlans.filter_map(|link| Some((link, metrics.link(link.facts.lower?.key()?)?)));
+    let vxlans = metrics.machine.links.iter().filter(|link| link.facts.kind == Kind::Vxlan);
+    let pairs = vxlans.filter_map(|link| Some((link, metrics.machine.link(link.facts.lower?.key()?)?)));
     tight(input, pairs, VXLAN)
 }
 
@@ -93,7 +98,7 @@ pub(super) fn headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
 pub(super) fn wireguard_headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
-        let (link, below) = (metrics.link(two[0].link)?, metrics.link(two[1].link)?);
+        let (link, below) = (metrics.machine.link(two[0].link)?, metrics.machine.link(two[1].link)?);
         let leaves = two.iter().all(|hop| hop.way == HopWay::Sent);
         (leaves && link.facts.kind == Kind::Wireguard).then_some((link, below))
     });
@@ -133,8 +138,8 @@ pub(super) fn half_down(input: &LintInput<'_>) -> Option<Diagnostic> {
         state == LinkState::LowerLayerDown || (state == LinkState::Down && link.facts.is_set_up == Some(true))
     };
     let is_down = |link: &LinkMetrics| link.facts.state == LinkState::Down && link.facts.is_set_up != Some(true);
-    let halves = metrics.links.iter().filter(without_carrier);
-    let mut halves = halves.filter_map(|link| Some((link, metrics.link(link.facts.peer?.key()?)?)));
+    let halves = metrics.machine.links.iter().filter(without_carrier);
+    let mut halves = halves.filter_map(|link| Some((link, metrics.machine.link(link.facts.peer?.key()?)?)));
     let both = |link: &LinkMetrics, other: &LinkMetrics| {
         concerns(input, link.facts.netns) && concerns(input, other.facts.netns)
     };
@@ -161,9 +166,9 @@ pub(super) fn port_waits(input: &LintInput<'_>) -> Option<Diagnostic> {
         let waits = |state: PortState| !state.forwards() && (state != PortState::Blocking || is_crossed(link));
         up && link.facts.port_state.is_some_and(waits)
     };
-    let link = metrics.links.iter().filter(port).find(|link| concerns(input, link.facts.netns))?;
+    let link = metrics.machine.links.iter().filter(port).find(|link| concerns(input, link.facts.netns))?;
     let state = link.facts.port_state?;
-    let bridge = link.facts.master.and_then(|master| metrics.link(link.facts.beside(master)));
+    let bridge = link.facts.master.and_then(|master| metrics.machine.link(link.facts.beside(master)));
     let who = bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge));
     let (port, word) = (&link.facts.name, state.word());
     let text = if matches!(state, PortState::Blocking | PortState::Disabled) {

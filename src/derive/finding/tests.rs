@@ -6,7 +6,7 @@ use crate::derive::history::History;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::tests::machine::Machine;
-use crate::derive::{Basis, Derivation, Metrics};
+use crate::derive::{Basis, Derivation, TestMetrics, placement};
 use crate::sample::{Facts, Ifindex, Item, Kind, LinkFacts, LinkKey, RealtimeRefusal, Sample, Word};
 use std::sync::Arc;
 
@@ -14,15 +14,17 @@ fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
     findings.iter().find(|finding| finding.id.word() == id)
 }
 
-fn all(metrics: &Metrics, history: &History) -> Vec<Finding> {
-    super::all(metrics, history, &RateDiagnosis::default())
+/// The findings, with the key that mends them where a proposal does not doubt itself.
+pub(in crate::derive) fn all(metrics: &TestMetrics, history: &History, diagnosis: &RateDiagnosis) -> Vec<Finding> {
+    let may_help = placement::propose(metrics).is_ok_and(|proposal| proposal.doubt.is_none());
+    super::all(metrics, None, may_help, history, diagnosis)
 }
 
 /// The findings on metrics that are the first of their run.
-fn at_once(metrics: &Metrics) -> Vec<Finding> {
+fn at_once(metrics: &TestMetrics) -> Vec<Finding> {
     let mut history = History::default();
-    history.observe_metrics(metrics);
-    all(metrics, &history)
+    history.observe_links(&sample(metrics), metrics.machine.elapsed_s, &metrics.machine.links);
+    all(metrics, &history, &RateDiagnosis::default())
 }
 
 fn text(findings: &[Finding], id: &str) -> String {
@@ -53,7 +55,7 @@ fn a_quiet_machine_has_no_finding() {
 #[test]
 fn a_link_beyond_its_label_is_told_with_what_the_claim_is() {
     let mut metrics = Machine::small(2).metrics();
-    metrics.links = Arc::new(vec![
+    metrics.machine_mut().links = Arc::new(vec![
         link("eth0", 2e10, Some(10_000), Basis::Real),
         link("lo", 5e10, None, Basis::None),
         link("tap0", 2.4e7, Some(10), Basis::Constant),
@@ -93,7 +95,7 @@ fn moves_of_busy_threads_are_told_without_blaming_them() {
 fn backlog_trouble_names_the_worst_core() {
     let mut metrics = Machine::small(4).metrics();
     for (core, dropped, squeezed) in [(1, 30.0, 0.0), (2, 120.0, 4.5)] {
-        let load = metrics.cores[core].load.as_mut().expect("it is online");
+        let load = metrics.machine_mut().cores[core].load.as_mut().expect("it is online");
         (load.softnet_dropped_per_s, load.softnet_squeezed_per_s) = (Some(dropped), Some(squeezed));
     }
     let findings = at_once(&metrics);
@@ -113,7 +115,7 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
     let mut derivation = Derivation::default();
     for samples in 1..=4 {
         derivation.advance(Item::Sample(Box::new(sample(&metrics))));
-        let told = text(&all(&metrics, derivation.history()), "same_core");
+        let told = text(&all(&metrics, derivation.history(), &RateDiagnosis::default()), "same_core");
         if samples < 3 {
             assert_eq!(told, "no finding 'same_core'", "{samples} samples may be chance");
         } else {
@@ -128,10 +130,12 @@ fn a_move_stays_told_for_some_seconds() {
     let mut derivation = Derivation::default();
     derivation.advance(Item::Sample(Box::new(sample(&Machine::small(4).pair(0, 2).metrics()))));
     let mut ticks = 0;
-    while found(&all(&machine.metrics(), derivation.history()), "moves").is_some() || ticks == 0 {
+    while found(&all(&machine.metrics(), derivation.history(), &RateDiagnosis::default()), "moves").is_some()
+        || ticks == 0
+    {
         derivation.advance(Item::Sample(Box::new(sample(&machine.metrics()))));
         ticks += 1;
-        if let Some(told) = found(&all(&machine.metrics(), derivation.history()), "moves") {
+        if let Some(told) = found(&all(&machine.metrics(), derivation.history(), &RateDiagnosis::default()), "moves") {
             assert_eq!(told.text, "1 busy thread migrated between cores once in the last 5 s", "as often as it did");
             assert_eq!((told.numbers[1], told.key), (("moves_per_s", 0.2), None), "and no pin is offered for that");
         }
@@ -143,7 +147,7 @@ fn a_move_stays_told_for_some_seconds() {
 #[test]
 fn late_ticks_are_counted_and_the_remedy_named() {
     let mut metrics = Machine::small(2).metrics();
-    metrics.own.late_ticks = 12;
+    metrics.machine_mut().own.late_ticks = 12;
     let told = "12 samples were late since the start; within such a gap only the mean rate is known; as root or \
                 with CAP_SYS_NICE vnettop can sample at real-time priority";
     assert_eq!(text(&at_once(&metrics), "late"), told);
@@ -153,7 +157,7 @@ fn late_ticks_are_counted_and_the_remedy_named() {
         (RealtimeRefusal::Refused, "cpu.rt_runtime_us"),
         (RealtimeRefusal::GivenBack, "too much of a core for real-time priority"),
     ] {
-        metrics.own.ordinary = Some(why);
+        metrics.machine_mut().own.ordinary = Some(why);
         let told = text(&at_once(&metrics), "late");
         assert!(told.contains(words), "{why:?}: {told}");
         assert_eq!(
@@ -162,23 +166,27 @@ fn late_ticks_are_counted_and_the_remedy_named() {
             "who is root is not told to be root: {told}"
         );
     }
-    (metrics.own.realtime, metrics.own.ordinary) = (true, None);
+    let own = &mut metrics.machine_mut().own;
+    (own.realtime, own.ordinary) = (true, None);
     assert!(!text(&at_once(&metrics), "late").contains("CAP_SYS_NICE"), "who has the right needs no advice");
     let mut history = History::default();
-    history.observe_metrics(&metrics);
-    metrics.at_ns += 31_000_000_000;
-    history.observe_metrics(&metrics);
-    assert!(found(&all(&metrics, &history), "late").is_none(), "half a minute later only the header still counts them");
+    history.observe_links(&sample(&metrics), metrics.machine.elapsed_s, &[]);
+    metrics.machine_mut().at_ns += 31_000_000_000;
+    history.observe_links(&sample(&metrics), metrics.machine.elapsed_s, &[]);
+    assert!(
+        found(&all(&metrics, &history, &RateDiagnosis::default()), "late").is_none(),
+        "half a minute later only the header still counts them"
+    );
 }
 
 /// A sample with the threads of these metrics, for a history of where they ran.
-pub(in crate::derive) fn sample(metrics: &Metrics) -> Sample {
-    let (host, topology) = (Arc::clone(&metrics.facts.host), Arc::clone(&metrics.facts.topology));
+pub(in crate::derive) fn sample(metrics: &TestMetrics) -> Sample {
+    let (host, topology) = (Arc::clone(&metrics.machine.facts.host), Arc::clone(&metrics.machine.facts.topology));
     Sample {
-        at_ns: metrics.at_ns,
-        netns: metrics.netns,
-        cores_at_ns: metrics.at_ns,
-        own: metrics.own,
+        at_ns: metrics.machine.at_ns,
+        netns: metrics.machine.netns,
+        cores_at_ns: metrics.machine.at_ns,
+        own: metrics.machine.own,
         threads: metrics.threads.iter().map(|thread| thread.sample.clone()).collect(),
         facts: Arc::new(Facts { host, topology, ..Facts::default() }),
         ..Sample::default()

@@ -1,14 +1,14 @@
 //! Busy watched threads that are moved, that share a core, or whose cores are too far from each other or too near; the traps
 //! of iperf3.
 
-use super::figure::{count, percent, rate};
 use super::{Diagnostic, LintInput, MOVES_PER_S};
+use crate::derive::figure::{count, percent, rate};
 use crate::derive::flow::connections;
 use crate::derive::history::History;
 use crate::derive::moves::Evidence;
 use crate::derive::placement::BUSY;
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::{Metrics, plural};
+use crate::derive::{TestMetrics, plural};
 use crate::sample::{CorePlace, CoreSet, Duty, Side, ThreadId};
 
 /// A move counts as present for so long, so that the sentence does not flicker from tick to tick.
@@ -18,7 +18,7 @@ const LEAST_RATE: f64 = 0.05;
 /// Two threads share a core when they were seen on it together so many samples in a row.
 const SAMPLES_TOGETHER: usize = 3;
 
-pub(super) fn busy(metrics: &Metrics) -> impl Iterator<Item = &ThreadMetrics> {
+pub(super) fn busy(metrics: &TestMetrics) -> impl Iterator<Item = &ThreadMetrics> {
     metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY))
 }
 
@@ -58,7 +58,7 @@ fn moved<'a>(input: &LintInput<'a>) -> Vec<&'a ThreadMetrics> {
 fn how_often(input: &LintInput<'_>, moving: &[&ThreadMetrics]) -> Option<(f64, String)> {
     let conclusion = &input.diagnosis.conclusion;
     let of_tick = || moving.iter().filter_map(|thread| thread.moves_per_s).sum();
-    let tick = || input.metrics.elapsed_s.map_or_else(String::new, |seconds| format!(" over {seconds:.1} s"));
+    let tick = || input.metrics.machine.elapsed_s.map_or_else(String::new, |seconds| format!(" over {seconds:.1} s"));
     (!moving.is_empty()).then(|| match conclusion.jitter.map(|jitter| jitter.window_s) {
         Some(seconds) => (conclusion.moves_per_s, format!(" over {seconds:.0} s")),
         None => (of_tick(), tick()),
@@ -69,7 +69,7 @@ fn diagnostic(input: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
     let seen: u64 = moving.iter().map(|thread| thread.by_class.all()).sum();
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
-    let crossing = if seen > 0 && input.metrics.facts.topology.nodes > 1 {
+    let crossing = if seen > 0 && input.metrics.machine.facts.topology.nodes > 1 {
         format!("; {seen} with known cores so far, {far} of them to another cache or node")
     } else {
         String::new()
@@ -84,7 +84,7 @@ fn diagnostic(input: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
 }
 
 /// In this tick, or within the last seconds of its trail.
-fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bool {
+fn has_moved(thread: &ThreadMetrics, metrics: &TestMetrics, history: &History) -> bool {
     // Pinned to one core it has made its last move.
     let is_bound = thread.sample.allowed.as_ref().is_some_and(|allowed| allowed.len() == 1);
     let moves = || thread.moves_per_s.is_some_and(|per_s| per_s > 0.0) || moves_lately(thread, metrics, history) > 0;
@@ -92,9 +92,9 @@ fn has_moved(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> bo
 }
 
 /// Moves within the last seconds that are known one by one.
-fn moves_lately(thread: &ThreadMetrics, metrics: &Metrics, history: &History) -> usize {
+fn moves_lately(thread: &ThreadMetrics, metrics: &TestMetrics, history: &History) -> usize {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of samples")]
-    let samples = (RECENT_S * 1e9 / metrics.own.interval_ns.max(1) as f64) as usize;
+    let samples = (RECENT_S * 1e9 / metrics.machine.own.interval_ns.max(1) as f64) as usize;
     let Some(track) = history.thread(thread.sample.id) else { return 0 };
     let trail = || track.last(samples.saturating_add(1));
     let changes = trail().zip(trail().skip(1)).filter(|(after, before)| after != before).count();
@@ -155,7 +155,7 @@ const SAMPLES_APART: usize = 6;
 
 /// A sender and a receiver that stay on different NUMA nodes.
 pub(super) fn other_node(input: &LintInput<'_>) -> Option<Diagnostic> {
-    if input.metrics.facts.topology.nodes < 2 {
+    if input.metrics.machine.facts.topology.nodes < 2 {
         return None;
     }
     let node = |thread: &ThreadMetrics| stays_in(input, thread, SAMPLES_APART, |place| place.node);
@@ -205,7 +205,7 @@ fn stays_in(
     samples: usize,
     level: fn(&CorePlace) -> Option<u32>,
 ) -> Option<u32> {
-    let topology = &input.metrics.facts.topology;
+    let topology = &input.metrics.machine.facts.topology;
     let track = input.history.thread(thread.sample.id).filter(|track| track.cores.len() >= samples)?;
     let now = level(topology.place(thread.sample.core)?)?;
     let same = |core: &u32| topology.place(*core).and_then(level) == Some(now);

@@ -3,7 +3,8 @@
 use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES};
 use super::join::EndPlace;
-use crate::derive::{part, seconds};
+use crate::derive::part;
+use crate::derive::rate::seconds;
 use crate::sample::{FlowProgress, FlowSample, SocketKey, TcpState};
 use std::collections::VecDeque;
 

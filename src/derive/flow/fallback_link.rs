@@ -3,7 +3,7 @@
 
 use super::Bin;
 use crate::derive::links::LinkMetrics;
-use crate::derive::seconds;
+use crate::derive::rate::seconds;
 use crate::sample::{LinkCounters, LinkKey, Sample, ThreadSample, row_of};
 
 /// Slower links drive no benchmark.
@@ -42,7 +42,7 @@ impl FallbackLink {
             self.worked_at_ns = Some(next.at_ns);
         }
         let since_ns = next.at_ns.saturating_sub(self.worked_at_ns?);
-        if since_ns > PAUSE_NS || next.threads.is_empty() {
+        if since_ns > PAUSE_NS || next.watched().next().is_none() {
             *self = Self::default();
             return None;
         }
@@ -106,6 +106,6 @@ impl FallbackLink {
 fn works(previous: &Sample, next: &Sample) -> bool {
     let spent =
         |thread: &ThreadSample| thread.cpu_ns.checked_sub(row_of(&previous.threads, &thread.id, |old| old.id)?.cpu_ns);
-    let spent_ns: u64 = next.threads.iter().filter_map(spent).sum();
+    let spent_ns: u64 = next.watched().filter_map(spent).sum();
     spent_ns as f64 > WORK * next.at_ns.saturating_sub(previous.at_ns) as f64
 }

@@ -79,7 +79,7 @@ impl MoveBinning {
             return if trace.source.is_filtered() { lost } else { 0 };
         };
         // Those of a thread that was found since are of the time before it was counted.
-        let found = |tid: u32| previous.threads.iter().any(|old| old.id.tid == tid);
+        let found = |tid: u32| previous.watched().any(|old| old.id.tid == tid);
         let told = trace.moves.chunk_by(|one, other| one.tid == other.tid).filter(|run| found(run[0].tid));
         let told: u64 = told.map(|run| run.len() as u64).sum();
         let untold = counted.saturating_sub(told + self.ahead);
@@ -90,7 +90,7 @@ impl MoveBinning {
     fn counted(&mut self, previous: &Sample, next: &Sample) {
         let mut moves = 0.0;
         let (mut from_ns, mut to_ns) = (u64::MAX, 0);
-        for thread in &next.threads {
+        for thread in next.watched() {
             let Some(old) = row_of(&previous.threads, &thread.id, |old| old.id) else { continue };
             moves += rise(old, thread) as f64;
             (from_ns, to_ns) = (from_ns.min(old.at_ns), to_ns.max(thread.at_ns));
@@ -119,7 +119,7 @@ fn counted(previous: &Sample, next: &Sample) -> Option<u64> {
         let from = row_of(&previous.threads, &new.id, |old| old.id)?.migrations;
         Some(from.zip(new.migrations).map(|(from, to)| to.saturating_sub(from)))
     };
-    next.threads.iter().filter_map(rise).sum()
+    next.watched().filter_map(rise).sum()
 }
 
 fn add(bin: &mut Bin, class: Option<MoveClass>) {

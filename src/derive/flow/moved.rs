@@ -1,6 +1,6 @@
 //! What UDP sockets have moved between two samples, as they say themselves.
 
-use crate::derive::seconds;
+use crate::derive::rate::seconds;
 use crate::sample::UdpState;
 
 /// What is known of a socket's datagrams in a tick.

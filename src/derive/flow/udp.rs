@@ -9,7 +9,7 @@ use super::moved::SocketReading;
 use super::on_the_way::OnTheWay;
 use super::rate_gap::RateGap;
 use super::{Bin, OtherTraffic};
-use crate::derive::seconds;
+use crate::derive::rate::seconds;
 use crate::sample::{
     Benchmark, DatagramCounts, Direction, FlowPath, LinkFacts, Proto, Sample, Side, SocketKey, UdpState, row_of,
 };

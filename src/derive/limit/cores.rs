@@ -5,7 +5,7 @@
 
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
-use crate::derive::finding::figure::{decimal, percent};
+use crate::derive::figure::{decimal, percent};
 use crate::derive::losses::LossPlace;
 use crate::sample::{CoreId, Runner};
 

@@ -23,7 +23,7 @@
 use super::lost::{self, LOST_SEGMENTS_PER_S, NO_RATE};
 use super::scene::{HoldingQdisc, Scene};
 use super::{Limit, LimitKind, cores};
-use crate::derive::finding::figure::{bytes, percent, rate, speed};
+use crate::derive::figure::{bytes, percent, rate, speed};
 use crate::derive::flow::BusyShares;
 use crate::derive::losses::LossPlace;
 use crate::sample::Proto;

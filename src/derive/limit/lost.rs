@@ -4,7 +4,7 @@
 use super::cores;
 use super::scene::{Scene, Thread, Unbegun};
 use super::{Limit, LimitKind};
-use crate::derive::finding::figure::{bytes, percent, rate};
+use crate::derive::figure::{bytes, percent, rate};
 use crate::derive::finding::loss::place_alone;
 use crate::derive::losses::{Loss, LossPlace};
 use crate::sample::{Proto, Word};

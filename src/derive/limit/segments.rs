@@ -1,7 +1,7 @@
 //! Segments of TCP over the last five seconds: how many were sent, and how many of them again.
 
 use super::tick::carrying;
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::part::share;
 use crate::sample::Proto;
 use std::collections::VecDeque;
@@ -28,9 +28,9 @@ struct SegmentTick {
 
 impl Segments {
     /// Takes a tick into account.
-    pub fn observe(&mut self, metrics: &Metrics) {
-        let Some(seconds) = metrics.elapsed_s else { return };
-        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(KEPT_NS) <= metrics.at_ns) {
+    pub fn observe(&mut self, metrics: &TestMetrics) {
+        let Some(seconds) = metrics.machine.elapsed_s else { return };
+        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(KEPT_NS) <= metrics.machine.at_ns) {
             self.ticks.pop_front();
         }
         let tcp = || carrying(metrics).filter(|one| one.proto == Proto::Tcp);
@@ -41,8 +41,8 @@ impl Segments {
         let Some((sent, again)) = known.or(metrics.losses.sent.zip(metrics.losses.retransmits)) else { return };
         let both_here = tcp().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
         // In the tick in which it was asked first some are told already.
-        let asked = metrics.asks_kernel() || metrics.losses.places.iter().any(|loss| loss.function.is_some());
-        let tick = SegmentTick { at_ns: metrics.at_ns, sent, again, asked, both_here };
+        let asked = metrics.machine.asks_kernel() || metrics.losses.places.iter().any(|loss| loss.function.is_some());
+        let tick = SegmentTick { at_ns: metrics.machine.at_ns, sent, again, asked, both_here };
         self.ticks.push_back(tick);
     }
 

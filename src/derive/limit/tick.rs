@@ -6,7 +6,7 @@ use crate::derive::flow::{BusyShares, Connection, DatagramTest};
 use crate::derive::losses::qdiscs;
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::window::{Ticked, TimeSpan};
-use crate::derive::{Basis, Mean, Metrics};
+use crate::derive::{Basis, Mean, TestMetrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 use compact_str::CompactString;
 use std::collections::BTreeSet;
@@ -37,14 +37,14 @@ pub(super) struct ThreadTick {
 
 impl Tick {
     /// None without an elapsed time.
-    pub fn of(previous: &Sample, next: &Sample, metrics: &Metrics) -> Option<Self> {
-        metrics.elapsed_s?;
-        let span = TimeSpan { from_ns: previous.at_ns, to_ns: metrics.at_ns };
+    pub fn of(previous: &Sample, next: &Sample, metrics: &TestMetrics) -> Option<Self> {
+        metrics.machine.elapsed_s?;
+        let span = TimeSpan { from_ns: previous.at_ns, to_ns: metrics.machine.at_ns };
         let tests = &metrics.flow.tests;
         let sent = tests.iter().map(|test| Some(test.sent?.bits_per_s)).sum::<Option<f64>>();
         Some(Self {
             span,
-            cores: metrics.cores.iter().filter_map(core).collect(),
+            cores: metrics.machine.cores.iter().filter_map(core).collect(),
             threads: metrics.threads.iter().filter_map(thread).collect(),
             tcp: tcp(metrics),
             sent: sent.filter(|_| !tests.is_empty()),
@@ -83,12 +83,12 @@ pub(super) struct HeldTick {
 }
 
 /// The connections that carry the test.
-pub(super) fn carrying(metrics: &Metrics) -> impl Iterator<Item = &Connection> + Clone {
+pub(super) fn carrying(metrics: &TestMetrics) -> impl Iterator<Item = &Connection> + Clone {
     metrics.flow.connections.iter().filter(|one| !one.controls() && !one.relayed)
 }
 
 /// Sums and means over these connections.
-fn tcp(metrics: &Metrics) -> Option<Tcp> {
+fn tcp(metrics: &TestMetrics) -> Option<Tcp> {
     let carrying = carrying(metrics);
     let senders = carrying.clone().filter(|one| one.proto == Proto::Tcp && one.cwnd_bytes.is_some());
     senders.clone().next()?;
@@ -156,15 +156,15 @@ fn quota(previous: &Sample, next: &Sample) -> Option<(f64, f64, f64)> {
         // Each of those is one of its periods.
         Some((cores(&now), risen(|quota| quota.periods)?.max(throttled), throttled))
     };
-    let threads = next.threads.iter().filter(|thread| thread.quota.is_some());
+    let threads = next.watched().filter(|thread| thread.quota.is_some());
     threads.filter_map(rise).min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
 /// The links on the way with a real speed: what each moves in the flow's direction.
-fn claims(metrics: &Metrics) -> Vec<(LinkKey, bool, f64)> {
+fn claims(metrics: &TestMetrics) -> Vec<(LinkKey, bool, f64)> {
     let hops = metrics.paths.iter().flat_map(|path| &path.hops);
     let of = hops.filter_map(|hop| {
-        let link = metrics.link(hop.link).filter(|link| link.basis == Basis::Real)?;
+        let link = metrics.machine.link(hop.link).filter(|link| link.basis == Basis::Real)?;
         let rates = link.rates?;
         let (sent, rate) = match hop.way {
             HopWay::Sent => (true, rates.tx_bits_per_s?),

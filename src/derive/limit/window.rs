@@ -10,7 +10,7 @@ use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
 use crate::derive::window::{Ticked, TimeSpan};
-use crate::derive::{Mean, Metrics, denial};
+use crate::derive::{Mean, TestMetrics, denial};
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -62,8 +62,8 @@ pub(super) struct Window {
 
 impl Window {
     /// Takes a tick into account.
-    pub fn observe(&mut self, previous: &Sample, next: &Sample, metrics: &Metrics) {
-        let now_ns = metrics.at_ns;
+    pub fn observe(&mut self, previous: &Sample, next: &Sample, metrics: &TestMetrics) {
+        let now_ns = metrics.machine.at_ns;
         let Some(tick) = Tick::of(previous, next, metrics) else { return };
         self.since_ns.get_or_insert(previous.at_ns);
         self.segments.observe(metrics);
@@ -94,11 +94,11 @@ impl Window {
     }
 
     /// The figures of now.
-    pub fn scene(&self, next: &Sample, metrics: &Metrics, flow: &FlowTrack) -> Scene {
+    pub fn scene(&self, next: &Sample, metrics: &TestMetrics, flow: &FlowTrack) -> Scene {
         let proto = carrying(metrics).map(|connection| connection.proto).min();
         let cores = self.cores();
         let bits = flow.mean_of_last(WINDOW_NS);
-        let policy = &metrics.facts.host.policy;
+        let policy = &metrics.machine.facts.host.policy;
         let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
         Scene {
             seconds: self.span().counted(&self.ticks, |_| Some(0.0)).weight,
@@ -147,7 +147,7 @@ impl Window {
     }
 
     /// Those that are there still.
-    fn threads(&self, metrics: &Metrics) -> Vec<Thread> {
+    fn threads(&self, metrics: &TestMetrics) -> Vec<Thread> {
         let of = |thread: &ThreadMetrics| {
             let id = thread.sample.id;
             let (mut cpu, mut wait) = (Mean::default(), Mean::default());
@@ -171,7 +171,7 @@ impl Window {
                 receives: works && carrying(metrics).any(|one| one.to.pid == Some(id.pid)),
             })
         };
-        metrics.benchmark().filter_map(of).collect()
+        metrics.threads.iter().filter_map(of).collect()
     }
 
     fn tcp(&self) -> Option<Tcp> {
@@ -187,9 +187,9 @@ impl Window {
 
     /// What was lost where, the worst first: datagrams within the second, segments within five. A share is that of each tick
     /// times what was sent in it: of what was sent and lost in the same time.
-    fn losses(&self, metrics: &Metrics, proto: Option<Proto>) -> Vec<Loss> {
+    fn losses(&self, metrics: &TestMetrics, proto: Option<Proto>) -> Vec<Loss> {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
-        let span = TimeSpan::until(metrics.at_ns, length_ns);
+        let span = TimeSpan::until(metrics.machine.at_ns, length_ns);
         let here = || self.lost.iter().filter(|tick| tick.span.to_ns > span.from_ns);
         let places: BTreeMap<Spot, &Loss> =
             here().flat_map(|tick| &tick.places).map(|loss| (spot(loss), loss)).collect();
@@ -210,13 +210,13 @@ impl Window {
         all
     }
 
-    fn held(&self, metrics: &Metrics) -> Vec<HoldingQdisc> {
+    fn held(&self, metrics: &TestMetrics) -> Vec<HoldingQdisc> {
         let mut all: BTreeMap<(LinkKey, u32), Vec<&HeldTick>> = BTreeMap::new();
         for held in self.ticks.iter().flat_map(|tick| &tick.held) {
             all.entry((held.link, held.handle)).or_default().push(held);
         }
         let told = |((link, _), ticks): ((LinkKey, u32), Vec<&HeldTick>)| {
-            let link = metrics.link(link).map_or("a link", |link| link.facts.name.as_str());
+            let link = metrics.machine.link(link).map_or("a link", |link| link.facts.name.as_str());
             let counted = |of: fn(&HeldTick) -> f64| self.span().counted(ticks.iter().copied(), |tick| Some(of(tick)));
             HoldingQdisc {
                 name: format!("{} on {link}", ticks[0].kind),
@@ -236,10 +236,10 @@ impl Window {
     }
 
     /// The link that comes nearest to its speed.
-    fn claim(&self, metrics: &Metrics) -> Option<RealSpeed> {
+    fn claim(&self, metrics: &TestMetrics) -> Option<RealSpeed> {
         let here = self.ticks.back()?.claims.iter();
         let told = here.filter_map(|&(key, sent, _)| {
-            let link = metrics.link(key)?;
+            let link = metrics.machine.link(key)?;
             let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);
             let speed = f64::from(link.facts.speed_mbps?) * 1e6;
             Some(RealSpeed { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed_bits_per_s: speed })
@@ -251,7 +251,7 @@ impl Window {
 }
 
 /// What a test waits for that never sent anything.
-fn unbegun(metrics: &Metrics) -> Option<Unbegun> {
+fn unbegun(metrics: &TestMetrics) -> Option<Unbegun> {
     if let Some(waits) = nothing::waiting(metrics) {
         return Some(Unbegun::Word(waits.to.address));
     }
@@ -261,13 +261,13 @@ fn unbegun(metrics: &Metrics) -> Option<Unbegun> {
 }
 
 /// What was lost last of a test that gets nothing.
-fn last_lost(metrics: &Metrics) -> Option<Loss> {
+fn last_lost(metrics: &TestMetrics) -> Option<Loss> {
     let stuck = metrics.flow.connections.iter().find(|one| one.is_stuck()).or_else(|| nothing::waiting(metrics))?;
     Some(nothing::last_loss(metrics, stuck)?.0.clone())
 }
 
 /// Cores that handle the test's packets whatever core the sender is on; asked only where some core has much softirq to do.
-fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
+fn handling(metrics: &TestMetrics, cores: &[Core]) -> CoreSet {
     if !cores.iter().any(|core| core.softirq >= SOFTIRQ) {
         return CoreSet::new();
     }
@@ -278,26 +278,26 @@ fn handling(metrics: &Metrics, cores: &[Core]) -> CoreSet {
 }
 
 /// The neighbour that does not answer on a way of the test.
-fn silent(metrics: &Metrics) -> Option<(String, IpAddr)> {
+fn silent(metrics: &TestMetrics) -> Option<(String, IpAddr)> {
     let mut ways = carrying(metrics).filter_map(|connection| paths::found(&metrics.paths, connection));
     let silent = ways.find_map(|path| path.silent)?;
-    Some((metrics.link(silent.link)?.facts.name.clone(), silent.ip))
+    Some((metrics.machine.link(silent.link)?.facts.name.clone(), silent.ip))
 }
 
 /// The most that one of the receivers' TCP sockets has of it.
-fn most_of_receivers(metrics: &Metrics, of: fn(&Connection) -> Option<u64>) -> Option<f64> {
+fn most_of_receivers(metrics: &TestMetrics, of: fn(&Connection) -> Option<u64>) -> Option<f64> {
     let receivers = carrying(metrics).filter(|one| one.proto == Proto::Tcp);
     receivers.filter_map(of).map(|bytes| bytes as f64).reduce(f64::max)
 }
 
 /// What waits in the senders' UDP sockets.
-fn waiting(metrics: &Metrics) -> Option<f64> {
+fn waiting(metrics: &TestMetrics) -> Option<f64> {
     let senders = carrying(metrics).filter(|one| one.proto == Proto::Udp);
     senders.map(|one| Some(one.tx_queue_bytes? as f64)).reduce(|sum, one| Some(sum? + one?))?
 }
 
 /// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.
-fn asked(metrics: &Metrics) -> Option<f64> {
+fn asked(metrics: &TestMetrics) -> Option<f64> {
     let clients = metrics.benchmarks.iter().filter(|one| one.side == Side::Client && one.runs());
     let mut all = clients.map(|client| {
         let unasked = match (client.proto?, client.program) {
@@ -313,9 +313,9 @@ fn asked(metrics: &Metrics) -> Option<f64> {
 }
 
 /// The name of the program that sends.
-fn sender(metrics: &Metrics) -> Option<&str> {
+fn sender(metrics: &TestMetrics) -> Option<&str> {
     let pid = carrying(metrics).find_map(|connection| connection.from.pid)?;
-    let thread = metrics.benchmark().find(|thread| thread.sample.id.pid == pid)?;
+    let thread = metrics.threads.iter().find(|thread| thread.sample.id.pid == pid)?;
     Some(&thread.sample.name)
 }
 
@@ -323,6 +323,8 @@ fn sender(metrics: &Metrics) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::derive::Losses;
+    use crate::derive::MachineMetrics;
+    use std::sync::Arc;
 
     fn lost(packets: f64, share: f64) -> Loss {
         Loss { place: LossPlace::Firewall, netns: Some(2), packets, share: Some(share), ..Loss::default() }
@@ -338,7 +340,8 @@ mod tests {
             let sent = length_ms as f64 * 10.0;
             let losses = Losses { places: vec![lost(sent * share, share)], sent: Some(sent), ..Losses::default() };
             let elapsed_s = Some(length_ms as f64 / 1e3);
-            let metrics = Metrics { at_ns: next.at_ns, elapsed_s, losses, ..Metrics::default() };
+            let machine = MachineMetrics { at_ns: next.at_ns, elapsed_s, ..MachineMetrics::default() };
+            let metrics = TestMetrics { machine: Arc::new(machine), losses, ..TestMetrics::default() };
             window.observe(&previous, &next, &metrics);
             previous = next;
             let [lost] = &window.losses(&metrics, Some(Proto::Udp))[..] else { panic!("one place") };
@@ -369,7 +372,9 @@ mod tests {
             let sample = |at_s| Sample { at_ns: at_s * 500_000_000, ..Sample::default() };
             let places = if count > 0.0 { vec![lost(count, count / 5000.0)] } else { Vec::new() };
             let losses = Losses { places, sent: Some(5000.0), ..Losses::default() };
-            let metrics = Metrics { at_ns: to_s * 500_000_000, elapsed_s: Some(0.5), losses, ..Metrics::default() };
+            let machine =
+                MachineMetrics { at_ns: to_s * 500_000_000, elapsed_s: Some(0.5), ..MachineMetrics::default() };
+            let metrics = TestMetrics { machine: Arc::new(machine), losses, ..TestMetrics::default() };
             window.observe(&sample(to_s - 1), &sample(to_s), &metrics);
             metrics
         };

@@ -50,7 +50,7 @@ pub(super) fn risen<'a>(before: &'a [DropCount], now: &'a [DropCount]) -> impl I
 
 impl<'a> SampleStep<'a> {
     pub fn of(previous: &'a Sample, next: &'a Sample, links: &'a [LinkMetrics]) -> Option<Self> {
-        Some(Self { previous, next, links, seconds: crate::derive::seconds(previous.at_ns, next.at_ns)? })
+        Some(Self { previous, next, links, seconds: crate::derive::rate::seconds(previous.at_ns, next.at_ns)? })
     }
 
     pub fn link(&self, key: LinkKey) -> Option<&'a LinkMetrics> {
@@ -87,7 +87,8 @@ impl<'a> SampleStep<'a> {
     /// Between the two reads of a link's counters; 0 where they were not read again, or are not known.
     pub fn seconds_of(&self, link: &LinkMetrics) -> f64 {
         let before = self.before(link.facts.key()).filter(|_| link.rates.is_some());
-        let seconds = before.zip(link.counters).and_then(|(from, to)| crate::derive::seconds(from.at_ns, to.at_ns));
+        let seconds =
+            before.zip(link.counters).and_then(|(from, to)| crate::derive::rate::seconds(from.at_ns, to.at_ns));
         seconds.unwrap_or(0.0)
     }
 

@@ -45,7 +45,7 @@ pub(super) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32
 /// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.
 fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<(f64, f64)> {
     let before = before(previous, now)?;
-    let seconds = crate::derive::seconds(before.at_ns, now.at_ns)?;
+    let seconds = crate::derive::rate::seconds(before.at_ns, now.at_ns)?;
     Some((wrapping_rise(before.drops, now.drops)? as f64, seconds))
 }
 

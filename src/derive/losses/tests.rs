@@ -130,11 +130,17 @@ pub(in crate::derive) fn metrics(first: Sample, then: Sample) -> Metrics {
 
 /// Place, name and packets of every loss.
 pub(in crate::derive) fn lost(metrics: &Metrics) -> Vec<(&'static str, Option<String>, f64)> {
-    metrics.losses.places.iter().map(|loss| (loss.place.word(), loss.name.clone(), loss.packets.round())).collect()
+    metrics
+        .subject
+        .losses
+        .places
+        .iter()
+        .map(|loss| (loss.place.word(), loss.name.clone(), loss.packets.round()))
+        .collect()
 }
 
 pub(in crate::derive) fn said(metrics: &Metrics) -> String {
-    let finding = metrics.findings.iter().find(|finding| finding.id == FindingId::Loss);
+    let finding = metrics.conclusions.findings.iter().find(|finding| finding.id == FindingId::Loss);
     finding.map_or_else(|| "no finding".to_owned(), |finding| finding.text.clone())
 }
 
@@ -150,7 +156,7 @@ fn what_the_senders_qdisc_drops_is_counted_three_times_and_told_once() {
     });
     let metrics = metrics(first, then);
     assert_eq!(lost(&metrics), [("qdisc", Some("tbf on a0".to_owned()), 36_224.0)], "once, where it was lost");
-    let share = metrics.losses.places[0].share.expect("what was sent is known");
+    let share = metrics.subject.losses.places[0].share.expect("what was sent is known");
     assert!((share - 36_224.0 / 53_551.0).abs() < 1e-6, "of all that was given to UDP to send: {share}");
     assert!(
         said(&metrics).starts_with("68 % of packets lost in the qdisc tbf on a0 in netns c1:"),
@@ -173,7 +179,7 @@ fn what_a_full_backlog_drops_is_counted_five_times_and_told_once() {
     let metrics = metrics(before(), then);
     let expected = [("backlog", Some("r0".to_owned()), 693_617.0), ("backlog", Some("b0".to_owned()), 6_982.0)];
     assert_eq!(lost(&metrics), expected, "each hop's own, and nothing else");
-    assert_eq!(metrics.losses.places[0].core, Some(1), "the core whose backlog it is");
+    assert_eq!(metrics.subject.losses.places[0].core, Some(1), "the core whose backlog it is");
     assert!(said(&metrics).contains("in the full backlog of core 1, incoming through r0"), "{}", said(&metrics));
 }
 
@@ -267,7 +273,7 @@ fn the_last_moment_of_a_flow_counts_and_nothing_after_it() {
     assert_eq!(lost(&metrics(before(), ended)), [("receive_buffer", None, 50.0)], "lost before the flow ended");
     let mut quiet = before();
     (quiet.flows, quiet.protocols) = (Vec::new(), Vec::new());
-    assert_eq!(metrics(quiet.clone(), quiet).losses, Losses::default(), "without flows nothing is known");
+    assert_eq!(metrics(quiet.clone(), quiet).subject.losses, Losses::default(), "without flows nothing is known");
 }
 
 #[test]
@@ -302,7 +308,7 @@ fn what_is_read_late_on_a_machine_that_is_held_up_sums_to_what_was_lost() {
     };
     let mut derivation = Derivation::default();
     let metrics: Vec<Metrics> = (0..=10).filter_map(|nth| derivation.advance(sample(nth))).collect();
-    let losses: Vec<&Losses> = metrics.iter().map(|one| &one.losses).collect();
+    let losses: Vec<&Losses> = metrics.iter().map(|one| &one.subject.losses).collect();
     assert!(losses.iter().all(|losses| losses.places.iter().all(|loss| loss.place == LossPlace::Qdisc)), "{losses:?}");
     let packets: f64 = losses.iter().map(|losses| losses.packets()).sum();
     assert!((packets - 1_000.0).abs() < 1e-9, "to the packet: {packets}");
@@ -328,7 +334,7 @@ fn a_socket_and_its_namespace_are_read_one_after_the_other() {
     let mut derivation = Derivation::default();
     let metrics: Vec<Metrics> = (0..=10).filter_map(|nth| derivation.advance(sample(nth))).collect();
     let lost = |place: LossPlace| {
-        let places = metrics.iter().flat_map(|one| &one.losses.places);
+        let places = metrics.iter().flat_map(|one| &one.subject.losses.places);
         places.filter(|loss| loss.place == place).map(|loss| loss.packets).sum::<f64>()
     };
     assert!((lost(LossPlace::ReceiveBuffer) - 1_000.0).abs() < 1e-9, "{}", lost(LossPlace::ReceiveBuffer));

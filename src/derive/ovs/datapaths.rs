@@ -1,7 +1,7 @@
 //! Rates of Open vSwitch's datapaths. ovs-vswitchd is asked about once a second, whatever the tick: a rate holds from one of
 //! its answers to the next. A datapath that was made anew has none until it was read twice.
 
-use crate::derive::{per_second, seconds};
+use crate::derive::rate::{per_second, seconds};
 use crate::sample::{OvsDatapath, row_of};
 
 /// One datapath, and what it does.

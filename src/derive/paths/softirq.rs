@@ -6,7 +6,7 @@
 //! own, or a device whose interrupts go to other cores. Acknowledgements that arrive may make the receiver's core send a part
 //! (measured: 86 to 2). What is not known is unknown from there on, with the reason.
 
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::flow::Connection;
 use crate::sample::{CoreSet, FlowPath, Hop, HopBy, HopWay, Interrupts, Kind, LinkFacts, LinkKey, Steering, row_of};
 
@@ -41,14 +41,14 @@ pub enum SoftirqBy {
 }
 
 /// The cores of a process's threads that work.
-pub(in crate::derive) fn cores_of(metrics: &Metrics, pid: u32) -> CoreSet {
+pub(in crate::derive) fn cores_of(metrics: &TestMetrics, pid: u32) -> CoreSet {
     let works = |share: Option<f64>| share.is_some_and(|share| share >= WORKS);
     let threads = metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid && works(thread.cpu));
     threads.map(|thread| thread.sample.core).collect()
 }
 
 /// One a hop, in their order.
-pub(super) fn all(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Vec<Result<Softirq, String>> {
+pub(super) fn all(metrics: &TestMetrics, connection: &Connection, path: &FlowPath) -> Vec<Result<Softirq, String>> {
     let mut at = sender(metrics, connection, path);
     let mut hops = Vec::with_capacity(path.hops.len());
     let mut before = None;
@@ -61,8 +61,9 @@ pub(super) fn all(metrics: &Metrics, connection: &Connection, path: &FlowPath) -
 }
 
 /// The cores that handled the hop's packets, as counted last; none where that was not asked for, or none came.
-fn measured(metrics: &Metrics, hop: &Hop) -> Option<Softirq> {
-    let counted = metrics.kernel[0].as_ref()?.hops.iter().find(|one| one.link == hop.link && one.way == hop.way)?;
+fn measured(metrics: &TestMetrics, hop: &Hop) -> Option<Softirq> {
+    let counted =
+        metrics.machine.kernel[0].as_ref()?.hops.iter().find(|one| one.link == hop.link && one.way == hop.way)?;
     let all: u64 = counted.cores.iter().map(|(_, packets)| packets).sum();
     // A neighbour's question now and then is no core of the flow's.
     let handles = |&&(_, packets): &&(u32, u64)| packets as f64 >= LEAST_SHARE * all as f64;
@@ -71,12 +72,12 @@ fn measured(metrics: &Metrics, hop: &Hop) -> Option<Softirq> {
 }
 
 /// Where the packets begin.
-fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result<Softirq, String> {
+fn sender(metrics: &TestMetrics, connection: &Connection, path: &FlowPath) -> Result<Softirq, String> {
     if path.netns == 0 {
         return Err("the flow's source is not visible".to_owned());
     }
     let pid = connection.from.pid.ok_or("the sender is not a watched process")?;
-    let rate = |core: u32| metrics.core(core)?.load?.softnet_processed_per_s;
+    let rate = |core: u32| metrics.machine.core(core)?.load?.softnet_processed_per_s;
     let handles = |&core: &u32| rate(core).is_some_and(|rate| rate > 0.0);
     let cores: CoreSet = cores_of(metrics, pid).iter().filter(handles).collect();
     if cores.is_empty() {
@@ -85,8 +86,14 @@ fn sender(metrics: &Metrics, connection: &Connection, path: &FlowPath) -> Result
     Ok(Softirq { cores, by: SoftirqBy::Sender })
 }
 
-fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, String>) -> Result<Softirq, String> {
+fn next(
+    metrics: &TestMetrics,
+    before: Option<&Hop>,
+    hop: &Hop,
+    at: Result<Softirq, String>,
+) -> Result<Softirq, String> {
     let link = &*metrics
+        .machine
         .link(hop.link)
         .ok_or("the link is not listed: it is gone, or its namespace is not selected (--netns)")?
         .facts;
@@ -104,8 +111,8 @@ fn next(metrics: &Metrics, before: Option<&Hop>, hop: &Hop, at: Result<Softirq, 
 }
 
 /// The settings of a link.
-pub(in crate::derive) fn steering(metrics: &Metrics, link: LinkKey) -> Option<&Steering> {
-    row_of(&metrics.facts.steering, &link, |told| told.link)
+pub(in crate::derive) fn steering(metrics: &TestMetrics, link: LinkKey) -> Option<&Steering> {
+    row_of(&metrics.machine.facts.steering, &link, |told| told.link)
 }
 
 /// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.
@@ -138,7 +145,12 @@ fn handed_on(link: &LinkFacts) -> Result<(), String> {
 
 /// Whether threads of its NAPI take what comes. Those of a veth do where its own NAPI does: it has one with GRO or XDP, and
 /// leaves packets to it that the sending end could not put together, because its TSO is off (`veth_xmit`).
-fn takes_by_thread(metrics: &Metrics, before: Option<&Hop>, link: &LinkFacts, told: &Steering) -> Result<bool, String> {
+fn takes_by_thread(
+    metrics: &TestMetrics,
+    before: Option<&Hop>,
+    link: &LinkFacts,
+    told: &Steering,
+) -> Result<bool, String> {
     if !told.threaded && told.napi.is_empty() {
         return Ok(false);
     }
@@ -162,12 +174,12 @@ fn threads(told: &Steering) -> Result<Result<Softirq, String>, String> {
 /// the sender's core does not tell it: a socket stays with the queue that it sent by first, wherever its thread moves
 /// (measured with UDP), and what is sent by queue 2 comes in by queue 1 or 2, as the kernel's age has it (`veth_xmit`).
 fn spread(
-    metrics: &Metrics,
+    metrics: &TestMetrics,
     link: &LinkFacts,
     told: &Steering,
     at: Result<Softirq, String>,
 ) -> Result<Softirq, String> {
-    let online = metrics.facts.topology.online();
+    let online = metrics.machine.facts.topology.online();
     let masks: Vec<CoreSet> = told.rps.iter().map(|queue| queue.intersection(&online)).collect();
     let spreads = masks.iter().any(|mask| !mask.is_empty());
     if told.rfs {

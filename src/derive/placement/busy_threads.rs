@@ -5,10 +5,10 @@
 //! wish of the owner's; isolated cores are taken only where nothing else is left.
 
 use super::phrases::label;
-use super::traffic::{sends, servers_send};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::plural;
 use crate::derive::threads::ThreadMetrics;
+use crate::derive::traffic::{sends, servers_send};
 use crate::sample::{CoreId, CoreSet, Duty, Topology};
 
 /// A thread is busy from this share of a core on, over the last seconds.
@@ -44,23 +44,23 @@ pub(super) fn bound_to(thread: &ThreadMetrics) -> Option<CoreId> {
 ///
 /// # Errors
 /// A sentence why there is no busy thread and what to do about it.
-pub(super) fn busy_threads(metrics: &Metrics) -> Result<(Vec<BusyThread<'_>>, Vec<String>), String> {
-    if metrics.benchmark().next().is_none() {
+pub(super) fn busy_threads(metrics: &TestMetrics) -> Result<(Vec<BusyThread<'_>>, Vec<String>), String> {
+    if metrics.threads.is_empty() {
         return Err("no thread is watched: start the benchmark, or name its program with --watch NAME".to_owned());
     }
-    if metrics.benchmark().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
+    if metrics.threads.iter().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
-    let online = metrics.facts.topology.online();
-    let servers_send = servers_send(metrics);
+    let online = metrics.machine.facts.topology.online();
+    let servers_send = servers_send(&metrics.threads, &metrics.benchmarks);
     let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
-    for thread in metrics.benchmark() {
+    for thread in metrics.threads.iter() {
         let id = thread.sample.id;
         if metrics.recent.thread_cpu(id).is_none_or(|cpu| cpu <= BUSY) {
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
             continue;
         }
-        let allowed = allowed(thread, &metrics.facts.topology, &online);
+        let allowed = allowed(thread, &metrics.machine.facts.topology, &online);
         if allowed.cores.is_empty() {
             left_out.push(format!("{} {} is left out: no core it may use is online", label(thread), id.tid));
             continue;

@@ -2,9 +2,9 @@
 //! many threads of a placement each core has. Nothing is compared here: that is `criteria`.
 
 use super::busy_threads::BusyThread;
-use super::recent::RecentLoad;
-use super::traffic::{self, NetworkCard};
-use crate::derive::Metrics;
+use super::network_card::{self, NetworkCard};
+use crate::derive::TestMetrics;
+use crate::derive::recent_load::RecentLoad;
 use crate::sample::{CoreId, CorePlace, Topology, row_of};
 use std::collections::HashMap;
 
@@ -113,8 +113,8 @@ impl CandidateCore {
 }
 
 /// What the choice of cores for these threads rests on. `held` are the cores of threads that are pinned and stay.
-pub(super) fn inputs<'a>(metrics: &'a Metrics, threads: Vec<BusyThread<'a>>, held: &[CoreId]) -> Inputs<'a> {
-    let (topology, recent, nic) = (&*metrics.facts.topology, &*metrics.recent, traffic::nic(metrics));
+pub(super) fn inputs<'a>(metrics: &'a TestMetrics, threads: Vec<BusyThread<'a>>, held: &[CoreId]) -> Inputs<'a> {
+    let (topology, recent, nic) = (&*metrics.machine.facts.topology, &*metrics.recent, network_card::nic(metrics));
     let strongest = topology.cores.iter().filter_map(|place| place.capacity).max();
     let others_of = others_by_physical(topology, recent);
     let odd_jobs = topology.place(0);

@@ -4,11 +4,11 @@
 use super::busy_threads::busy_threads;
 use super::candidates::{CandidateCore, Inputs, inputs};
 use super::fill::Placement;
+use super::network_card::INTERRUPTED;
 use super::phrases::label;
 use super::streams::{Streams, streams};
-use super::traffic::INTERRUPTED;
 use super::{Proposal, propose};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::moves::MoveClass;
 use crate::derive::plural;
 use crate::sample::{CoreId, PlacedThread, PlacementClass, ThreadId, Topology, TriedPlacement, Word};
@@ -57,7 +57,7 @@ fn class_between(topology: &Topology, one: CoreId, other: CoreId) -> Option<Plac
 ///
 /// # Errors
 /// A sentence why there is nothing to try: no busy thread, or no class but one has room.
-pub fn by_class(metrics: &Metrics) -> Result<ClassPlacements, String> {
+pub fn by_class(metrics: &TestMetrics) -> Result<ClassPlacements, String> {
     let (inputs, streams, mut left_out) = placed_threads(metrics)?;
     let tried = |class, is_rule, chosen: &Chosen| {
         let placed = inputs.threads.iter().zip(inputs.cores(chosen));
@@ -113,7 +113,7 @@ pub fn by_class(metrics: &Metrics) -> Result<ClassPlacements, String> {
 ///
 /// # Errors
 /// A sentence why there is none: no busy thread, or too few allowed cores.
-pub fn propose_class(metrics: &Metrics, class: PlacementClass) -> Result<Proposal, String> {
+pub fn propose_class(metrics: &TestMetrics, class: PlacementClass) -> Result<Proposal, String> {
     let (inputs, streams, left_out) = placed_threads(metrics)?;
     let chosen = match class {
         PlacementClass::Unpinned => return Err("unpinned needs no placement".to_owned()),
@@ -141,7 +141,7 @@ pub fn propose_class(metrics: &Metrics, class: PlacementClass) -> Result<Proposa
 
 /// The class of a placement; none where its streams are not all alike, or where it is not that of whole streams.
 #[must_use]
-pub fn class_of(metrics: &Metrics, placed: &[(ThreadId, CoreId)]) -> Option<PlacementClass> {
+pub fn class_of(metrics: &TestMetrics, placed: &[(ThreadId, CoreId)]) -> Option<PlacementClass> {
     let (threads, _) = busy_threads(metrics).ok()?;
     let streams = streams(metrics, &threads);
     let core = |at: usize| {
@@ -151,15 +151,15 @@ pub fn class_of(metrics: &Metrics, placed: &[(ThreadId, CoreId)]) -> Option<Plac
     let mut classes = streams
         .pairs
         .iter()
-        .map(|&(sender, receiver)| class_between(&metrics.facts.topology, core(sender)?, core(receiver)?));
+        .map(|&(sender, receiver)| class_between(&metrics.machine.facts.topology, core(sender)?, core(receiver)?));
     let first = classes.next()??;
     classes.all(|class| class == Some(first)).then_some(first)
 }
 
 /// The threads that are placed: the ends of streams, or where no stream has both ends here all busy ones; and sentences on
 /// those that are left out.
-fn placed_threads(metrics: &Metrics) -> Result<(Inputs<'_>, Streams, Vec<String>), String> {
-    if metrics.facts.topology.online().is_empty() {
+fn placed_threads(metrics: &TestMetrics) -> Result<(Inputs<'_>, Streams, Vec<String>), String> {
+    if metrics.machine.facts.topology.online().is_empty() {
         return Err("the cores of this machine are not known (is /sys mounted?)".to_owned());
     }
     let (mut threads, mut left_out) = busy_threads(metrics)?;
@@ -187,7 +187,7 @@ fn classes_of(topology: &Topology) -> BTreeSet<PlacementClass> {
 }
 
 /// The rule's own placement of these threads; none where the rule proposes nothing for one of them.
-fn rule(metrics: &Metrics, inputs: &Inputs<'_>) -> Option<Chosen> {
+fn rule(metrics: &TestMetrics, inputs: &Inputs<'_>) -> Option<Chosen> {
     let proposal = propose(metrics).ok()?;
     let core = |id: ThreadId| proposal.steps.iter().find(|step| step.thread == id).map(|step| step.core);
     inputs.threads.iter().map(|busy| Some(inputs.candidate(core(busy.thread.sample.id)?)?.index)).collect()

@@ -1,6 +1,6 @@
 //! Words that several sentences of a proposal share: numbers with their units, no promise.
 
-use super::recent::RecentLoad;
+use crate::derive::recent_load::RecentLoad;
 use crate::derive::threads::ThreadMetrics;
 use crate::sample::CoreId;
 

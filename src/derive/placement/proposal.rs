@@ -1,6 +1,6 @@
 //! A proposed placement, as it is shown, written and applied.
 
-use super::recent::{CoreRecent, RecentLoad};
+use crate::derive::recent_load::{CoreRecent, RecentLoad};
 use crate::sample::{CoreId, CoreSet, ThreadId, Topology};
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 //! which the same placement is best.
 
 use super::busy_threads::{BusyThread, busy_threads};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::plural;
 use crate::sample::{CorePlace, TestKind, Topology};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ impl Streams {
 
 /// The streams that have both ends among these threads: of iperf the nth client and the nth server thread; of other programs the
 /// nth threads of two processes that a connection joins.
-pub(super) fn streams(metrics: &Metrics, threads: &[BusyThread<'_>]) -> Streams {
+pub(super) fn streams(metrics: &TestMetrics, threads: &[BusyThread<'_>]) -> Streams {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for (at, one) in threads.iter().enumerate() {
         let other = threads[at + 1..].iter().position(|other| one.is_partner_of(other)).map(|nth| at + 1 + nth);
@@ -48,13 +48,13 @@ pub(super) fn streams(metrics: &Metrics, threads: &[BusyThread<'_>]) -> Streams 
 
 /// What kind of test the busy watched threads make.
 #[must_use]
-pub fn test_kind(metrics: &Metrics) -> TestKind {
+pub fn test_kind(metrics: &TestMetrics) -> TestKind {
     let threads = busy_threads(metrics).map_or_else(|_| Vec::new(), |(threads, _)| threads);
     let streams = streams(metrics, &threads);
     let placed = if streams.pairs.is_empty() { threads.len() } else { streams.ends().len() };
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     TestKind {
-        machine: machine(&metrics.facts.topology),
+        machine: machine(&metrics.machine.facts.topology),
         links: links(metrics),
         streams: count(streams.pairs.len()),
         threads: count(placed),
@@ -82,11 +82,11 @@ fn distinct<K: Hash + Eq + Ord>(keys: impl Iterator<Item = K>) -> usize {
 }
 
 /// The kinds of the links that the data cross, in this order; empty where the path is not known.
-fn links(metrics: &Metrics) -> Vec<String> {
+fn links(metrics: &TestMetrics) -> Vec<String> {
     let carrying = metrics.flow.connections.iter().find(|connection| connection.carries && !connection.relayed);
     let is_its = |from, to| carrying.is_some_and(|one| one.from.address == from && one.to.address == to);
     let own = metrics.paths.iter().find(|path| is_its(path.from, path.to));
     let path = own.or_else(|| metrics.paths.iter().find(|path| !path.hops.is_empty()));
-    let kinds = path.into_iter().flat_map(|path| &path.hops).filter_map(|hop| metrics.link(hop.link));
+    let kinds = path.into_iter().flat_map(|path| &path.hops).filter_map(|hop| metrics.machine.link(hop.link));
     kinds.map(|link| link.facts.kind.as_ref().to_owned()).collect()
 }

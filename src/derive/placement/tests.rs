@@ -3,7 +3,7 @@
 pub(in crate::derive) mod machine;
 
 use super::{Proposal, propose, propose_for};
-use crate::derive::Metrics;
+use crate::derive::MachineMetrics;
 use crate::sample::{CoreSet, Direction, Duty, Side};
 use insta::assert_snapshot;
 use machine::Machine;
@@ -332,10 +332,11 @@ fn the_threads_own_softirq_is_not_held_against_their_core() {
 fn loads_fade_and_a_break_in_the_stream_forgets_them() {
     let (busy, idle) = (Machine::small(2).busy("0", 0.9, 0.0), Machine::small(2));
     let mut recent = (*busy.metrics().recent).clone();
-    (0..12).for_each(|_| recent.observe(&idle.metrics()));
+    let idle = idle.metrics();
+    (0..12).for_each(|_| recent.observe(&idle.machine, &idle.threads, &[]));
     let faded = recent.core(0).expect("known").busy;
     assert!((0.05..0.2).contains(&faded), "after 6 s a load of 0.9 has faded to about 0.12, it is {faded}");
-    recent.observe(&Metrics { elapsed_s: None, ..idle.metrics() });
+    recent.observe(&MachineMetrics { elapsed_s: None, ..(*idle.machine).clone() }, &idle.threads, &[]);
     assert_eq!(recent.core(0), None, "a first sample knows nothing");
 }
 

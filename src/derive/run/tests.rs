@@ -80,7 +80,7 @@ fn what_is_idle_before_and_after_the_traffic_and_the_settling_do_not_count() {
 fn a_command_that_becomes_another_program_is_named_as_that() {
     let mut machine = crate::derive::placement::tests::machine::Machine::small(4).pair(0, 1).metrics();
     let mut threads = BTreeMap::new();
-    let thread = &mut machine.threads[0];
+    let thread = &mut machine.threads_mut()[0];
     for (now, side) in [("ip", None), ("iperf3", Some(crate::sample::Side::Client))] {
         thread.sample.name = now.into();
         thread.sample.side = side;

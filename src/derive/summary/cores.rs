@@ -70,13 +70,13 @@ pub(super) struct CoresTrack {
 
 impl CoresTrack {
     pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
-        if self.places.len() != metrics.cores.len() {
+        if self.places.len() != metrics.machine.cores.len() {
             // Cores were plugged in or taken out, which moves every other one: those of before count no longer.
-            self.cores = vec![CoreTrack::default(); metrics.cores.len()];
+            self.cores = vec![CoreTrack::default(); metrics.machine.cores.len()];
         }
-        self.places = metrics.cores.iter().map(|core| core.place).collect();
-        let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
-        for (track, core) in self.cores.iter_mut().zip(&metrics.cores) {
+        self.places = metrics.machine.cores.iter().map(|core| core.place).collect();
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        for (track, core) in self.cores.iter_mut().zip(&metrics.machine.cores) {
             if let Some(load) = core.load {
                 track.net_rx.add(load.softirqs_per_s[SoftirqKind::NetRx as usize], elapsed_s);
                 track.backlog_drops += load.softnet_dropped_per_s.unwrap_or(0.0) * elapsed_s;

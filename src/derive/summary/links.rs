@@ -1,7 +1,8 @@
 //! What each link carried while it was there: its counters at the first and at the last sample that had it.
 
 use crate::derive::links::Basis;
-use crate::derive::{LinkMetrics, Metrics, seconds};
+use crate::derive::rate::seconds;
+use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{Facts, LinkCounters, LinkFacts, LinkKey, Owner, row_of};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,21 +60,24 @@ struct Names {
 
 impl LinksTrack {
     pub fn observe(&mut self, metrics: &Metrics) {
-        let is_same = Arc::ptr_eq(&self.list, &metrics.facts.links);
+        let is_same = Arc::ptr_eq(&self.list, &metrics.machine.facts.links);
         if !is_same || self.incomplete {
             self.take_list(metrics);
         }
-        self.newest = Arc::clone(&metrics.links);
-        self.names =
-            Names { owners: Arc::clone(&metrics.owners), facts: Arc::clone(&metrics.facts), netns: metrics.netns };
+        self.newest = Arc::clone(&metrics.machine.links);
+        self.names = Names {
+            owners: Arc::clone(&metrics.machine.owners),
+            facts: Arc::clone(&metrics.machine.facts),
+            netns: metrics.machine.netns,
+        };
     }
 
     fn take_list(&mut self, metrics: &Metrics) {
-        self.list = Arc::clone(&metrics.facts.links);
-        self.incomplete = metrics.links.iter().any(|link| link.counters.is_none());
+        self.list = Arc::clone(&metrics.machine.facts.links);
+        self.incomplete = metrics.machine.links.iter().any(|link| link.counters.is_none());
         let old = Arc::clone(&self.newest);
         for link in &*old {
-            let is_there = metrics.link(link.facts.key()).is_some_and(|now| now.facts.born == link.facts.born);
+            let is_there = metrics.machine.link(link.facts.key()).is_some_and(|now| now.facts.born == link.facts.born);
             if !is_there && let Some(track) = self.links.get(&link.facts.key()) {
                 let gone = self.summary(link, track);
                 if let Some(track) = self.links.get_mut(&link.facts.key()) {
@@ -81,7 +85,7 @@ impl LinksTrack {
                 }
             }
         }
-        for link in &*metrics.links {
+        for link in &*metrics.machine.links {
             let Some(counters) = link.counters else { continue };
             let is_known = self.links.get(&link.facts.key()).is_some_and(|known| known.born == link.facts.born);
             if !is_known {

@@ -2,7 +2,7 @@
 
 use crate::derive::links::Basis;
 use crate::derive::paths::{found, offloads};
-use crate::derive::{Mean, Metrics};
+use crate::derive::{Mean, TestMetrics};
 use crate::sample::{FlowPath, HopBy, HopWay, Kind, LinkKey};
 use std::collections::BTreeMap;
 
@@ -60,8 +60,8 @@ pub(super) struct PathTrack {
 }
 
 impl PathTrack {
-    pub fn observe(&mut self, metrics: &Metrics) {
-        let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
+    pub fn observe(&mut self, metrics: &TestMetrics) {
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
         let mut counted: Vec<(LinkKey, bool)> = Vec::new();
         for hop in metrics.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way != HopWay::Passed) {
             let key = (hop.link, hop.way == HopWay::Sent);
@@ -69,7 +69,7 @@ impl PathTrack {
                 continue;
             }
             counted.push(key);
-            let Some(rates) = metrics.link(hop.link).and_then(|link| link.rates) else { continue };
+            let Some(rates) = metrics.machine.link(hop.link).and_then(|link| link.rates) else { continue };
             let (bits, drops) = match hop.way {
                 HopWay::Sent => (rates.tx_bits_per_s, rates.tx_dropped_per_s),
                 _ => (rates.rx_bits_per_s, rates.rx_dropped_per_s),
@@ -81,7 +81,7 @@ impl PathTrack {
     }
 
     /// Looks at which paths there are: once a while, because they seldom change.
-    pub fn look(&mut self, metrics: &Metrics) {
+    pub fn look(&mut self, metrics: &TestMetrics) {
         let connections = metrics.flow.connections.iter().filter(|connection| connection.carries);
         let mut paths: Vec<&FlowPath> = Vec::new();
         for path in connections.filter_map(|connection| found(&metrics.paths, connection)) {
@@ -106,15 +106,15 @@ impl PathTrack {
     }
 }
 
-fn summary(metrics: &Metrics, path: &FlowPath) -> PathSummary {
+fn summary(metrics: &TestMetrics, path: &FlowPath) -> PathSummary {
     let hop = |hop: &crate::sample::Hop| {
-        let link = metrics.link(hop.link);
+        let link = metrics.machine.link(hop.link);
         HopSummary {
             link: hop.link,
             name: link.map(|link| link.facts.name.clone()),
             kind: link.map(|link| link.facts.kind.clone()),
-            space: metrics.space_label(hop.link.netns),
-            owner: metrics.owner(hop.link).map(|owner| owner.name.clone()),
+            space: metrics.machine.space_label(hop.link.netns),
+            owner: metrics.machine.owner(hop.link).map(|owner| owner.name.clone()),
             way: hop.way,
             by: hop.by,
             mtu: link.filter(|link| link.facts.tells_mtu()).map(|link| link.facts.mtu),

@@ -8,7 +8,7 @@ use crate::derive::limit::Limit;
 use crate::derive::losses::Losses;
 use crate::derive::run::Seen;
 use crate::derive::timeline::Incident;
-use crate::derive::{LossPlace, Metrics, Test};
+use crate::derive::{Conclusions, LossPlace, Metrics, Test, TestMetrics};
 use crate::sample::{CoreId, Word};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,19 +122,19 @@ impl TestsTrack {
             }
             let one = self.tests.entry(Some(test.number)).or_insert_with(|| OneTest::new(self.room, test.began_ns));
             let was_over = one.test.as_ref().is_some_and(|last| last.ended_ns.is_some());
-            one.observe(&test.metrics, spans, test.ended_ns.is_none());
+            one.observe(&test.metrics, &test.conclusions, spans, test.ended_ns.is_none());
             if !was_over {
-                one.to_ns = test.ended_ns.unwrap_or(metrics.at_ns);
+                one.to_ns = test.ended_ns.unwrap_or(metrics.machine.at_ns);
             }
             one.lost = test.lost;
             one.test = Some(Arc::clone(test));
         }
-        if metrics.test.is_none() && !metrics.timeline.bins.is_empty() {
-            let began_ns = metrics.timeline.bins.first().map_or(metrics.at_ns, |bin| bin.from_ns);
+        if metrics.test.is_none() && !metrics.subject.timeline.bins.is_empty() {
+            let began_ns = metrics.subject.timeline.bins.first().map_or(metrics.machine.at_ns, |bin| bin.from_ns);
             let one = self.tests.entry(None).or_insert_with(|| OneTest::new(self.room, began_ns));
-            one.observe(metrics, spans, true);
-            one.to_ns = metrics.at_ns;
-            one.lost += metrics.losses.packets();
+            one.observe(&metrics.subject, &metrics.conclusions, spans, true);
+            one.to_ns = metrics.machine.at_ns;
+            one.lost += metrics.subject.losses.packets();
         }
         self.make_room();
     }
@@ -194,7 +194,7 @@ impl OneTest {
     }
 
     /// Takes what a sample tells of it. One that is over may still lose packets for a moment.
-    fn observe(&mut self, own: &Metrics, spans: &[(usize, f64)], runs: bool) {
+    fn observe(&mut self, own: &TestMetrics, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
         self.take_losses(&own.losses, spans);
         if !runs {
             return;
@@ -206,8 +206,8 @@ impl OneTest {
         while self.incidents.len() > MOST_INCIDENTS {
             self.incidents.pop_first();
         }
-        let elapsed_s = own.elapsed_s.unwrap_or(0.0);
-        if let Some(limit) = &own.limit {
+        let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
+        if let Some(limit) = &concluded.limit {
             match self.limits.iter_mut().find(|seen| seen.limit.kind == limit.kind) {
                 Some(seen) => {
                     seen.seconds += elapsed_s;
@@ -216,7 +216,7 @@ impl OneTest {
                 None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s }),
             }
         }
-        for finding in &own.findings {
+        for finding in &concluded.findings {
             match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
                 Some(seen) => {
                     seen.seconds += elapsed_s;
@@ -226,8 +226,8 @@ impl OneTest {
             }
         }
         self.path.observe(own);
-        if own.at_ns.saturating_sub(self.looked_at_ns) >= LOOK_EVERY_NS {
-            self.looked_at_ns = own.at_ns;
+        if own.machine.at_ns.saturating_sub(self.looked_at_ns) >= LOOK_EVERY_NS {
+            self.looked_at_ns = own.machine.at_ns;
             self.path.look(own);
         }
     }

@@ -96,15 +96,16 @@ impl ThreadsTrack {
     }
 
     pub fn observe(&mut self, metrics: &Metrics, from_ns: u64, columns: &TimeColumns) {
-        let elapsed_s = metrics.elapsed_s.unwrap_or(0.0);
-        for thread in &metrics.threads {
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        for thread in metrics.threads.iter() {
             let id = thread.sample.id;
-            let Some(track) = self.track(thread) else { continue };
+            let test = metrics.test_of(id);
+            let Some(track) = self.track(thread, test) else { continue };
             track.cpu.add(thread.cpu, elapsed_s);
             track.wait.add(thread.wait, elapsed_s);
             track.seconds += elapsed_s;
             let moves = thread.moves.saturating_sub(track.moves);
-            track.take_newest(thread);
+            track.take_newest(thread, test);
             let traced = || metrics.moves.iter().filter(|one| one.thread == id);
             // From move to move where they are known, else as it was found at the end.
             let mut at_ns = from_ns;
@@ -112,19 +113,19 @@ impl ThreadsTrack {
                 track.was_on(one.from, (at_ns, one.at_ns.max(at_ns)), *columns);
                 at_ns = one.at_ns.max(at_ns);
             }
-            track.was_on(thread.sample.core, (at_ns, metrics.at_ns), *columns);
+            track.was_on(thread.sample.core, (at_ns, metrics.machine.at_ns), *columns);
             let is_traced = traced().next().is_some();
             for one in traced() {
                 track.moved(1.0, (one.at_ns, one.at_ns + 1), *columns);
             }
             if !is_traced && moves > 0 {
-                track.moved(moves as f64, (from_ns, metrics.at_ns), *columns);
+                track.moved(moves as f64, (from_ns, metrics.machine.at_ns), *columns);
             }
         }
     }
 
     /// The track of a thread; none where there is no room for it and it is not busier than any that has one.
-    fn track(&mut self, thread: &ThreadMetrics) -> Option<&mut ThreadFold> {
+    fn track(&mut self, thread: &ThreadMetrics, test: Option<u32>) -> Option<&mut ThreadFold> {
         let id = thread.sample.id;
         if !self.threads.contains_key(&id) {
             if self.threads.len() >= self.most {
@@ -140,7 +141,7 @@ impl ThreadsTrack {
                 first_moves: thread.moves,
                 name: thread.sample.name.clone(),
                 role: thread.sample.role(),
-                test: thread.test,
+                test,
                 moves: thread.moves,
                 by_class: thread.by_class,
                 evidence: thread.evidence,
@@ -190,11 +191,11 @@ impl ThreadsTrack {
 }
 
 impl ThreadFold {
-    fn take_newest(&mut self, thread: &ThreadMetrics) {
+    fn take_newest(&mut self, thread: &ThreadMetrics, test: Option<u32>) {
         if self.name != thread.sample.name {
             self.name.clone_from(&thread.sample.name);
         }
-        (self.role, self.test) = (thread.sample.role(), thread.test.or(self.test));
+        (self.role, self.test) = (thread.sample.role(), test.or(self.test));
         (self.moves, self.by_class) = (thread.moves, thread.by_class);
         (self.evidence, self.pinned) = (thread.evidence, thread.pinned);
     }

@@ -1,13 +1,17 @@
 //! One test while it runs, and for a moment after: what of each sample is its own, and what is derived of that.
 
 use super::{Test, TestKey, TestMean, ends, ends_kept};
+use crate::derive::conclusions::Conclusions;
+use crate::derive::finding::Finding;
 use crate::derive::finding::nothing;
 use crate::derive::flow::{Bin, Connection, End, FlowBasis, FlowTrack};
 use crate::derive::history::History;
+use crate::derive::losses::Losses;
+use crate::derive::machine::MachineMetrics;
 use crate::derive::scope::Scope;
-use crate::derive::test_stages::TestStages;
-use crate::derive::{Finding, Losses, Metrics};
-use crate::sample::{Event, Sample, SocketKey};
+use crate::derive::test_metrics::TestMetrics;
+use crate::derive::test_stages::{OwnPart, TestStages};
+use crate::sample::{Duty, Event, Sample, SocketKey};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,15 +36,17 @@ pub(super) struct Running {
     /// Of the sample before, what is its own.
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.
-    metrics: Option<Arc<Metrics>>,
-    /// As of the sample before that: it may have ended within the last interval, whose rates are too low then.
-    whole: Option<Arc<Metrics>>,
+    metrics: Option<Arc<TestMetrics>>,
+    /// Nothing once it has ended.
+    conclusions: Arc<Conclusions>,
+    /// As of the sample before: it may have ended within the last interval, whose rates are too low then.
+    before: Option<Arc<Conclusions>>,
 }
 
 impl Running {
     /// What was done to its own threads; and whatever is no thread's.
     fn own_events(&self, key: TestKey, events: &[Event]) -> Vec<Event> {
-        let has = |pid| self.previous.iter().flat_map(|sample| &sample.threads).any(|thread| thread.id.pid == pid);
+        let has = |pid| self.previous.iter().flat_map(Sample::watched).any(|thread| thread.id.pid == pid);
         let is_own = |event: &&Event| match event {
             Event::Pinned { thread, .. } | Event::Restored { thread, .. } => {
                 key.processes().contains(&thread.pid) || has(thread.pid)
@@ -56,7 +62,7 @@ impl Running {
         own: BTreeSet<SocketKey>,
         previous: &Sample,
         next: &Sample,
-        machine: &Metrics,
+        machine: &Arc<MachineMetrics>,
         history: &History,
     ) {
         // One connection after another, as of a client that asks for many pages, is one test.
@@ -71,14 +77,14 @@ impl Running {
         self.scope.take(own);
         let before = self.previous.take().unwrap_or_else(|| {
             let before = narrow(&mut self.scope, &mut self.stages.flow, previous);
-            let mut first = own_part(machine, std::mem::take(&mut events), &before, &before);
-            (first.at_ns, first.elapsed_s) = (before.at_ns, None);
-            self.stages.observe(None, &before, &mut first, history);
+            let then = MachineMetrics { at_ns: before.at_ns, elapsed_s: None, ..(**machine).clone() };
+            let first = own_part(&Arc::new(then), std::mem::take(&mut events), &before, &before);
+            self.stages.observe(None, &before, first, history);
             before
         });
         let now = narrow(&mut self.scope, &mut self.stages.flow, next);
-        let mut own = own_part(machine, events, &before, &now);
-        self.stages.observe(Some(&before), &now, &mut own, history);
+        let own = own_part(machine, events, &before, &now);
+        let (own, concluded) = self.stages.observe(Some(&before), &now, own, history);
         self.lost += own.losses.packets();
         if self.ended_ns.is_none() {
             self.mean = mean(&self.stages.flow);
@@ -86,18 +92,16 @@ impl Running {
         self.ends_seen = ends_kept(self.ends_seen, ends(key, &own.flow.connections, true));
         match &mut self.metrics {
             Some(last) if self.ended_ns.is_some() => {
-                let last = Arc::make_mut(last);
-                let found = std::mem::take(&mut last.findings);
-                match self.whole.take() {
-                    Some(whole) if !whole.findings.is_empty() => self.last_findings = Arc::new(whole.findings.clone()),
-                    _ if !found.is_empty() => self.last_findings = Arc::new(found),
-                    _ => {}
+                let found = [self.before.take(), Some(std::mem::take(&mut self.conclusions))];
+                if let Some(found) = found.into_iter().flatten().find(|found| !found.findings.is_empty()) {
+                    self.last_findings = Arc::new(found.findings.clone());
                 }
-                (last.losses, last.limit) = (own.losses, None);
+                Arc::make_mut(last).losses = own.losses;
             }
             last => {
                 self.last_findings = Arc::default();
-                self.whole = last.replace(Arc::new(own));
+                let concluded = std::mem::replace(&mut self.conclusions, Arc::new(concluded));
+                self.before = last.replace(Arc::new(own)).map(|_| concluded);
             }
         }
         self.previous = Some(now);
@@ -119,8 +123,16 @@ impl Running {
     pub fn kept(mut self, key: TestKey) -> Option<Arc<Test>> {
         let own = Arc::make_mut(self.metrics.as_mut()?);
         let on_way: BTreeSet<_> = own.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();
-        own.links = Arc::new(own.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect());
-        (own.cores, own.moves, own.kernel, own.losses) = (Vec::new(), Vec::new(), [None, None], Losses::default());
+        let links = own.machine.links.iter().filter(|link| on_way.contains(&link.facts.key())).cloned().collect();
+        own.machine = Arc::new(MachineMetrics {
+            links: Arc::new(links),
+            cores: Vec::new(),
+            threads: Arc::clone(&own.threads),
+            moves: Arc::default(),
+            kernel: [None, None],
+            ..(*own.machine).clone()
+        });
+        (own.moves, own.losses) = (Arc::default(), Losses::default());
         self.shown(key)
     }
 
@@ -135,6 +147,7 @@ impl Running {
             lost: self.lost,
             last_findings: Arc::clone(&self.last_findings),
             metrics: self.metrics.clone()?,
+            conclusions: Arc::clone(&self.conclusions),
         }))
     }
 }
@@ -156,16 +169,19 @@ fn mean(flow: &FlowTrack) -> Option<TestMean> {
 }
 
 /// What the first stage has derived, without what belongs to others.
-fn own_part(machine: &Metrics, events: Vec<Event>, before: &Sample, now: &Sample) -> Metrics {
-    let is_own = |sample: &Sample, pid: u32, tid: u32| {
-        sample.threads.binary_search_by_key(&(pid, tid), |thread| (thread.id.pid, thread.id.tid)).is_ok()
+fn own_part(machine: &Arc<MachineMetrics>, events: Vec<Event>, before: &Sample, now: &Sample) -> OwnPart {
+    let is_in = |sample: &Sample, pid: u32, tid: u32| {
+        let found = sample.threads.binary_search_by_key(&(pid, tid), |thread| (thread.id.pid, thread.id.tid));
+        found.is_ok_and(|at| sample.threads[at].duty != Duty::Switch)
     };
-    let mut own = Metrics { events, ..machine.clone() };
-    own.threads.retain(|thread| is_own(now, thread.sample.id.pid, thread.sample.id.tid));
-    own.moves
-        .retain(|one| is_own(now, one.thread.pid, one.thread.tid) || is_own(before, one.thread.pid, one.thread.tid));
-    own.undone.retain(|undone| is_own(now, undone.thread.pid, undone.thread.tid));
-    own.paths = Arc::clone(&now.facts.paths);
-    own.kernel = [now.kernel.clone(), before.kernel.clone()];
-    own
+    let (threads, moves) = (machine.threads.iter(), machine.moves.iter());
+    let is_own = |pid, tid| is_in(now, pid, tid) || is_in(before, pid, tid);
+    let threads = threads.filter(|thread| is_in(now, thread.sample.id.pid, thread.sample.id.tid));
+    OwnPart {
+        machine: Arc::clone(machine),
+        threads: Arc::new(threads.cloned().collect()),
+        moves: Arc::new(moves.filter(|one| is_own(one.thread.pid, one.thread.tid)).copied().collect()),
+        undone: machine.undone.iter().filter(|one| is_in(now, one.thread.pid, one.thread.tid)).cloned().collect(),
+        events,
+    }
 }

@@ -83,7 +83,7 @@ impl LinkSeries {
         self.owned.begin_round();
         let before = std::mem::take(&mut self.counted);
         let (mut named, mut waiting) = (BTreeSet::new(), Vec::new());
-        for link in metrics.links.iter() {
+        for link in metrics.machine.links.iter() {
             let (key, Some(counts)) = (link.facts.key(), LinkCounts::of(link)) else { continue };
             if let Some(owner) = owner_of_changing_name(metrics, link) {
                 // What was before vnettop, or before the owner was known, does not count; of a new link everything does.
@@ -101,7 +101,7 @@ impl LinkSeries {
             }
         }
         self.owned.drop_quiet();
-        self.seen = Some(metrics.links.iter().map(|link| link.facts.key()).collect());
+        self.seen = Some(metrics.machine.links.iter().map(|link| link.facts.key()).collect());
         // The busiest first, where there is not room for all.
         waiting.sort_by(|(one, _), (other, _)| other.total_cmp(one));
         let room = self.most.saturating_sub(named.len());
@@ -113,18 +113,19 @@ impl LinkSeries {
     /// Every series, as of these metrics, which are those observed last.
     #[must_use]
     pub fn of(&self, metrics: &Metrics) -> Vec<LinkTotal> {
-        let named = metrics.links.iter().filter(|link| self.named.contains(&link.facts.key())).filter_map(|link| {
-            let facts = &*link.facts;
-            let owner = metrics.owner(facts.key()).map(|owner| owner.name.clone());
-            Some(LinkTotal {
-                netns: facts.netns,
-                name: LinkName::Own(facts.name.clone()),
-                kind: facts.kind.clone(),
-                owner: owner.unwrap_or_default(),
-                counts: LinkCounts::of(link)?,
-                claim: facts.speed_mbps.map(|mbps| (u64::from(mbps) * 1_000_000, link.basis)),
-            })
-        });
+        let named =
+            metrics.machine.links.iter().filter(|link| self.named.contains(&link.facts.key())).filter_map(|link| {
+                let facts = &*link.facts;
+                let owner = metrics.machine.owner(facts.key()).map(|owner| owner.name.clone());
+                Some(LinkTotal {
+                    netns: facts.netns,
+                    name: LinkName::Own(facts.name.clone()),
+                    kind: facts.kind.clone(),
+                    owner: owner.unwrap_or_default(),
+                    counts: LinkCounts::of(link)?,
+                    claim: facts.speed_mbps.map(|mbps| (u64::from(mbps) * 1_000_000, link.basis)),
+                })
+            });
         let owned = self.owned.iter().map(|((netns, kind, owner), counts)| LinkTotal {
             netns: *netns,
             name: LinkName::OfOwner,
@@ -140,8 +141,8 @@ impl LinkSeries {
 /// Whose it is, where its own name says nothing and lasts no longer than its owner runs.
 fn owner_of_changing_name(metrics: &Metrics, link: &LinkMetrics) -> Option<String> {
     let comes_and_goes = [OwnerKind::Container, OwnerKind::Pod, OwnerKind::Vm];
-    let owner = metrics.owner(link.facts.key()).filter(|owner| comes_and_goes.contains(&owner.kind))?;
-    (link.facts.netns == metrics.netns).then(|| owner.name.clone())
+    let owner = metrics.machine.owner(link.facts.key()).filter(|owner| comes_and_goes.contains(&owner.kind))?;
+    (link.facts.netns == metrics.machine.netns).then(|| owner.name.clone())
 }
 
 impl LinkCounts {

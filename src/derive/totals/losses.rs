@@ -11,14 +11,15 @@ use std::collections::BTreeMap;
 /// has ended is there too, and what is lost of everything that is watched.
 pub(super) fn of(metrics: &Metrics) -> Vec<(LossGroup, f64)> {
     let running: Vec<&Test> = metrics.tests.iter().map(|test| &**test).filter(|test| test.ended_ns.is_none()).collect();
-    let all = if running.is_empty() { vec![metrics] } else { running.iter().map(|test| &*test.metrics).collect() };
-    let every = all.into_iter().flat_map(|of| &of.losses.places).filter(|loss| is_here(metrics, loss));
+    let all =
+        if running.is_empty() { vec![&*metrics.subject] } else { running.iter().map(|test| &*test.metrics).collect() };
+    let every = all.into_iter().flat_map(|of| &of.losses.places).filter(|loss| is_here(&metrics.machine, loss));
     let group = |loss: &Loss| LossGroup {
         place: loss.place,
         reason: loss.reason.as_deref().unwrap_or_default().to_owned(),
         netns: loss.netns.map_or_else(String::new, |netns| label_of(metrics, netns)),
     };
-    if metrics.asks_kernel() || running.len() < 2 {
+    if metrics.machine.asks_kernel() || running.len() < 2 {
         return every.map(|loss| (group(loss), loss.packets)).collect();
     }
     let mut places: BTreeMap<_, (LossGroup, f64)> = BTreeMap::new();

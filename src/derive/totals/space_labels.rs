@@ -7,8 +7,8 @@ const OWN: &str = "own";
 
 /// The name that people know it by, else its inode. One of another's that is called `own` has its inode with it.
 pub(super) fn label_of(metrics: &Metrics, netns: u64) -> String {
-    match metrics.space_name(netns) {
-        _ if netns == metrics.netns => OWN.to_owned(),
+    match metrics.machine.space_name(netns) {
+        _ if netns == metrics.machine.netns => OWN.to_owned(),
         Some(name) if name == OWN => format!("{name} {netns}"),
         Some(name) => name.into_owned(),
         None => netns.to_string(),
@@ -23,7 +23,7 @@ impl SpaceLabels {
     /// Those of the namespaces of all links.
     #[must_use]
     pub fn of(metrics: &Metrics) -> Self {
-        let spaces: BTreeSet<u64> = metrics.links.iter().map(|link| link.facts.netns).collect();
+        let spaces: BTreeSet<u64> = metrics.machine.links.iter().map(|link| link.facts.netns).collect();
         let mut labels: BTreeMap<u64, String> =
             spaces.into_iter().map(|netns| (netns, label_of(metrics, netns))).collect();
         let mut spaces_of: BTreeMap<String, Vec<u64>> = BTreeMap::new();

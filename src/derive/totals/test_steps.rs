@@ -1,7 +1,7 @@
 //! What each test did since the sample before, and the group that it counts in.
 
 use super::super::losses::is_here;
-use super::super::{Bin, FlowBasis, Metrics, Test, TestKey};
+use super::super::{Bin, FlowBasis, MachineMetrics, Metrics, Test, TestKey};
 use super::{TestGroup, TestTotals};
 use crate::sample::{Proto, Word};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,8 +45,8 @@ impl TestSteps {
         for test in &metrics.tests {
             let mut counts = before.remove(&test.number).unwrap_or_default();
             if !counts.has_ended {
-                counts.advance(test, metrics, self.samples > 2);
-                let is_young = metrics.at_ns.saturating_sub(test.began_ns) < NAMED_WITHIN_NS;
+                counts.advance(test, &metrics.machine, self.samples > 2);
+                let is_young = metrics.machine.at_ns.saturating_sub(test.began_ns) < NAMED_WITHIN_NS;
                 let is_named = !test.metrics.benchmarks.is_empty() || !is_young || counts.has_ended;
                 if is_named && counts.group.is_none() {
                     counts.group = Some(TestGroup::of(test));
@@ -64,7 +64,7 @@ impl TestSteps {
 impl TestCounts {
     /// Counts what happened until the newest sample. A connection that was not there counts from its start, but where it may have
     /// been there before vnettop was.
-    fn advance(&mut self, test: &Test, machine: &Metrics, counts_from_start: bool) {
+    fn advance(&mut self, test: &Test, machine: &MachineMetrics, counts_from_start: bool) {
         self.has_ended = test.ended_ns.is_some();
         let flow = &test.metrics.flow;
         let is_counted = |bin: &&Bin| bin.from_ns >= self.until_ns;

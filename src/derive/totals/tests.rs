@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::derive::placement::tests::machine::Machine;
-use crate::derive::{Basis, LinkMetrics, Loss, Losses};
+use crate::derive::{Basis, LinkMetrics, Loss, Losses, MachineMetrics, TestMetrics};
 use crate::sample::{Ifindex, LinkCounters, LinkFacts, Owned, Owner, OwnerBy, OwnerKind};
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 fn of_threads(moves: &[u64], node: u64, cpu_ns: u64) -> Metrics {
     let mut metrics = Machine::kunpeng().pair(5, 91).metrics();
-    metrics.elapsed_s = Some(2.0);
-    metrics.threads.truncate(moves.len());
-    for (thread, moves) in metrics.threads.iter_mut().zip(moves) {
+    metrics.machine_mut().elapsed_s = Some(2.0);
+    metrics.threads_mut().truncate(moves.len());
+    for (thread, moves) in metrics.threads_mut().iter_mut().zip(moves) {
         (thread.moves, thread.sample.cpu_ns, thread.sample.name) = (*moves, cpu_ns, "iperf3".into());
         (thread.sample.side, thread.by_class) = (None, MovesByClass { node, ..MovesByClass::default() });
     }
-    metrics
+    Metrics::of_everything(metrics)
 }
 
 #[test]
@@ -41,7 +41,8 @@ fn losses_add_up_by_place_and_reason() {
     let losses = Losses { places, ..Losses::default() };
     let mut totals = Totals::new(10);
     for _ in 0..2 {
-        totals.observe(&Metrics { losses: losses.clone(), ..Metrics::default() });
+        let subject = TestMetrics { losses: losses.clone(), ..TestMetrics::default() };
+        totals.observe(&Metrics::of_everything(subject));
     }
     let all: Vec<_> = totals.losses().map(|(group, packets)| (group.place, *packets)).collect();
     assert_eq!(all, [(LossPlace::Qdisc, 10.0), (LossPlace::Backlog, 2.0)]);
@@ -59,7 +60,8 @@ fn of_links(links: &[(&str, u32, u64)]) -> Metrics {
         Owner { kind: OwnerKind::Container, name: "web".to_owned(), id: None, by: OwnerBy::Docker, guess: false };
     let veths = links.iter().filter(|link| link.facts.name.starts_with("veth"));
     let owners = veths.map(|link| Owned { link: link.facts.key(), owner: owner.clone() }).collect();
-    Metrics { netns: 1, links: Arc::new(links), owners: Arc::new(owners), ..Metrics::default() }
+    let (links, owners) = (Arc::new(links), Arc::new(owners));
+    Metrics::of_machine(MachineMetrics { netns: 1, links, owners, ..MachineMetrics::default() })
 }
 
 fn received(totals: &Totals, metrics: &Metrics) -> Vec<(LinkName, u64)> {

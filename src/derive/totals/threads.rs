@@ -28,7 +28,7 @@ impl ThreadSteps {
     /// What each thread did since the sample before, in the order of `metrics.threads`.
     pub fn advance(&mut self, metrics: &Metrics) -> Vec<ThreadTotals> {
         let before = std::mem::take(&mut self.0);
-        let elapsed_ns = metrics.elapsed_s.unwrap_or_default() * 1e9;
+        let elapsed_ns = metrics.machine.elapsed_s.unwrap_or_default() * 1e9;
         let step = |thread: &ThreadMetrics| {
             // What an old thread did before it was watched does not count; of one that was just born everything does.
             let is_newborn = (thread.sample.cpu_ns as f64) <= elapsed_ns * OF_A_NEWBORN;

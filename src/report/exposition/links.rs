@@ -36,7 +36,7 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
         }
     }
     let mut all = MetricFamily::gauge("links", "Links that are watched");
-    all.add(&labels([]), Value::Now(metrics.links.len() as f64));
+    all.add(&labels([]), Value::Now(metrics.machine.links.len() as f64));
     vec![
         counter("link_receive_bytes", "Bytes received", |link| Some(link.counts.rx_bytes)),
         counter("link_transmit_bytes", "Bytes sent", |link| Some(link.counts.tx_bytes)),

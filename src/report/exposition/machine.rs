@@ -15,7 +15,7 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
 
 /// The names that every exporter uses for itself.
 pub(super) fn of_process(metrics: &Metrics) -> Vec<MetricFamily> {
-    let seconds = metrics.own.cpu_ns as f64 / 1e9;
+    let seconds = metrics.machine.own.cpu_ns as f64 / 1e9;
     vec![MetricFamily::counter("process_cpu_seconds", "CPU time of vnettop itself").of(Value::Sum(seconds))]
 }
 
@@ -24,7 +24,7 @@ fn softirqs(metrics: &Metrics) -> MetricFamily {
         "core_softirq_seconds",
         "Time in softirqs by core and kind, measured from entry to exit (BPF)",
     );
-    let measured = metrics.kernel[0].as_ref().and_then(|kernel| kernel.softirqs.as_ref());
+    let measured = metrics.machine.kernel[0].as_ref().and_then(|kernel| kernel.softirqs.as_ref());
     for time in measured.into_iter().flatten() {
         let core = time.core.to_string();
         for (kind, ns) in SOFTIRQ_KINDS.iter().zip(time.ns).filter(|(kind, ns)| *ns > 0 || kind.is_of_network()) {
@@ -60,7 +60,7 @@ fn threads(totals: &Totals) -> Vec<MetricFamily> {
 
 fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
     let mut build = MetricFamily::gauge("build_info", "The version of vnettop, and the kernel it watches; always 1");
-    let host = &metrics.facts.host;
+    let host = &metrics.machine.facts.host;
     let version = env!("CARGO_PKG_VERSION");
     build.add(&labels([("version", version), ("kernel", &host.kernel), ("arch", &host.arch)]), Value::Now(1.0));
     let mut sources = MetricFamily::gauge(
@@ -70,17 +70,17 @@ fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
     let can = |known| Value::Now(if known { 1.0 } else { 0.0 });
     // Nothing is traced while nothing is watched.
     if !metrics.threads.is_empty() {
-        sources.add(&labels([("source", "traced_migrations")]), can(metrics.trace.is_some()));
+        sources.add(&labels([("source", "traced_migrations")]), can(metrics.machine.trace.is_some()));
     }
-    sources.add(&labels([("source", "kernel_drops")]), can(metrics.asks_kernel()));
-    let softirqs = metrics.kernel[0].as_ref().is_some_and(|kernel| kernel.softirqs.is_some());
+    sources.add(&labels([("source", "kernel_drops")]), can(metrics.machine.asks_kernel()));
+    let softirqs = metrics.machine.kernel[0].as_ref().is_some_and(|kernel| kernel.softirqs.is_some());
     sources.add(&labels([("source", "softirq_time")]), can(softirqs));
     let mut problems = MetricFamily::gauge("problems", "What could not be read, by source; --json has each in words");
     let mut by_source: BTreeMap<String, f64> = ProblemSource::iter()
         .map(|source| (source.to_string(), 0.0))
         .filter(|(source, _)| !source.is_empty())
         .collect();
-    for problem in metrics.facts.problems.iter() {
+    for problem in metrics.machine.facts.problems.iter() {
         *by_source.entry(problem.source.to_string()).or_default() += 1.0;
     }
     for (source, count) in &by_source {
@@ -97,8 +97,8 @@ fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
         problems,
         left_out,
         MetricFamily::counter("late_ticks", "Samples that were late or left out")
-            .of(Value::Count(metrics.own.late_ticks + metrics.own.left_out)),
+            .of(Value::Count(metrics.machine.own.late_ticks + metrics.machine.own.left_out)),
         MetricFamily::gauge("sample_timestamp_seconds", "When the newest sample was taken, since 1970")
-            .of(Value::Now(metrics.wall_ms as f64 / 1e3)),
+            .of(Value::Now(metrics.machine.wall_ms as f64 / 1e3)),
     ]
 }

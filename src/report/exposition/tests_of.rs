@@ -52,7 +52,7 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
         );
     }
     let mut findings = MetricFamily::gauge("findings", "What vnettop finds now, by the id it has in JSON");
-    let mut ids: Vec<&str> = metrics.findings.iter().map(|finding| finding.id.word()).collect();
+    let mut ids: Vec<&str> = metrics.conclusions.findings.iter().map(|finding| finding.id.word()).collect();
     ids.sort_unstable();
     for same in ids.chunk_by(|one, other| one == other) {
         findings.add(&labels([("id", same[0])]), Value::Now(same.len() as f64));

@@ -1,12 +1,12 @@
 //! The benchmark tests that run, as JSON.
 
-use super::{InJson, JsonObject, Metrics};
+use super::{InJson, JsonObject, TestMetrics};
 use crate::sample::{Benchmark, Direction, Proto, Reported, Unread, Whole, Word};
 use serde::ser::SerializeMap;
 
 /// What iperf 3 reported last itself.
 impl JsonObject for Reported {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("at_s", &seconds(self.at_ms))?;
         object.serialize_entry("length_s", &seconds(self.length_ms))?;
         object.serialize_entry("bits_per_s", &self.bits_per_s)?;
@@ -18,7 +18,7 @@ impl JsonObject for Reported {
 
 /// A whole test as iperf 3 reported it at its end.
 impl JsonObject for Whole {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("length_s", &seconds(self.length_ms))?;
         object.serialize_entry("sent_bits_per_s", &self.sent_bits_per_s)?;
         object.serialize_entry("received_bits_per_s", &self.received_bits_per_s)?;
@@ -35,7 +35,7 @@ fn seconds(ms: u64) -> f64 {
 
 /// One benchmark program; what its command line and its connections do not tell is null.
 impl JsonObject for Benchmark {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("pid", &self.pid)?;
         object.serialize_entry("program", self.program.word())?;
         object.serialize_entry("side", &self.side)?;

@@ -1,8 +1,8 @@
 //! A test of which two hosts each see an end, as JSON: both ends, the path over the wire, the losses of both sides. Each figure is of
 //! its host's own clock.
 
-use super::{InJson, JsonObject};
-use crate::derive::Metrics;
+use super::{InJson, JsonObject, ThreadRow};
+use crate::derive::TestMetrics;
 use crate::derive::end_to_end::{EndToEnd, HostEnd, HostMetrics};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -49,21 +49,25 @@ impl Serialize for EndObject<'_> {
         object.serialize_entry("streams", &end.streams)?;
         object.serialize_entry("bits_per_s", &end.bits_per_s)?;
         object.serialize_entry("retransmits_per_s", &end.retransmits_per_s)?;
-        object.serialize_entry("jitter", &end.jitter.as_ref().map(|jitter| InJson(jitter, host.metrics)))?;
-        let threads: Vec<_> = end.threads.iter().map(|thread| InJson(*thread, host.metrics)).collect();
+        object.serialize_entry("jitter", &end.jitter.as_ref().map(|jitter| InJson(jitter, &host.metrics.subject)))?;
+        let threads: Vec<_> = end.threads.iter().map(|thread| ThreadRow::of(thread, host.metrics)).collect();
         object.serialize_entry("threads", &threads)?;
         object.end()
     }
 }
 
 /// Something of a host, with its name.
-struct OfHostObject<'a, T>(&'a HostMetrics<'a>, &'a T);
+struct OfHostObject<'a, T> {
+    name: &'a str,
+    metrics: &'a TestMetrics,
+    of: &'a T,
+}
 
 impl<T: JsonObject> Serialize for OfHostObject<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_map(None)?;
-        object.serialize_entry("from", self.0.name)?;
-        self.1.fields(self.0.metrics, &mut object)?;
+        object.serialize_entry("from", self.name)?;
+        self.of.fields(self.metrics, &mut object)?;
         object.end()
     }
 }
@@ -72,7 +76,10 @@ struct PathList<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
 
 impl Serialize for PathList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.hops.iter().map(|hop| OfHostObject(&self.1[hop.host], &hop.hop)))
+        serializer.collect_seq(self.0.hops.iter().map(|hop| {
+            let HostMetrics { name, metrics } = self.1[hop.host];
+            OfHostObject { name, metrics: &metrics.subject, of: &hop.hop }
+        }))
     }
 }
 
@@ -83,10 +90,9 @@ impl Serialize for LossList<'_> {
         let mut list = serializer.serialize_seq(None)?;
         for lost in &self.0.losses {
             // The losses of a test are over that test's own interval.
-            let host = &self.1[lost.host];
+            let name = self.1[lost.host].name;
             let end = if self.0.sender.host == lost.host { &self.0.sender } else { &self.0.receiver };
-            let of = HostMetrics { name: host.name, metrics: &end.test.metrics };
-            list.serialize_element(&OfHostObject(&of, lost.loss))?;
+            list.serialize_element(&OfHostObject { name, metrics: &end.test.metrics, of: lost.loss })?;
         }
         list.end()
     }
@@ -104,7 +110,7 @@ impl Serialize for OfHost<'_> {
         let host = &self.hosts[self.at];
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry("from", host.name)?;
-        Metrics::fields(host.metrics, host.metrics, &mut object)?;
+        super::fields_of_sample(host.metrics, &mut object)?;
         object.serialize_entry("end_to_end", &EndToEnds(self.tests, self.hosts))?;
         object.end()
     }

@@ -1,7 +1,7 @@
 //! The `events` and the `trace` of an object: what happened since the object before, each with its kind. It computes nothing.
 
 use super::{InJson, JsonObject};
-use crate::derive::{Metrics, MoveClass, OverriddenPin, TracedMove};
+use crate::derive::{MachineMetrics, MoveClass, OverriddenPin, TestMetrics, TracedMove};
 use crate::sample::{Event, Report, SearchStep, TraceSource, Word};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -14,27 +14,28 @@ pub(super) struct Tracing {
 }
 
 impl Tracing {
-    pub(super) fn of(metrics: &Metrics) -> Option<Self> {
-        metrics.trace.map(|(source, lost)| Self { source, lost })
+    pub(super) fn of(machine: &MachineMetrics) -> Option<Self> {
+        machine.trace.map(|(source, lost)| Self { source, lost })
     }
 }
 
 /// What the kernel, vnettop or its user did since the object before, the moves first.
-pub(super) struct Events<'a>(pub &'a Metrics);
+pub(super) struct Events<'a>(pub &'a [TracedMove], pub &'a TestMetrics);
 
 impl Serialize for Events<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Metrics { moves, events, undone, .. } = self.0;
+        let Self(moves, metrics) = self;
+        let MachineMetrics { events, undone, .. } = &*metrics.machine;
         let mut list = serializer.serialize_seq(Some(moves.len() + events.len() + undone.len()))?;
-        moves.iter().try_for_each(|one| list.serialize_element(&InJson(one, self.0)))?;
-        events.iter().try_for_each(|one| list.serialize_element(&InJson(one, self.0)))?;
-        undone.iter().try_for_each(|one| list.serialize_element(&InJson(one, self.0)))?;
+        moves.iter().try_for_each(|one| list.serialize_element(&InJson(one, metrics)))?;
+        events.iter().try_for_each(|one| list.serialize_element(&InJson(one, metrics)))?;
+        undone.iter().try_for_each(|one| list.serialize_element(&InJson(one, metrics)))?;
         list.end()
     }
 }
 
 impl JsonObject for TracedMove {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("kind", "move")?;
         object.serialize_entry("t_ns", &self.at_ns)?;
         object.serialize_entry("pid", &self.thread.pid)?;
@@ -46,7 +47,7 @@ impl JsonObject for TracedMove {
 }
 
 impl JsonObject for OverriddenPin {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("kind", "pin_undone")?;
         object.serialize_entry("pid", &self.thread.pid)?;
         object.serialize_entry("tid", &self.thread.tid)?;
@@ -56,7 +57,7 @@ impl JsonObject for OverriddenPin {
 }
 
 impl JsonObject for Event {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         match self {
             Self::Mark { at_ns } => {
                 object.serialize_entry("kind", "mark")?;

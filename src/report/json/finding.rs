@@ -2,7 +2,7 @@
 //! likewise; and what a pin brought (rates in bits/s, shares 0..1).
 
 use super::JsonObject;
-use crate::derive::{Card, Finding, Limit, Metrics};
+use crate::derive::{Card, Finding, Limit, TestMetrics};
 use crate::report::pair;
 use crate::sample::Word;
 use serde::ser::SerializeMap;
@@ -18,7 +18,7 @@ impl Serialize for Numbers<'_> {
 }
 
 impl JsonObject for Finding {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("id", self.id.word())?;
         object.serialize_entry("text", &self.text)?;
         object.serialize_entry("numbers", &Numbers(&self.numbers))?;
@@ -27,7 +27,7 @@ impl JsonObject for Finding {
 }
 
 impl JsonObject for Limit {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("kind", self.kind.word())?;
         object.serialize_entry("sentence", &self.text)?;
         object.serialize_entry("core", &self.core)?;
@@ -39,7 +39,7 @@ impl JsonObject for Limit {
 
 /// The object `card`.
 impl JsonObject for Card {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("pinned_t_ns", &self.pinned_at_ns)?;
         object.serialize_entry("verdict", self.verdict.word())?;
         object.serialize_entry("text", &self.sentence())?;

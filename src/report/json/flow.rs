@@ -2,7 +2,7 @@
 
 use super::{Each, InJson, JsonObject};
 use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End};
-use crate::derive::{FlowBasis, Jitter, LossPlace, Metrics, paths};
+use crate::derive::{FlowBasis, Jitter, LossPlace, TestMetrics, paths};
 use crate::sample::{Proto, Word};
 use serde::Serialize;
 use serde::ser::SerializeMap;
@@ -10,7 +10,7 @@ use serde::ser::SerializeMap;
 /// A connection; what is not known of it is null. The rate is payload, what arrived where that is known; `control` is one that
 /// has carried next to nothing; `relayed` carries another one's data once more, behind the program `relay` that copies.
 impl JsonObject for Connection {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let path = paths::of(metrics, self);
         let source = match self.proto {
             Proto::Tcp => "tcp_info",
@@ -58,7 +58,7 @@ impl JsonObject for Connection {
 
 /// One end; its namespace and process are known only of a watched process, its address not where nobody is called.
 impl JsonObject for End {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let address = Some(self.address).filter(|address| address.port() != 0);
         object.serialize_entry("netns", &self.netns)?;
         object.serialize_entry("addr", &address.map(|address| address.ip()))?;
@@ -75,7 +75,7 @@ pub(super) struct Relay<'a> {
 }
 
 impl<'a> Relay<'a> {
-    pub fn of(metrics: &'a Metrics, connection: &Connection) -> Option<Self> {
+    pub fn of(metrics: &'a TestMetrics, connection: &Connection) -> Option<Self> {
         let pid = connection.relay?;
         Some(Self { pid, name: paths::holder(metrics, pid).map(|holder| &*holder.name) })
     }
@@ -83,7 +83,7 @@ impl<'a> Relay<'a> {
 
 /// A UDP test: the streams of two processes together.
 impl JsonObject for DatagramTest {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("from", &ProcessObject::of(self.from))?;
         object.serialize_entry("to", &ProcessObject::of(self.to))?;
         object.serialize_entry("streams", &self.streams)?;
@@ -113,7 +113,7 @@ impl ProcessObject {
 
 /// The spread of the watched flow's rate.
 impl JsonObject for Jitter {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("basis", &metrics.flow.basis.as_ref().map(FlowBasis::word))?;
         object.serialize_entry("bin_s", &self.bin_s)?;
         object.serialize_entry("window_s", &self.window_s)?;

@@ -2,13 +2,13 @@
 //! machine. It computes nothing.
 
 use super::{JsonObject, link_named};
-use crate::derive::{Drop, Loss, Metrics, drops};
+use crate::derive::{Drop, Loss, TestMetrics, drops};
 use crate::sample::{LinkKey, Word};
 use serde::ser::SerializeMap;
 
 /// What was lost at one place; what does not apply to it is null.
 impl JsonObject for Loss {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("place", self.place.word())?;
         object.serialize_entry("netns", &self.netns)?;
         object.serialize_entry("ifindex", &self.link.map(|link| link.ifindex))?;
@@ -28,14 +28,14 @@ impl JsonObject for Loss {
 }
 
 /// Every drop of the machine; none unless the whole machine was asked for.
-pub(super) fn everywhere(metrics: &Metrics) -> Option<Vec<Drop>> {
-    metrics.kernel[0].as_ref()?.drops.as_ref().filter(|drops| drops.everywhere)?;
+pub(super) fn everywhere(metrics: &TestMetrics) -> Option<Vec<Drop>> {
+    metrics.machine.kernel[0].as_ref()?.drops.as_ref().filter(|drops| drops.everywhere)?;
     drops::list(metrics)
 }
 
 /// Packets that the kernel dropped at one place for one reason, whosever they are.
 impl JsonObject for Drop {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let key = self.netns.zip(self.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
         object.serialize_entry("reason", &self.reason)?;
         object.serialize_entry("function", &self.function)?;

@@ -1,13 +1,13 @@
 //! Open vSwitch in JSON: each link as a port, and the switches themselves.
 
 use super::{Each, InJson, JsonObject};
-use crate::derive::{DatapathMetrics, Metrics, OvsPlace};
+use crate::derive::{DatapathMetrics, OvsPlace, TestMetrics};
 use crate::sample::{OvsBridge, OvsPort, OvsSwitch};
 use serde::ser::SerializeMap;
 
 /// A link as a port of Open vSwitch.
 impl JsonObject for OvsPlace {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let port = &self.port;
         object.serialize_entry("bridge", &self.bridge)?;
         object.serialize_entry("type", &port.kind)?;
@@ -25,8 +25,8 @@ impl JsonObject for OvsPlace {
 
 /// One ovs-vswitchd and its database, with those of its datapaths that flows cross.
 impl JsonObject for OvsSwitch {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
-        let own = metrics.datapaths.iter().filter(|datapath| datapath.counters.socket == self.socket);
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        let own = metrics.machine.datapaths.iter().filter(|datapath| datapath.counters.socket == self.socket);
         let datapaths: Vec<_> = own.map(|datapath| InJson(datapath, metrics)).collect();
         object.serialize_entry("socket", &self.socket)?;
         object.serialize_entry("version", &self.version)?;
@@ -38,7 +38,7 @@ impl JsonObject for OvsSwitch {
 
 /// What a datapath counts, in packets.
 impl JsonObject for DatapathMetrics {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let (counters, rates) = (&self.counters, self.rates);
         object.serialize_entry("name", &counters.name)?;
         object.serialize_entry("type", &counters.kind)?;
@@ -54,7 +54,7 @@ impl JsonObject for DatapathMetrics {
 }
 
 impl JsonObject for OvsBridge {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let without_link = self.ports.iter().filter(|port| port.link.is_none());
         let without_link: Vec<_> = without_link.map(|port| InJson(port, metrics)).collect();
         object.serialize_entry("name", &self.name)?;
@@ -66,7 +66,7 @@ impl JsonObject for OvsBridge {
 
 /// A port that is no link, with its reason where there is one.
 impl JsonObject for OvsPort {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("type", &self.kind)?;
         object.serialize_entry("error", &self.error)

@@ -1,14 +1,14 @@
 //! A flow's path as JSON: a hop an object, in the order of the packets.
 
 use super::{InJson, JsonObject};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::paths::HopMetrics;
 use crate::sample::{Offloads, Word};
 use serde::ser::SerializeMap;
 
 /// One link of a path.
 impl JsonObject for HopMetrics<'_> {
-    fn fields<M: SerializeMap>(&self, metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let facts = self.link.map(|link| &*link.facts);
         let softirq = self.softirq.as_ref();
         object.serialize_entry("netns", &self.hop.link.netns)?;
@@ -38,7 +38,7 @@ impl JsonObject for HopMetrics<'_> {
 
 /// What is on, and what it depends on.
 impl JsonObject for Offloads {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("tso", &self.tso)?;
         object.serialize_entry("gso", &self.gso)?;
         object.serialize_entry("gro", &self.gro)?;

@@ -2,7 +2,7 @@
 
 use super::flow::Relay;
 use super::{Each, InJson, JsonObject};
-use crate::derive::{Metrics, Test, TestMean};
+use crate::derive::{Test, TestMean, TestMetrics};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -21,7 +21,7 @@ impl Serialize for MeanOver {
 
 /// One test; of one that has ended there are no losses, no findings and no rate of now, and the rest is as it was last.
 impl JsonObject for Test {
-    fn fields<M: SerializeMap>(&self, _: &Metrics, object: &mut M) -> Result<(), M::Error> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let (metrics, runs) = (&*self.metrics, self.ended_ns.is_none());
         let [client, server] = self.ends();
         let threads: Vec<_> = metrics.threads.iter().map(|thread| thread.sample.id.tid).collect();
@@ -41,8 +41,8 @@ impl JsonObject for Test {
         object.serialize_entry("datagrams", &Each(&metrics.flow.tests, metrics))?;
         object.serialize_entry("jitter", &metrics.jitter.as_ref().map(|jitter| InJson(jitter, metrics)))?;
         object.serialize_entry("losses", &Each(&metrics.losses.places, metrics))?;
-        object.serialize_entry("findings", &Each(&metrics.findings, metrics))?;
-        object.serialize_entry("limit", &metrics.limit.as_ref().map(|limit| InJson(limit, metrics)))?;
+        object.serialize_entry("findings", &Each(&self.conclusions.findings, metrics))?;
+        object.serialize_entry("limit", &self.conclusions.limit.as_ref().map(|limit| InJson(limit, metrics)))?;
         object.serialize_entry("card", &metrics.card.as_ref().map(|card| InJson(card, metrics)))
     }
 }

@@ -153,7 +153,7 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
         Block::Lead(card.sentence()),
         Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))),
     ];
-    let page: Option<Page> = card::page(metrics, test.test.as_ref().map(|test| test.number));
+    let page: Option<Page> = card::page(metrics, &metrics.threads, test.test.as_ref().map(|test| test.number));
     blocks.extend(page.map(|mut page| {
         // It is the sentence above.
         page.conclusions.retain(|fact| fact.label != VERDICT);

@@ -1,7 +1,7 @@
 //! What iperf 3 said itself on a card, and what was measured of the same test.
 
 use crate::derive::run::{OwnFigures, RunCard};
-use crate::derive::{Metrics, plural};
+use crate::derive::{TestMetrics, plural};
 use crate::report::figures::{digits, percent, rate, seconds, signed_points};
 use crate::report::json::InJson;
 use crate::report::page::Fact;
@@ -71,7 +71,7 @@ fn together(all: &[OwnFigures]) -> String {
 
 pub(super) fn json(card: &RunCard) -> Value {
     // Nothing else of a sample is in them.
-    let alone = Metrics::default();
+    let alone = TestMetrics::default();
     let test = |one: &OwnFigures| {
         json!({
             "run": one.run, "pid": one.pid, "side": one.side, "whole": InJson(&one.whole, &alone),

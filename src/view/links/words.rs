@@ -72,7 +72,7 @@ impl Display for Peer<'_> {
         match other {
             PeerRef { netns: None, netnsid: Some(id), ifindex } => write!(f, "{word}if{} in netns {id}", ifindex.0),
             PeerRef { netns, ifindex, .. } => {
-                match netns.and_then(|netns| self.metrics.link(LinkKey { netns, ifindex })) {
+                match netns.and_then(|netns| self.metrics.machine.link(LinkKey { netns, ifindex })) {
                     Some(link) => write!(f, "{word}{}", link.facts.name),
                     None => write!(f, "{word}if{}", ifindex.0),
                 }

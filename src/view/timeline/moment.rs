@@ -73,7 +73,7 @@ fn migrations(
         return (Tone::Muted, "no migration".to_owned());
     }
     let count = plural(all, "migration");
-    let threads: Vec<&ThreadMetrics> = metrics.benchmark().collect();
+    let threads: Vec<&ThreadMetrics> = metrics.subject.threads.iter().collect();
     let whose = threads.iter().filter_map(|thread| {
         let moves = of_thread(metrics, history, thread, from_ns, to_ns).words();
         let role = thread.sample.role();
@@ -91,8 +91,9 @@ fn of_thread(metrics: &Metrics, history: &History, thread: &ThreadMetrics, from_
     let Some(track) = history.thread(thread.sample.id) else { return moves };
     let mut before = None;
     for (at_ns, core) in track.trail(from_ns.saturating_sub(1)).take_while(|&(at_ns, _)| at_ns < to_ns) {
-        let class =
-            before.filter(|_| at_ns >= from_ns).and_then(|from| MoveClass::of(&metrics.facts.topology, from, core));
+        let class = before
+            .filter(|_| at_ns >= from_ns)
+            .and_then(|from| MoveClass::of(&metrics.machine.facts.topology, from, core));
         if let Some(class) = class {
             moves.add(class, 1);
         }

@@ -199,8 +199,8 @@ impl Seen {
     /// A finding of this kind is told during the benchmark, and `F` has its sentence.
     pub fn holds_finding(&self, id: &str) {
         let mut shown = Replayed::at_the_benchmark(&self.recording);
-        let told = shown.metrics().findings.iter().find(|finding| finding.id.word() == id);
-        let told = told.unwrap_or_else(|| panic!("a finding '{id}' among {:?}", shown.metrics().findings));
+        let told = shown.metrics().conclusions.findings.iter().find(|finding| finding.id.word() == id);
+        let told = told.unwrap_or_else(|| panic!("a finding '{id}' among {:?}", shown.metrics().conclusions.findings));
         let sentence: String = told.text.chars().take(60).collect();
         shown.press("F");
         let frame = shown.text(SCREEN.0, SCREEN.1);
@@ -253,11 +253,11 @@ fn drawn(path: &Value) -> String {
 
 /// What the row of a link says: its name, its kind, where it is, and whose it is, as far as there is room.
 fn words(metrics: &Metrics, netns: u64, name: &str) -> Vec<String> {
-    let link = metrics.links.iter().find(|link| link.facts.netns == netns && link.facts.name == name);
+    let link = metrics.machine.links.iter().find(|link| link.facts.netns == netns && link.facts.name == name);
     let link = link.unwrap_or_else(|| panic!("{name} is a link of {netns}"));
-    let space = (netns != metrics.netns).then(|| metrics.space_label(netns));
+    let space = (netns != metrics.machine.netns).then(|| metrics.machine.space_label(netns));
     // What belongs to a bridge of Open vSwitch stands below it.
-    let owner = metrics.owner(link.facts.key()).filter(|owner| owner.kind != OwnerKind::Ovs);
+    let owner = metrics.machine.owner(link.facts.key()).filter(|owner| owner.kind != OwnerKind::Ovs);
     let most = |word: String| word.chars().take(LEAST_SHOWN).collect::<String>();
     let words = [space, owner.map(|owner| owner.name.clone())].into_iter().flatten().map(most);
     [name.to_owned(), link.facts.kind.word().to_owned()].into_iter().chain(words).collect()

@@ -61,7 +61,7 @@ proptest! {
         before in any::<[u64; 6]>(), now in any::<[u64; 6]>(), began in 0..u64::MAX / 2, took in 0..u64::MAX / 2,
     ) {
         let metrics = last(vec![with_counters(began, before), with_counters(began + took, now)]);
-        let (link, core, thread) = (&metrics.links[0], &metrics.cores[0], &metrics.threads[0]);
+        let (link, core, thread) = (&metrics.machine.links[0], &metrics.machine.cores[0], &metrics.threads[0]);
         let mut rates = vec![thread.cpu, thread.wait, thread.moves_per_s, thread.voluntary_per_s, thread.involuntary_per_s];
         rates.extend(link.rates.iter().flat_map(|rates| [
             rates.rx_bits_per_s, rates.tx_bits_per_s, rates.rx_packets_per_s, rates.tx_packets_per_s, rates.rx_dropped_per_s,

@@ -142,9 +142,9 @@ fn pinned_is_told_until_it_is_put_back() {
     }));
     let metrics = derivation.advance(at(2 * SECOND, &one)).expect("metrics");
     assert!(metrics.threads[0].pinned, "it is pinned");
-    assert_eq!(metrics.events.len(), 1, "and the sample after it says so");
+    assert_eq!(metrics.machine.events.len(), 1, "and the sample after it says so");
     let undone = derivation.advance(at(3 * SECOND, &both)).expect("metrics");
-    assert!(!undone.threads[0].pinned && undone.events.is_empty(), "a pin that someone else undid is none");
+    assert!(!undone.threads[0].pinned && undone.machine.events.is_empty(), "a pin that someone else undid is none");
     derivation.advance(Item::Event(Event::Restored { thread: id, got: one.clone(), at_ns: 0 }));
     assert!(!derivation.advance(at(4 * SECOND, &one)).expect("metrics").threads[0].pinned, "it is put back");
 }
@@ -154,7 +154,8 @@ fn is_blamed(derivation: &mut Derivation, at_ns: u64, mask: &CoreSet) -> bool {
     let threads = vec![ThreadSample { allowed: Some(mask.clone()), ..thread(101, 7, at_ns, 0, Some(1)) }];
     let sample = Sample { threads, ..sample(at_ns) };
     let metrics = derivation.advance(Item::Sample(Box::new(sample))).expect("a sample");
-    metrics.findings.iter().any(|finding| finding.id == FindingId::MaskChanged) || !metrics.undone.is_empty()
+    metrics.conclusions.findings.iter().any(|finding| finding.id == FindingId::MaskChanged)
+        || !metrics.machine.undone.is_empty()
 }
 
 #[test]

@@ -27,8 +27,10 @@ impl Graph {
         let only_tests: BTreeSet<Module> = sources
             .iter()
             .flat_map(|(file, text)| {
-                let after = text.split("#[cfg(test)]\nmod ").skip(1);
-                after.filter_map(move |rest| Some(format!("{}/{}", place(file), rest.split_once(';')?.0)))
+                let after = text.split("#[cfg(test)]\n").skip(1);
+                let declared = after.filter_map(|rest| rest.split_once(';')?.0.rsplit_once("mod "));
+                let named = declared.filter(|(visible, name)| !visible.contains('{') && !name.contains('{'));
+                named.map(move |(_, name)| format!("{}/{name}", place(file)))
             })
             .collect();
         let is_code = |file: &&String| {
@@ -118,6 +120,10 @@ impl File {
                         ["struct", "enum", "union", "trait"].contains(&token) || token == "type" && depth == 0;
                     file.types.extend(is_type.then(|| next.to_owned()));
                     at += 1;
+                }
+                // Who may see it is nobody that it names.
+                "pub" if next == "(" => {
+                    at += tokens[at..].iter().position(|token| *token == ")").unwrap_or(0);
                 }
                 _ if is_name(token) && next == "::" => {
                     let mut path = vec![token.to_owned()];

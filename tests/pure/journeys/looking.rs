@@ -1,6 +1,7 @@
 //! Journeys that look closer: a time on the graph, another scale of time, one pane alone, a row in full, another order.
 
 use super::*;
+use crate::world::change::own;
 
 fn act(stage: &mut Stage, mouse: Mouse, size: (u16, u16)) -> Option<Action> {
     let action = stage.view(size.0, size.1).action_for(mouse)?;
@@ -89,13 +90,14 @@ fn a_small_screen_has_the_graph_and_the_columns_that_matter_with_two_tests() {
     let test = |number| Test {
         number,
         key: TestKey::Client(number),
-        began_ns: metrics.at_ns,
+        began_ns: metrics.machine.at_ns,
         ended_ns: None,
         mean: None,
         ends_seen: None,
         last_findings: std::sync::Arc::default(),
         lost: 0.0,
-        metrics: Arc::new(metrics.clone()),
+        metrics: Arc::clone(&metrics.subject),
+        conclusions: Arc::clone(&metrics.conclusions),
     };
     metrics.tests = vec![Arc::new(test(1)), Arc::new(test(2))];
     stage.state.receive(metrics);
@@ -121,8 +123,8 @@ fn the_border_says_what_it_is_what_it_was_and_what_the_pin_brought() {
     stage.world.threads[0].sample.allowed = Some(core);
     stage.press("<tick>");
     let mut metrics = stage.derive();
-    metrics.card = Some(scenes::card(Verdict::SteadierAndFaster));
-    metrics.jitter = Some(scenes::jitter(34.9, 0.016, 10));
+    own(&mut metrics).card = Some(scenes::card(Verdict::SteadierAndFaster));
+    own(&mut metrics).jitter = Some(scenes::jitter(34.9, 0.016, 10));
     stage.state.receive(metrics);
     assert!(shows(&stage, "34.9 Gbit/s ± 0.56 · CV 1.6 % · was 24.1, CV 38 %"), "{}", stage.text(120, 40));
     assert!(shows(&stage, "pin: steadier and faster, +10.8 Gbit/s (99 %: +9.1 to +12.4) ─"), "below the graph");
@@ -219,8 +221,9 @@ fn a_few_packets_of_neighbour_discovery_are_idle() {
 fn a_thread_tells_where_its_process_is_and_with_whom_it_talks() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     let mut metrics = stage.derive();
-    (metrics.flow.connections, metrics.paths) = scenes::ways();
-    metrics.flow.connections.iter_mut().for_each(|connection| connection.carries = true);
+    let (connections, paths) = scenes::ways();
+    (own(&mut metrics).flow.connections, own(&mut metrics).paths) = (connections, paths);
+    own(&mut metrics).flow.connections.iter_mut().for_each(|connection| connection.carries = true);
     stage.state.receive(metrics);
     stage.press("<tab><tab>z");
     let row = |role| stage.text(200, 60).lines().find(|line| line.contains(role)).expect("a thread").to_owned();

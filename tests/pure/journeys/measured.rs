@@ -1,6 +1,7 @@
 //! What `p` does where a measurement has spoken: a card that said worse, or a search.
 
 use super::*;
+use crate::world::change::own;
 use vnettop::derive::placement;
 use vnettop::sample::{FoundPlacement, PlacementClass};
 
@@ -22,7 +23,7 @@ fn pinned_worse(stage: &mut Stage, pins: &[(ThreadId, CoreSet)]) {
     }
     stage.press("<tick>");
     let mut metrics = stage.derive();
-    metrics.card = Some(scenes::card(Verdict::Worse));
+    own(&mut metrics).card = Some(scenes::card(Verdict::Worse));
     stage.state.receive(metrics);
 }
 
@@ -60,7 +61,7 @@ fn a_card_that_changes_its_mind_contradicts_nothing() {
     let pins = proposed(&mut stage);
     pinned_worse(&mut stage, &pins);
     let mut metrics = stage.derive();
-    metrics.card = Some(scenes::card(Verdict::NoDifference));
+    own(&mut metrics).card = Some(scenes::card(Verdict::NoDifference));
     stage.state.receive(metrics);
     let same = scenes::proposal(pins[0].0, pins[1].0, [4, 5]);
     let metrics = stage.state.newest().expect("it runs");
@@ -69,7 +70,7 @@ fn a_card_that_changes_its_mind_contradicts_nothing() {
 
 /// What a search has found for the test on stage.
 fn found(stage: &Stage, class: PlacementClass) -> FoundPlacement {
-    let test = placement::test_kind(stage.state.newest().expect("it runs"));
+    let test = placement::test_kind(&stage.state.newest().expect("it runs").subject);
     FoundPlacement { test, class, gain_ppm: Some(182_000), day: "2026-01-02".to_owned() }
 }
 

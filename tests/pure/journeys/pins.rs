@@ -1,6 +1,7 @@
 //! Journeys that pin: what is proposed, applied, refused, put back, and what the card says of it.
 
 use super::*;
+use crate::world::change::own;
 
 fn pin(thread: ThreadId, label: &str, cores: &str) -> PinRequest {
     PinRequest { thread, label: label.to_owned(), cores: cores.parse().expect("a list of cores") }
@@ -171,7 +172,7 @@ fn the_card_counts_down_tells_when_it_is_ready_and_never_opens_by_itself() {
     stage.press("c");
     assert!(!shows(&stage, "ready in"), "c closes what c opened");
     let mut metrics = stage.derive();
-    metrics.card = Some(scenes::card(Verdict::Worse));
+    own(&mut metrics).card = Some(scenes::card(Verdict::Worse));
     stage.state.receive(metrics.clone());
     assert!(shows(&stage, "the pin made it worse: U undoes it (c: before and after)"), "what to do now");
     assert!(!shows(&stage, "before and after the pin ═"), "and nothing else is covered");

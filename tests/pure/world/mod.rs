@@ -1,6 +1,7 @@
 //! A machine made by hand: links, cores and threads with rates, ticked by a clock of its own. Its samples go through the
 //! real derivation, so a screen test shows what the same numbers would show live.
 
+pub mod change;
 pub mod scenes;
 pub mod stage;
 pub mod story;

@@ -15,7 +15,7 @@ impl RunSession<'_> {
             None => {}
             Some(SearchWish::Refuse(why)) => {
                 self.refused_because(metrics, why);
-                self.search.refused(metrics.at_ns);
+                self.search.refused(metrics.machine.at_ns);
             }
             Some(SearchWish::Start(found, test)) => {
                 let seed = now_ns() ^ u64::from(std::process::id()).rotate_left(32);
@@ -42,7 +42,7 @@ impl RunSession<'_> {
             match self.place(metrics, &tried) {
                 Ok(()) => {
                     self.search_step(SearchStep::Phase { placement: number(placement), round });
-                    return self.search.began(metrics.at_ns);
+                    return self.search.began(metrics.machine.at_ns);
                 }
                 Err(why) => {
                     self.search.exclude(placement);

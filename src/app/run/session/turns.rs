@@ -20,7 +20,7 @@ impl RunSession<'_> {
                     self.restore();
                 }
                 self.stretch(Some(side));
-                self.turns.begin(metrics.at_ns);
+                self.turns.begin(metrics.machine.at_ns);
             }
             Some(Wish::Pin(requests)) => {
                 // What was being compared ends before the first mask is set.
@@ -39,16 +39,16 @@ impl RunSession<'_> {
                     if let Some(measured) = self.turns.measured.clone() {
                         self.note(measured);
                     }
-                    self.far.pin(metrics).into_iter().for_each(|sentence| self.note(sentence));
+                    self.far.pin(&metrics.subject).into_iter().for_each(|sentence| self.note(sentence));
                     self.stretch(Some(StretchSide::Pinned));
-                    self.turns.begin(metrics.at_ns);
+                    self.turns.begin(metrics.machine.at_ns);
                 } else {
-                    self.turns.refused(metrics.at_ns);
+                    self.turns.refused(metrics.machine.at_ns);
                 }
             }
             Some(Wish::Refuse(why)) => {
                 self.refused_because(metrics, why);
-                self.turns.refused(metrics.at_ns);
+                self.turns.refused(metrics.machine.at_ns);
             }
         }
     }
@@ -56,10 +56,10 @@ impl RunSession<'_> {
     /// Nothing is pinned for this reason, or because another vnettop has some of the threads: then nothing will be. What
     /// another one has pinned may look as if there were nothing to choose.
     pub(super) fn refused_because(&mut self, metrics: &Metrics, why: String) {
-        let taken = self.controller.taken(metrics.benchmark().map(|thread| thread.sample.id));
+        let taken = self.controller.taken(metrics.subject.threads.iter().map(|thread| thread.sample.id));
         let (is_taken, why) = (taken.is_some(), taken.unwrap_or(why));
         self.refused = Some(Event::nothing_was_pinned(&why));
-        self.report(Event::NotPinned { at_ns: metrics.at_ns, why });
+        self.report(Event::NotPinned { at_ns: metrics.machine.at_ns, why });
         if is_taken {
             self.end_comparison();
         }

@@ -3,7 +3,7 @@
 use crate::derive::finding::path::named;
 use crate::derive::links::LinkMetrics;
 use crate::derive::losses::Loss;
-use crate::derive::{Metrics, paths};
+use crate::derive::{TestMetrics, paths};
 use crate::sample::{FlowPath, HopWay, LinkState, PeerRef, Proto, Word};
 
 /// Where a bridge gives a frame to a port that does not take one so long.
@@ -14,8 +14,8 @@ const UDP_HEADERS: [u32; 2] = [28, 48];
 const VLANS: &str = "the port does not accept their VLAN (bridge vlan show)";
 
 /// What is done about a bridge that drops.
-pub(super) fn remedy(loss: &Loss, metrics: &Metrics) -> String {
-    let Some(link) = loss.link.and_then(|link| metrics.link(link)) else {
+pub(super) fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
+    let Some(link) = loss.link.and_then(|link| metrics.machine.link(link)) else {
         return format!("{VLANS}; or does not forward (bridge -d link)");
     };
     let function = loss.function.as_deref().unwrap_or_default();
@@ -40,13 +40,13 @@ pub(super) fn remedy(loss: &Loss, metrics: &Metrics) -> String {
 }
 
 /// Why the other end of a pair refuses what it is given; none where that is not it.
-pub(super) fn of_pair(loss: &Loss, metrics: &Metrics) -> Option<String> {
+pub(super) fn of_pair(loss: &Loss, metrics: &TestMetrics) -> Option<String> {
     let is_pair = loss
         .function
         .as_deref()
         .is_some_and(|function| function.trim_start_matches('_').starts_with("dev_forward_skb"));
-    let link = loss.link.filter(|_| is_pair).and_then(|link| metrics.link(link))?;
-    let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.link(peer));
+    let link = loss.link.filter(|_| is_pair).and_then(|link| metrics.machine.link(link))?;
+    let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.machine.link(peer));
     let ends = || [Some(link), peer].into_iter().flatten();
     let down = ends().find(|end| is_down(end));
     down.map(|end| format!("{} is down (ip link set {} up there)", named(metrics, end), end.facts.name))
@@ -58,17 +58,17 @@ fn is_down(link: &LinkMetrics) -> bool {
 }
 
 /// A link of that namespace that takes less than is sent through it, where a counter tells no more than that IP dropped.
-pub(super) fn narrow_in(metrics: &Metrics, netns: Option<u64>) -> Option<String> {
+pub(super) fn narrow_in(metrics: &TestMetrics, netns: Option<u64>) -> Option<String> {
     let mut hops = metrics.paths.iter().flat_map(|path| &path.hops).filter(|hop| Some(hop.link.netns) == netns);
-    hops.find_map(|hop| too_long(metrics, metrics.link(hop.link)?))
+    hops.find_map(|hop| too_long(metrics, metrics.machine.link(hop.link)?))
 }
 
 /// It takes less than the sender of a way through it sends.
-fn too_long(metrics: &Metrics, link: &LinkMetrics) -> Option<String> {
+fn too_long(metrics: &TestMetrics, link: &LinkMetrics) -> Option<String> {
     let mtu = link.facts.mtu;
     let larger = |path: &FlowPath| {
         path.hops.iter().find(|hop| hop.link == link.facts.key())?;
-        let first = metrics.link(path.hops.first()?.link)?;
+        let first = metrics.machine.link(path.hops.first()?.link)?;
         (link.facts.tells_mtu() && first.facts.mtu > mtu).then_some((first, path.proto, path.to.is_ipv6()))
     };
     let of = |proto| metrics.paths.iter().filter(move |path| path.proto == proto);
@@ -85,19 +85,19 @@ fn too_long(metrics: &Metrics, link: &LinkMetrics) -> Option<String> {
 }
 
 /// The port of the same bridge that a way leaves by which comes in through this one; or that it comes in through.
-fn out_port<'a>(metrics: &'a Metrics, link: &LinkMetrics) -> Option<&'a LinkMetrics> {
+fn out_port<'a>(metrics: &'a TestMetrics, link: &LinkMetrics) -> Option<&'a LinkMetrics> {
     let is_port =
         |other: &LinkMetrics| other.facts.master == link.facts.master && other.facts.netns == link.facts.netns;
     let beyond = |path: &'a FlowPath| {
         let at = path.hops.iter().position(|hop| hop.link == link.facts.key())?;
         let sent = path.hops[at + 1..].iter().filter(|hop| hop.way == HopWay::Sent);
-        sent.filter_map(|hop| metrics.link(hop.link)).find(|other| is_port(other))
+        sent.filter_map(|hop| metrics.machine.link(hop.link)).find(|other| is_port(other))
     };
     link.facts.master.and_then(|_| metrics.paths.iter().find_map(beyond))
 }
 
 /// Its bridge lets nothing through it.
-fn waits(metrics: &Metrics, port: &LinkMetrics) -> Option<String> {
+fn waits(metrics: &TestMetrics, port: &LinkMetrics) -> Option<String> {
     let state = port.facts.port_state.filter(|state| !state.forwards())?;
     let name = &port.facts.name;
     Some(if is_down(port) {
@@ -109,7 +109,7 @@ fn waits(metrics: &Metrics, port: &LinkMetrics) -> Option<String> {
 }
 
 /// Both ports are isolated; which is the other one is known of a way, or they all are.
-fn isolated(metrics: &Metrics, port: &LinkMetrics, out: Option<&LinkMetrics>) -> Option<String> {
+fn isolated(metrics: &TestMetrics, port: &LinkMetrics, out: Option<&LinkMetrics>) -> Option<String> {
     let bridge = paths::bridge_of(metrics, port).filter(|_| port.facts.isolated)?;
     let to = match out {
         Some(out) if out.facts.isolated => &*out.facts.name,
@@ -124,7 +124,7 @@ fn isolated(metrics: &Metrics, port: &LinkMetrics, out: Option<&LinkMetrics>) ->
 }
 
 /// The bridge has the destination behind the port that they come from.
-fn sent_back(metrics: &Metrics, port: &LinkMetrics, out: &LinkMetrics) -> Option<String> {
+fn sent_back(metrics: &TestMetrics, port: &LinkMetrics, out: &LinkMetrics) -> Option<String> {
     let bridge = paths::bridge_of(metrics, port).filter(|_| port.facts.key() == out.facts.key())?;
     Some(format!(
         "{} has the destination behind {}, by which they came (there: bridge fdb show; hairpin sends them back)",

@@ -4,7 +4,7 @@
 use crate::derive::finding::path::named;
 use crate::derive::finding::{Diagnostic, LintInput};
 use crate::derive::links::LinkMetrics;
-use crate::derive::{Metrics, paths};
+use crate::derive::{TestMetrics, paths};
 use crate::sample::{LinkKey, PeerRef};
 
 /// Two links on the way of a flow.
@@ -15,16 +15,16 @@ pub(in crate::derive::finding) fn same_mac(input: &LintInput<'_>) -> Option<Diag
 }
 
 /// What is said of a link that has the MAC address of another one: of the link itself, or of the bridge's port before it.
-pub(super) fn sentence(metrics: &Metrics, at: LinkKey) -> Option<String> {
-    let link = metrics.link(at)?;
+pub(super) fn sentence(metrics: &TestMetrics, at: LinkKey) -> Option<String> {
+    let link = metrics.machine.link(at)?;
     let beside = |port: &LinkMetrics, own: &LinkMetrics| -> Option<String> {
         let bridge = paths::bridge_of(metrics, port)?;
         let mac = own.facts.mac.as_ref()?;
-        let ports = metrics.links.iter().filter(|other| {
+        let ports = metrics.machine.links.iter().filter(|other| {
             let (master, netns) = (other.facts.master, other.facts.netns);
             master == port.facts.master && netns == port.facts.netns && other.facts.key() != port.facts.key()
         });
-        let ends = ports.filter_map(|other| metrics.link(other.facts.peer.and_then(PeerRef::key)?));
+        let ends = ports.filter_map(|other| metrics.machine.link(other.facts.peer.and_then(PeerRef::key)?));
         let twin =
             ends.into_iter().find(|end| end.facts.mac.as_ref() == Some(mac) && end.facts.key() != own.facts.key())?;
         let (one, two) = (named(metrics, own), named(metrics, twin));
@@ -34,6 +34,6 @@ pub(super) fn sentence(metrics: &Metrics, at: LinkKey) -> Option<String> {
             twin.facts.name
         ))
     };
-    let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.link(peer))?;
+    let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.machine.link(peer))?;
     beside(peer, link).or_else(|| beside(link, peer))
 }

@@ -4,26 +4,28 @@ use crate::derive::finding::path::named;
 use crate::derive::links::LinkMetrics;
 use crate::derive::losses::Loss;
 use crate::derive::losses::other_host::{Addressee, addressee};
-use crate::derive::{Metrics, paths};
+use crate::derive::{TestMetrics, paths};
 use crate::sample::{FlowPath, Kind, PeerRef};
 
 /// `MACVLAN_MODE_PRIVATE` and `MACVLAN_MODE_VEPA`.
 const APART: [u32; 2] = [1, 2];
 
 /// Which table has the wrong address, and how it is corrected.
-pub(super) fn remedy(loss: &Loss, metrics: &Metrics) -> String {
-    let at = loss.link.and_then(|link| metrics.link(link));
+pub(super) fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
+    let at = loss.link.and_then(|link| metrics.machine.link(link));
     let addressed = |at: &LinkMetrics| {
         // Of several ways the one that comes here explains it best.
         let to = |path: &&FlowPath| path.hops.iter().any(|hop| hop.link == at.facts.key());
         let mut ways = metrics.paths.iter().filter(to).chain(metrics.paths.iter());
-        ways.find_map(|path| Some((path, addressee(path, &metrics.links, at.facts.key(), Some(at.facts.netns))?)))
+        ways.find_map(|path| {
+            Some((path, addressee(path, &metrics.machine.links, at.facts.key(), Some(at.facts.netns))?))
+        })
     };
     let Some((at, (path, whose))) = at.and_then(|at| Some((at, addressed(at)?))) else {
         return "a neighbour or forwarding entry on the path is stale (ip neigh, bridge fdb)".to_owned();
     };
     let apart = |link: &LinkMetrics| link.facts.macvlan_mode.is_some_and(|mode| APART.contains(&mode));
-    let sender = path.hops.first().and_then(|hop| metrics.link(hop.link)).filter(|link| apart(link));
+    let sender = path.hops.first().and_then(|hop| metrics.machine.link(hop.link)).filter(|link| apart(link));
     if let (Some(sender), Some(owner)) = (sender, whose.owner) {
         return macvlans(metrics, sender, owner);
     }
@@ -34,9 +36,9 @@ pub(super) fn remedy(loss: &Loss, metrics: &Metrics) -> String {
 }
 
 /// Nobody has that address: the sender's table is wrong.
-fn neighbour(metrics: &Metrics, at: &LinkMetrics, whose: &Addressee<'_>) -> String {
+fn neighbour(metrics: &TestMetrics, at: &LinkMetrics, whose: &Addressee<'_>) -> String {
     let next = whose.next;
-    let from = metrics.link(next.link);
+    let from = metrics.machine.link(next.link);
     let by = from.map_or_else(|| "the sender".to_owned(), |link| named(metrics, link));
     let device = from.map_or("LINK", |link| &link.facts.name);
     let own = at.facts.mac.as_deref().map_or_else(String::new, |mac| format!(", {} has {mac}", at.facts.name));
@@ -47,10 +49,10 @@ fn neighbour(metrics: &Metrics, at: &LinkMetrics, whose: &Addressee<'_>) -> Stri
 }
 
 /// It is that of another link: a bridge has it behind the wrong port.
-fn forwarded(metrics: &Metrics, at: &LinkMetrics, owner: &LinkMetrics) -> String {
+fn forwarded(metrics: &TestMetrics, at: &LinkMetrics, owner: &LinkMetrics) -> String {
     let mac = owner.facts.mac.as_deref().unwrap_or_default();
     let whose = named(metrics, owner);
-    let port = at.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.link(peer));
+    let port = at.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.machine.link(peer));
     match port.and_then(|port| Some((port, paths::bridge_of(metrics, port)?))) {
         Some((port, bridge)) => format!(
             "they are for {whose}: {} has {mac} behind the wrong port; there: bridge fdb del {mac} dev {} master",
@@ -61,7 +63,7 @@ fn forwarded(metrics: &Metrics, at: &LinkMetrics, owner: &LinkMetrics) -> String
     }
 }
 
-fn macvlans(metrics: &Metrics, sender: &LinkMetrics, owner: &LinkMetrics) -> String {
+fn macvlans(metrics: &TestMetrics, sender: &LinkMetrics, owner: &LinkMetrics) -> String {
     let mode = if sender.facts.macvlan_mode == Some(APART[0]) { "private" } else { "vepa" };
     let (from, to) = (named(metrics, sender), named(metrics, owner));
     let kind = if owner.facts.kind == Kind::Macvtap { "macvtap" } else { "macvlan" };

@@ -5,7 +5,7 @@ use super::{Diagnostic, LintInput, named, whole};
 use crate::derive::flow::Connection;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths::{self, SoftirqBy, softirq};
-use crate::derive::{CoreMetrics, Metrics};
+use crate::derive::{CoreMetrics, TestMetrics};
 use crate::sample::{CoreId, CoreSet, HopWay, Kind, Steering};
 
 /// From this share of softirq on a core is full of it; from this one on another is idle; nearly all forwarding is on one.
@@ -15,9 +15,9 @@ const NEARLY_ALL: f64 = 0.9;
 /// `NET_RX` in [`crate::sample::SOFTIRQ_KINDS`].
 const NET_RX: usize = 3;
 
-fn idle(metrics: &Metrics) -> CoreSet {
+fn idle(metrics: &TestMetrics) -> CoreSet {
     let is_idle = |core: &&CoreMetrics| core.shares().is_some_and(|shares| shares.idle >= IDLE);
-    metrics.cores.iter().filter(is_idle).map(|core| core.place.core).collect()
+    metrics.machine.cores.iter().filter(is_idle).map(|core| core.place.core).collect()
 }
 
 /// One core forwards everything while others idle.
@@ -26,12 +26,12 @@ pub(in crate::derive::finding) fn one_core(input: &LintInput<'_>) -> Option<Diag
     if metrics.flow.connections.is_empty() {
         return None;
     }
-    let softirq = metrics.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.softirq)));
+    let softirq = metrics.machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.softirq)));
     let (core, softirq) = softirq.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|it| it.1 >= FULL)?;
     let idle = idle(metrics);
     let rounds = |core: &CoreMetrics| core.load?.softirqs_per_s[NET_RX];
-    let all: f64 = metrics.cores.iter().filter_map(rounds).sum();
-    let its = metrics.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
+    let all: f64 = metrics.machine.cores.iter().filter_map(rounds).sum();
+    let its = metrics.machine.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
     (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
         let mask = mask(&idle);
         let command = receiver(input).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
@@ -40,7 +40,7 @@ pub(in crate::derive::finding) fn one_core(input: &LintInput<'_>) -> Option<Diag
             "core {core} forwards packets {:.0} % of the time; {} of {} cores are idle: RPS spreads several flows ({command})",
             softirq * 100.0,
             idle.len(),
-            metrics.cores.len(),
+            metrics.machine.cores.len(),
         );
         Diagnostic::new(text, [("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)])
     })
@@ -50,14 +50,14 @@ pub(in crate::derive::finding) fn one_core(input: &LintInput<'_>) -> Option<Diag
 fn receiver<'a>(input: &LintInput<'a>) -> Option<&'a LinkMetrics> {
     let takes = |link: &&LinkMetrics| matches!(link.facts.kind, Kind::Veth | Kind::Physical | Kind::Virtio);
     let hops = whole(input).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
-    hops.filter_map(|hop| input.metrics.link(hop.link)).find(takes)
+    hops.filter_map(|hop| input.metrics.machine.link(hop.link)).find(takes)
 }
 
 /// RPS or threads of NAPI are told to use only cores that the flow's own threads run on.
 pub(in crate::derive::finding) fn steered(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
-    if !metrics.facts.steering.iter().any(is_set) {
+    if !metrics.machine.facts.steering.iter().any(is_set) {
         return None;
     }
     let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);
@@ -72,7 +72,7 @@ struct Put<'a> {
     cores: CoreSet,
 }
 
-fn of(metrics: &Metrics, connection: &Connection) -> Option<Diagnostic> {
+fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
     let path = paths::of(metrics, connection)?;
     let [sender, receiver] = [connection.from.pid, connection.to.pid]
         .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
@@ -101,7 +101,7 @@ fn of(metrics: &Metrics, connection: &Connection) -> Option<Diagnostic> {
     Some(Diagnostic::new(sentence(metrics, &put, whose, other), numbers))
 }
 
-fn sentence(metrics: &Metrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {
+fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {
     let Put { link, told, by, cores } = put;
     let name = named(metrics, link);
     let plural = if cores.len() == 1 { "core" } else { "cores" };

@@ -2,7 +2,7 @@
 //! without, or what follows from another switch, is no finding: there is nothing to turn on.
 
 use super::{Diagnostic, LintInput, named, whole};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths;
 use crate::sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto, Word};
@@ -14,8 +14,8 @@ pub(in crate::derive::finding) fn offloads(input: &LintInput<'_>) -> Option<Diag
     Some(Diagnostic::new(text, []))
 }
 
-fn known(metrics: &Metrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {
-    Some((paths::offloads(metrics, link)?, metrics.link(link)?))
+fn known(metrics: &TestMetrics, link: LinkKey) -> Option<(&Offloads, &LinkMetrics)> {
+    Some((paths::offloads(metrics, link)?, metrics.machine.link(link)?))
 }
 
 /// Those that the flow's packets have to do with: datagrams are not cut or put together unless their program asks for it.
@@ -26,7 +26,7 @@ fn concerned(path: &FlowPath) -> impl Iterator<Item = Offload> {
 }
 
 /// One end has what the other one has not.
-fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
+fn uneven(metrics: &TestMetrics, path: &FlowPath) -> Option<String> {
     let (from, to) = (known(metrics, path.hops.first()?.link)?, known(metrics, path.hops.last()?.link)?);
     // Different kinds of links do different things by themselves.
     if from.1.facts.kind != to.1.facts.kind {
@@ -45,7 +45,7 @@ fn uneven(metrics: &Metrics, path: &FlowPath) -> Option<String> {
 }
 
 /// A link on the way lacks what the flow needs of it.
-fn between(metrics: &Metrics, path: &FlowPath) -> Option<String> {
+fn between(metrics: &TestMetrics, path: &FlowPath) -> Option<String> {
     let lacks = |hop: &Hop| {
         let (offloads, link) = known(metrics, hop.link)?;
         let of = concerned(path).find(|&of| offloads.unwanted.contains(&of) && costs(of, hop.way, &link.facts.kind))?;
@@ -67,7 +67,7 @@ fn costs(of: Offload, way: HopWay, kind: &Kind) -> bool {
     }
 }
 
-fn sentence(metrics: &Metrics, of: Offload, off: &LinkMetrics, on: &str) -> String {
+fn sentence(metrics: &TestMetrics, of: Offload, off: &LinkMetrics, on: &str) -> String {
     let price = match of {
         Offload::Tso => "the CPU cuts what it sends into packets, and each is processed alone",
         Offload::Gso => "every packet that it sends is built and processed alone",

@@ -2,7 +2,7 @@
 //! which see one packet at a time.
 
 use super::{Diagnostic, LintInput, named};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::links::LinkMetrics;
 use crate::derive::paths;
 use crate::sample::{FlowPath, GsoLimits, Hop, HopBy, HopWay, Offload, Proto};
@@ -64,8 +64,8 @@ struct SmallPackets<'a> {
     segments: u32,
 }
 
-fn small<'a>(metrics: &'a Metrics, hop: &Hop, ipv6: bool) -> Option<SmallPackets<'a>> {
-    let (limits, link) = (paths::offloads(metrics, hop.link)?.gso_limits?, metrics.link(hop.link)?);
+fn small<'a>(metrics: &'a TestMetrics, hop: &Hop, ipv6: bool) -> Option<SmallPackets<'a>> {
+    let (limits, link) = (paths::offloads(metrics, hop.link)?.gso_limits?, metrics.machine.link(hop.link)?);
     let mtu = Some(link.facts.mtu).filter(|&mtu| mtu > 0)?;
     let size = if ipv6 { limits.size } else { limits.ipv4_size.unwrap_or(limits.size) };
     let segments = (size / mtu).min(limits.segments).max(1);
@@ -82,7 +82,7 @@ pub(in crate::derive::finding) fn taken_by_xdp(input: &LintInput<'_>) -> Option<
         let program = paths::offloads(metrics, to.link)?.xdp.filter(|program| crosses && program.native)?;
         let off =
             paths::offloads(metrics, from.link).filter(|off| !off.tso && !off.unwanted.contains(&Offload::Tso))?;
-        Some((program, metrics.link(off.link)?, metrics.link(to.link)?))
+        Some((program, metrics.machine.link(off.link)?, metrics.machine.link(to.link)?))
     };
     let (program, off, at) = of_tcp(input).find_map(|path| path.hops.windows(2).find_map(taken))?;
     let number = program.id.map_or_else(String::new, |id| format!(" {id}"));

@@ -9,7 +9,7 @@ use crate::derive::history::History;
 use crate::derive::links::Basis;
 use crate::derive::links::LinkMetrics;
 use crate::derive::placement::tests::machine::Machine;
-use crate::derive::{Metrics, finding};
+use crate::derive::{TestMetrics, finding};
 use crate::sample::{
     FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, Offload, Offloads, PeerRef, PortState,
     Proto, Space, Word,
@@ -32,7 +32,7 @@ fn hop(netns: u64, ifindex: u32, by: HopBy) -> Hop {
 }
 
 /// A flow from `a0` in c1 through `x0` to `b0` in c2, and the links changed as the test says.
-fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
+fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> TestMetrics {
     let mut metrics = Machine::small(2).metrics();
     let mut links = vec![
         facts(NEAR, 2, "a0", Kind::Veth),
@@ -61,18 +61,18 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> Metrics {
         rates: None,
         ovs: None,
     };
-    metrics.links = Arc::new(links.into_iter().map(link).collect());
+    metrics.machine_mut().links = Arc::new(links.into_iter().map(link).collect());
     metrics.paths = Arc::new(vec![path]);
     let space = |netns, name: &str| Space { netns, name: Some(name.to_owned()), pid: None, rests: false };
-    Arc::make_mut(&mut metrics.facts).spaces = Arc::new(vec![space(NEAR, "c1"), space(FAR, "c2")]);
+    Arc::make_mut(&mut metrics.machine_mut().facts).spaces = Arc::new(vec![space(NEAR, "c1"), space(FAR, "c2")]);
     metrics
 }
 
-fn findings(metrics: &Metrics) -> Vec<Finding> {
-    finding::all(metrics, &History::default(), &RateDiagnosis::default())
+fn findings(metrics: &TestMetrics) -> Vec<Finding> {
+    finding::tests::all(metrics, &History::default(), &RateDiagnosis::default())
 }
 
-fn said(metrics: &Metrics, id: &str) -> String {
+fn said(metrics: &TestMetrics, id: &str) -> String {
     let all = findings(metrics);
     all.into_iter()
         .find(|finding| finding.id.word() == id)
@@ -85,7 +85,7 @@ fn a_path_without_fault_has_no_finding() {
 }
 
 /// The flow's connection: how much waits to be sent, what it moves, the size of its segments.
-fn connected(metrics: Metrics, waits: u64, bits_per_s: f64, mss: u32) -> Metrics {
+fn connected(metrics: TestMetrics, waits: u64, bits_per_s: f64, mss: u32) -> TestMetrics {
     let end = |netns, address: [u8; 4], port| End { netns: Some(netns), address: (address, port).into(), pid: None };
     let (from, to) = (end(NEAR, [198, 18, 0, 1], 43210), end(FAR, [198, 18, 0, 2], 5201));
     let (tx_queue_bytes, bits_per_s, mss_bytes) = (Some(waits), Some(bits_per_s), Some(mss));
@@ -207,9 +207,9 @@ fn offloads(netns: u64, ifindex: u32, off: &[Offload], unwanted: &[Offload]) -> 
 }
 
 /// The metrics of a healthy path where the offloads of its three links are these.
-fn with_offloads(each: impl Into<Vec<Offloads>>) -> Metrics {
+fn with_offloads(each: impl Into<Vec<Offloads>>) -> TestMetrics {
     let mut metrics = metrics(|_, _| ());
-    Arc::make_mut(&mut metrics.facts).offloads = Arc::new(each.into());
+    Arc::make_mut(&mut metrics.machine_mut().facts).offloads = Arc::new(each.into());
     metrics
 }
 

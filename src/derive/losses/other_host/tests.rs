@@ -61,7 +61,7 @@ fn datagrams_to_a_stale_neighbour_are_lost_where_they_are_discarded() {
     assert!(text.contains("because they are for another MAC address than that of b0 in netns c2 (OTHERHOST"), "{text}");
     assert!(text.contains(&format!("sends to 198.18.2.1 as {STALE}, b0 has {}", own(key(FAR, 2)))), "{text}");
     assert!(text.ends_with("there: ip neigh del 198.18.2.1 dev r1"), "{text}");
-    let list = drops::list(&metrics).expect("the kernel is asked");
+    let list = drops::list(&metrics.subject).expect("the kernel is asked");
     assert_eq!(<&str>::from(list[0].verdict), "lost", "the list of drops calls it no other name");
 }
 
@@ -69,7 +69,7 @@ fn datagrams_to_a_stale_neighbour_are_lost_where_they_are_discarded() {
 fn a_copy_that_a_bridge_gives_to_everybody_is_no_loss() {
     let metrics = discarded(key(OTHER, 2), &own(key(FAR, 2)), |_| ());
     assert_eq!(lost(&metrics), [], "the path gets to the one whose address it is");
-    let list = drops::list(&metrics).expect("the kernel is asked");
+    let list = drops::list(&metrics.subject).expect("the kernel is asked");
     assert_eq!(<&str>::from(list[0].verdict), "harmless", "so the list says");
     assert_eq!(
         lost(&discarded(key(OTHER, 2), STALE, |_| ())),

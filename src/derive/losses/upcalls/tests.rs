@@ -107,8 +107,8 @@ fn while_nothing_at_all_arrives_it_is_told_too() {
 fn whose_they_are_is_not_known_and_no_share_is_guessed() {
     let metrics = run(SENT, 4_000, |_, _| ());
     assert_eq!(lost(&metrics), upcalls(4_000.0), "the datapath loses them, whosever they are");
-    assert_eq!(metrics.losses.places[0].share, None, "which share of the flow's they are is not known");
-    assert_eq!(metrics.losses.of_upcalls(key(ROUTER, 9)), Some(4_000.0), "the hop drops them all the same");
+    assert_eq!(metrics.subject.losses.places[0].share, None, "which share of the flow's they are is not known");
+    assert_eq!(metrics.subject.losses.of_upcalls(key(ROUTER, 9)), Some(4_000.0), "the hop drops them all the same");
 }
 
 #[test]
@@ -117,5 +117,5 @@ fn a_datapath_that_others_made_and_one_that_was_made_anew_blame_nobody() {
     assert!(lost(&others).iter().all(|(place, ..)| *place != "ovs_upcall"), "no bridge on the way is its");
     let anew = run(6_000, 4_000, |sample, seconds| sample.datapaths[0].born = seconds);
     assert!(lost(&anew).iter().all(|(place, ..)| *place != "ovs_upcall"), "its counters began again");
-    assert_eq!(anew.losses.of_upcalls(key(ROUTER, 9)), None, "what it loses is not known");
+    assert_eq!(anew.subject.losses.of_upcalls(key(ROUTER, 9)), None, "what it loses is not known");
 }

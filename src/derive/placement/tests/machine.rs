@@ -1,12 +1,12 @@
 //! Machines and benchmarks built by hand, for tests of what is derived from them.
 
-use crate::derive::Metrics;
 use crate::derive::cores::{CoreLoad, CoreMetrics, Shares};
 use crate::derive::links::Basis;
 use crate::derive::links::{LinkMetrics, LinkRates};
 use crate::derive::moves::{Evidence, MovesByClass};
-use crate::derive::placement::{self, RecentLoad};
+use crate::derive::placement::RecentLoad;
 use crate::derive::threads::ThreadMetrics;
+use crate::derive::{MachineMetrics, TestMetrics};
 use crate::sample::{
     CoreId, CorePlace, CoreSet, Facts, Ifindex, Kind, LinkFacts, LinkKey, OwnCost, Side, ThreadId, ThreadSample,
     Topology,
@@ -137,7 +137,6 @@ impl Machine {
             wait: None,
             pinned: false,
             before_pin: None,
-            test: None,
         };
         change(&mut thread);
         self.threads.push(thread);
@@ -158,7 +157,7 @@ impl Machine {
 
     /// What vnettop derives of it: watched threads use their core, 60 % as process and the rest of it as softirq; its load
     /// has been so for ten ticks.
-    pub(in crate::derive) fn metrics(&self) -> Metrics {
+    pub(in crate::derive) fn metrics(&self) -> TestMetrics {
         let core = |place: &CorePlace| {
             let mut shares = Shares::default();
             for &(_, process, irq, softirq) in self.loads.iter().filter(|load| load.0 == place.core) {
@@ -174,21 +173,20 @@ impl Machine {
             CoreMetrics { place: *place, load: place.online.then_some(load) }
         };
         let facts = Facts { topology: Arc::new(self.topology.clone()), ..Facts::default() };
-        let mut metrics = Metrics {
+        let threads = Arc::new(self.threads.clone());
+        let machine = MachineMetrics {
             at_ns: 1_000_000_000,
             elapsed_s: Some(0.5),
             netns: 1,
             facts: Arc::new(facts),
             links: Arc::new(self.links.clone()),
             cores: self.topology.cores.iter().map(core).collect(),
-            threads: self.threads.clone(),
+            threads: Arc::clone(&threads),
             own: OwnCost { interval_ns: 500_000_000, ..OwnCost::default() },
-            ..Metrics::default()
+            ..MachineMetrics::default()
         };
         let mut recent = RecentLoad::default();
-        (0..10).for_each(|_| recent.observe(&metrics));
-        metrics.recent = Arc::new(recent);
-        metrics.placement_may_help = placement::propose(&metrics).is_ok_and(|proposal| proposal.doubt.is_none());
-        metrics
+        (0..10).for_each(|_| recent.observe(&machine, &threads, &[]));
+        TestMetrics { machine: Arc::new(machine), threads, recent: Arc::new(recent), ..TestMetrics::default() }
     }
 }

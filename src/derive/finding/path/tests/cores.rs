@@ -18,14 +18,14 @@ fn steering(netns: u64, ifindex: u32, rps: &str) -> Steering {
 }
 
 /// A client on one core that sends to a server on another, over `a0`, `x0` and `b0`, with the settings of all three.
-fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mut Vec<Steering>)) -> Metrics {
+fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mut Vec<Steering>)) -> TestMetrics {
     let machine = Machine::small(cores);
     let machine = machine.thread(SERVER, SERVER, Side::Server, receiver).thread(CLIENT, CLIENT, Side::Client, sender);
     let mut metrics = connected(metrics(|_, _| ()), 0, 9e9, 1448);
     let on = machine.metrics();
-    (metrics.threads, metrics.cores) = (on.threads, on.cores);
-    Arc::make_mut(&mut metrics.facts).topology = Arc::clone(&on.facts.topology);
-    for load in metrics.cores.iter_mut().filter_map(|core| core.load.as_mut()) {
+    (metrics.threads, metrics.machine_mut().cores) = (on.threads, on.machine.cores.clone());
+    Arc::make_mut(&mut metrics.machine_mut().facts).topology = Arc::clone(&on.machine.facts.topology);
+    for load in metrics.machine_mut().cores.iter_mut().filter_map(|core| core.load.as_mut()) {
         load.softnet_processed_per_s = Some(1e5);
     }
     let connection = &mut metrics.flow.connections[0];
@@ -34,15 +34,15 @@ fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mu
     (path.hops[1].way, path.hops[2].way) = (HopWay::Received, HopWay::Received);
     let mut settings = vec![steering(NEAR, 2, ""), steering(NEAR, 3, ""), steering(FAR, 2, "")];
     change(&mut settings);
-    Arc::make_mut(&mut metrics.facts).steering = Arc::new(settings);
+    Arc::make_mut(&mut metrics.machine_mut().facts).steering = Arc::new(settings);
     let gro = [Offload::Gro];
     let each = [offloads(NEAR, 2, &gro, &gro), offloads(NEAR, 3, &gro, &gro), offloads(FAR, 2, &gro, &gro)];
-    Arc::make_mut(&mut metrics.facts).offloads = Arc::new(each.to_vec());
+    Arc::make_mut(&mut metrics.machine_mut().facts).offloads = Arc::new(each.to_vec());
     metrics
 }
 
 /// `cores by` of each hop, or why that is not known.
-fn hops(metrics: &Metrics) -> Vec<String> {
+fn hops(metrics: &TestMetrics) -> Vec<String> {
     let path = paths::of(metrics, &metrics.flow.connections[0]).expect("there is one");
     let told = path.hops.into_iter().map(|hop| hop.softirq);
     told.map(|hop| hop.map_or_else(|why| why, |hop| format!("{} {}", hop.cores, hop.by.word()))).collect()
@@ -52,7 +52,7 @@ fn hops(metrics: &Metrics) -> Vec<String> {
 fn a_virtual_link_is_handled_where_the_sender_runs() {
     assert_eq!(hops(&flowing(4, 1, 2, |_| ())), ["1 sender"; 3], "nothing else is set");
     let mut still = flowing(4, 1, 2, |_| ());
-    still.cores[1].load.as_mut().expect("online").softnet_processed_per_s = Some(0.0);
+    still.machine_mut().cores[1].load.as_mut().expect("online").softnet_processed_per_s = Some(0.0);
     assert!(hops(&still)[0].starts_with("no thread of the sender"), "that core handles no packets");
     let mut alone = flowing(4, 1, 2, |_| ());
     alone.flow.connections[0].from.pid = None;
@@ -79,20 +79,20 @@ fn a_thread_of_napi_takes_what_its_sender_could_not_put_together() {
     let threaded = |all: &mut Vec<Steering>| (all[1].threaded, all[1].napi) = (true, vec![thread()]);
     assert_eq!(hops(&flowing(4, 1, 2, threaded)), ["1 sender"; 3], "with TSO it goes past the NAPI of a veth");
     let mut single = flowing(4, 1, 2, threaded);
-    Arc::make_mut(&mut Arc::make_mut(&mut single.facts).offloads)[0].tso = false;
+    Arc::make_mut(&mut Arc::make_mut(&mut single.machine_mut().facts).offloads)[0].tso = false;
     assert_eq!(hops(&single), ["1 sender", "3 napi_thread", "3 napi_thread"], "single packets do not");
-    Arc::make_mut(&mut Arc::make_mut(&mut single.facts).offloads).clear();
+    Arc::make_mut(&mut Arc::make_mut(&mut single.machine_mut().facts).offloads).clear();
     assert!(hops(&single)[1].contains("has threaded NAPI, which may not"), "without knowing of TSO it is not known");
 }
 
 #[test]
 fn what_a_program_or_a_device_does_is_unknown() {
     let mut metrics = flowing(4, 1, 2, |_| ());
-    Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Tap;
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine_mut().links)[1].facts).kind = Kind::Tap;
     assert_eq!(hops(&metrics)[1..], ["the program that holds x0 handles it"; 2], "and what comes after");
-    Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Physical;
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine_mut().links)[1].facts).kind = Kind::Physical;
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known");
-    Arc::make_mut(&mut Arc::make_mut(&mut metrics.facts).steering)[1].interrupts =
+    Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine_mut().facts).steering)[1].interrupts =
         Some(Interrupts::Unknown("nobody says".to_owned()));
     assert_eq!(hops(&metrics)[1], "the core that x0 interrupts is not known: nobody says");
     let by_device = flowing(4, 1, 2, |all| all[1].rps = vec![set("3")]);
@@ -106,7 +106,7 @@ fn what_a_card_receives_is_handled_where_it_interrupts() {
         let mut metrics = flowing(4, 1, 2, move |all| {
             (all[1].rps, all[1].interrupts) = (rps, Some(Interrupts::Cores(set("0,2"))));
         });
-        Arc::make_mut(&mut Arc::make_mut(&mut metrics.links)[1].facts).kind = Kind::Physical;
+        Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine_mut().links)[1].facts).kind = Kind::Physical;
         metrics
     };
     assert_eq!(hops(&card(&["", ""])), ["1 sender", "0,2 interrupt", "0,2 interrupt"], "and what follows there");
@@ -131,7 +131,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     assert!(told.contains("without that the sender's core handles them (echo 0 > "), "{told}");
     let told = said(&flowing(4, 0, 1, |all| all[2].rps = vec![set("1"), set("1")]), "steered");
     assert!(told.ends_with("(echo 4 | tee /sys/class/net/b0/queues/rx-*/rps_cpus)"), "each queue is mended: {told}");
-    let none = |metrics: &Metrics| findings(metrics).iter().all(|finding| finding.id != FindingId::Steered);
+    let none = |metrics: &TestMetrics| findings(metrics).iter().all(|finding| finding.id != FindingId::Steered);
     assert!(none(&rps(4, "2-3")), "other cores do it");
     assert!(none(&rps(4, "1-2")), "another core may do it");
     assert!(none(&rps(2, "0-1")), "there is no other core");
@@ -141,7 +141,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
         all[2].napi = vec![NapiThread { pid: 77, core: 1, allowed: set("1") }];
     });
     assert!(none(&threaded), "what comes goes past it");
-    Arc::make_mut(&mut Arc::make_mut(&mut threaded.facts).offloads)[1].tso = false;
+    Arc::make_mut(&mut Arc::make_mut(&mut threaded.machine_mut().facts).offloads)[1].tso = false;
     let told = said(&threaded, "steered");
     assert!(told.starts_with("the NAPI thread handles packets from b0 (c2) on core 1"), "{told}");
     assert!(told.ends_with("(taskset -cp 2 77)"), "{told}");
@@ -150,7 +150,7 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
 #[test]
 fn one_core_that_forwards_alone_is_named_with_the_file_that_spreads_it() {
     let mut metrics = flowing(40, 1, 2, |_| ());
-    for core in &mut metrics.cores {
+    for core in &mut metrics.machine_mut().cores {
         let load = core.load.as_mut().expect("online");
         let shares = load.shares.as_mut().expect("known");
         let is_it = core.place.core == 0;

@@ -1,7 +1,7 @@
 //! Limits of segmentation and XDP programs on the way.
 
 use super::{FAR, NEAR, findings, metrics, offloads, said, with_offloads};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::sample::{GsoLimits, HopWay, Offload, Offloads, Proto, XdpProgram};
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ fn limits(size: u32, segments: u32) -> GsoLimits {
 }
 
 /// The first link has these limits, as the two others have the usual ones.
-fn limited(first: GsoLimits) -> Metrics {
+fn limited(first: GsoLimits) -> TestMetrics {
     let of = |netns, ifindex, gso_limits| {
         let gro = [Offload::Gro];
         Offloads { gso_limits: Some(gso_limits), ..offloads(netns, ifindex, &gro, &gro) }

@@ -1,7 +1,7 @@
 //! What a bridge's ports say of themselves is named before VLANs are suspected.
 
 use super::{FAR, NEAR, facts, findings, hop, metrics, peer, said};
-use crate::derive::Metrics;
+use crate::derive::TestMetrics;
 use crate::derive::losses::{Loss, LossPlace};
 use crate::sample::{HopBy, HopWay, Ifindex, Kind, LinkFacts, LinkKey, LinkState, PortState, Proto};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 const HOST: u64 = 13;
 
 /// Two containers on the bridge `br0` of a host: a0 – p1, p2 – b0, and datagrams that the bridge drops at a port.
-fn bridged(at: u32, (reason, function): (&str, &str), change: impl FnOnce(&mut Vec<LinkFacts>)) -> Metrics {
+fn bridged(at: u32, (reason, function): (&str, &str), change: impl FnOnce(&mut Vec<LinkFacts>)) -> TestMetrics {
     let mut metrics = metrics(|links, path| {
         let port = |ifindex, name, netns| LinkFacts {
             master: Some(Ifindex(9)),
@@ -43,15 +43,15 @@ fn bridged(at: u32, (reason, function): (&str, &str), change: impl FnOnce(&mut V
         place: LossPlace::Bridge,
         netns: Some(HOST),
         link: Some(link),
-        name: metrics.link(link).map(|link| link.facts.name.clone()),
+        name: metrics.machine.link(link).map(|link| link.facts.name.clone()),
         packets: 900.0,
         reason: Some(reason.into()),
         function: Some(function.into()),
         ..Loss::default()
     }];
     // The links are found by their keys.
-    Arc::make_mut(&mut metrics.links).sort_by_key(|link| link.facts.key());
-    metrics.losses.places[0].name = metrics.link(link).map(|link| link.facts.name.clone());
+    Arc::make_mut(&mut metrics.machine_mut().links).sort_by_key(|link| link.facts.key());
+    metrics.losses.places[0].name = metrics.machine.link(link).map(|link| link.facts.name.clone());
     metrics
 }
 
@@ -61,7 +61,7 @@ fn link(links: &mut [LinkFacts], netns: u64, ifindex: u32) -> &mut LinkFacts {
     links.iter_mut().find(|link| link.key() == LinkKey { netns, ifindex: Ifindex(ifindex) }).expect("it is there")
 }
 
-fn told(metrics: &Metrics) -> String {
+fn told(metrics: &TestMetrics) -> String {
     let lost = findings(metrics).into_iter().find(|finding| <&str>::from(finding.id) == "loss").expect("a finding");
     lost.text
 }

@@ -1,10 +1,11 @@
 //! The last seconds of every core and of every watched thread: means that follow the present and forget the past, so
 //! that one odd tick proposes nothing. It also tells what others put on a core from what the watched threads put there.
 
+use super::cores::CoreMetrics;
+use super::machine::MachineMetrics;
+use super::threads::ThreadMetrics;
 use super::traffic::{carrier, sends, servers_send};
-use crate::derive::Metrics;
-use crate::derive::cores::CoreMetrics;
-use crate::sample::{CoreId, ThreadId, row_of};
+use crate::sample::{Benchmark, CoreId, ThreadId, row_of};
 
 /// Seconds over which a load fades.
 const MEMORY_S: f64 = 3.0;
@@ -59,22 +60,24 @@ struct ThreadMean {
 
 impl RecentLoad {
     /// Takes one more tick into account; one without an elapsed time begins anew.
-    pub fn observe(&mut self, metrics: &Metrics) {
-        let Some(elapsed) = metrics.elapsed_s else {
+    pub fn observe(&mut self, machine: &MachineMetrics, threads: &[ThreadMetrics], benchmarks: &[Benchmark]) {
+        let Some(elapsed) = machine.elapsed_s else {
             *self = Self::default();
             return;
         };
         self.seconds += elapsed;
-        let same = self.cores.len() == metrics.cores.len()
-            && self.cores.iter().zip(&metrics.cores).all(|(mean, core)| mean.core == core.place.core);
+        let same = self.cores.len() == machine.cores.len()
+            && self.cores.iter().zip(&machine.cores).all(|(mean, core)| mean.core == core.place.core);
         if !same {
             let fresh = |core: &CoreMetrics| CoreMean { core: core.place.core, ..CoreMean::default() };
-            self.cores = metrics.cores.iter().map(fresh).collect();
+            self.cores = machine.cores.iter().map(fresh).collect();
         }
+        let from_card = !threads.is_empty() && carrier(&machine.links).is_some();
+        let servers_send = from_card.then(|| servers_send(threads, benchmarks));
         let mut watched = vec![(0.0, 0.0); self.cores.len()];
-        self.observe_threads(metrics, elapsed, &mut watched);
+        self.observe_threads(threads, servers_send, elapsed, &mut watched);
         self.others = None;
-        for ((mean, core), watched) in self.cores.iter_mut().zip(&metrics.cores).zip(watched) {
+        for ((mean, core), watched) in self.cores.iter_mut().zip(&machine.cores).zip(watched) {
             mean.observe(core, watched, elapsed);
             let mut tick = CoreMean::default();
             tick.observe(core, watched, elapsed);
@@ -97,14 +100,19 @@ impl RecentLoad {
     }
 
     /// Follows every watched thread and adds up, core by core, what they used in this tick. Of a thread that moved, half
-    /// goes to either core: when in between it moved is not known.
-    fn observe_threads(&mut self, metrics: &Metrics, elapsed: f64, watched: &mut [(f64, f64)]) {
+    /// goes to either core: when in between it moved is not known. Where a card brings what they receive, `servers_send` says who
+    /// receives.
+    fn observe_threads(
+        &mut self,
+        threads: &[ThreadMetrics],
+        servers_send: Option<bool>,
+        elapsed: f64,
+        watched: &mut [(f64, f64)],
+    ) {
         let old = std::mem::take(&mut self.threads);
         self.threads.reserve(old.len());
-        let from_card = metrics.benchmark().next().is_some() && carrier(metrics).is_some();
-        let servers_send = servers_send(metrics);
-        for thread in metrics.benchmark() {
-            let receives = from_card && sends(thread, servers_send) == Some(false);
+        for thread in threads {
+            let receives = servers_send.is_some_and(|servers_send| sends(thread, servers_send) == Some(false));
             let now = thread.sample.core;
             let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
             let mut mean = mean_of(&old, thread.sample.id).unwrap_or(fresh);

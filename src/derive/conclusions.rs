@@ -1,0 +1,15 @@
+//! What is concluded of a test from what was measured of it.
+
+use super::finding::Finding;
+use super::limit::Limit;
+
+/// What holds a test back, what is worth saying of it, and whether placing its threads may help.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conclusions {
+    /// What holds it back now; none before two samples of a test that runs.
+    pub limit: Option<Limit>,
+    /// Sentences of advice, most important first.
+    pub findings: Vec<Finding>,
+    /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
+    pub placement_may_help: bool,
+}
