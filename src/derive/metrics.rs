@@ -8,6 +8,7 @@ use super::test::Test;
 use super::test_metrics::TestMetrics;
 use super::threads::ThreadMetrics;
 use crate::sample::{ThreadId, row_of};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What every face shows.
@@ -32,12 +33,14 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The test that a thread works for now, by number; none where that is no test's.
+    /// The test that each thread works for now, by number, the newest where that are several; the threads of no test are not in it.
     #[must_use]
-    pub fn test_of(&self, thread: ThreadId) -> Option<u32> {
-        let works =
-            |test: &&Arc<Test>| test.threads().is_some_and(|own| row_of(own, &thread, |of| of.sample.id).is_some());
-        self.tests.iter().rev().find(works).map(|test| test.number)
+    pub fn tests_of_threads(&self) -> BTreeMap<ThreadId, u32> {
+        let own = |test: &Arc<Test>| -> Vec<(ThreadId, u32)> {
+            let threads = test.threads().unwrap_or_default().iter();
+            threads.map(|thread| (thread.sample.id, test.number)).collect()
+        };
+        self.tests.iter().flat_map(own).collect()
     }
 
     /// The test that all this is about, where it has ended.
@@ -50,7 +53,9 @@ impl Metrics {
     #[must_use]
     pub fn about(self, number: u32) -> Self {
         let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return self };
-        let is_shown = |thread: &ThreadMetrics| self.test_of(thread.sample.id).is_none_or(|of| of == number);
+        let (tests, own) = (self.tests_of_threads(), test.threads().unwrap_or_default());
+        let is_own = |id: ThreadId| row_of(own, &id, |thread| thread.sample.id).is_some();
+        let is_shown = |thread: &ThreadMetrics| !tests.contains_key(&thread.sample.id) || is_own(thread.sample.id);
         let all = &self.machine.threads;
         let threads = if all.iter().all(is_shown) {
             Arc::clone(all)
@@ -101,5 +106,48 @@ impl Metrics {
     /// Of a machine on which nothing is watched.
     pub(crate) fn of_machine(machine: MachineMetrics) -> Self {
         Self::of_everything(TestMetrics { machine: Arc::new(machine), ..TestMetrics::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::derive::placement::tests::machine::Machine;
+    use crate::derive::test::TestKey;
+
+    /// A running test that these threads work for, by pid.
+    fn test(number: u32, of: &TestMetrics, pids: &[u32]) -> Arc<Test> {
+        let mut metrics = of.clone();
+        metrics.threads_mut().retain(|thread| pids.contains(&thread.sample.id.pid));
+        Arc::new(Test {
+            number,
+            key: TestKey::Client(pids[0]),
+            began_ns: 0,
+            ended_ns: None,
+            mean: None,
+            ends_seen: None,
+            lost: 0.0,
+            last_findings: Arc::default(),
+            metrics: Arc::new(metrics),
+            conclusions: Arc::default(),
+        })
+    }
+
+    #[test]
+    fn a_thread_of_two_tests_is_shown_with_either_and_one_of_another_with_neither() {
+        let machine = Machine::small(4).pair(0, 1).thread(500, 500, crate::sample::Side::Client, 2);
+        let all = machine.metrics();
+        let [server, one, two] = [39_081, 39_082, 500];
+        let tests = vec![test(1, &all, &[one, server]), test(2, &all, &[two, server])];
+        let metrics = Metrics { tests, ..Metrics::of_everything(all) };
+        let shown = |number| -> Vec<u32> {
+            metrics.clone().about(number).threads.iter().map(|thread| thread.sample.id.pid).collect()
+        };
+        assert_eq!((shown(1), shown(2)), (vec![server, one], vec![two, server]));
+        assert_eq!(
+            metrics.tests_of_threads().into_values().collect::<Vec<_>>(),
+            [2, 2, 1],
+            "the newest where it is both's"
+        );
     }
 }

@@ -73,7 +73,8 @@ pub fn propose_for(metrics: &TestMetrics, new: &[ThreadId]) -> Result<Proposal, 
     if threads.is_empty() {
         return Err("none of the new threads is busy".to_owned());
     }
-    let pinned = metrics.threads.iter().filter(|thread| thread.pinned);
+    // Whosever they are: two pins share no core.
+    let pinned = metrics.machine.threads.iter().filter(|thread| thread.pinned);
     let held: Vec<CoreId> = pinned.filter_map(bound_to).collect();
     let inputs = inputs(metrics, threads, &held);
     let placement = placement(&inputs);

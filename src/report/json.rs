@@ -16,10 +16,11 @@ use super::timestamp;
 use crate::derive::end_to_end::{EndToEnd, HostMetrics};
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{CoreMetrics, LinkMetrics, Metrics, TestMetrics, ThreadMetrics};
-use crate::sample::{Host, LinkKey, OwnCost, Owner, PeerRef, SOFTIRQ_KINDS, Space, Word};
+use crate::sample::{Host, LinkKey, OwnCost, Owner, PeerRef, SOFTIRQ_KINDS, Space, ThreadId, Word};
 use events::{Events, Tracing};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// Raised when a field changes its meaning or goes away; new fields do not raise it.
@@ -97,7 +98,8 @@ fn fields_of_sample<M: SerializeMap>(metrics: &Metrics, object: &mut M) -> Resul
     object.serialize_entry("links", &Each(&machine.links, of))?;
     object.serialize_entry("ovs", &Each(&machine.facts.ovs, of))?;
     object.serialize_entry("cores", &Each(&machine.cores, of))?;
-    let threads: Vec<_> = metrics.threads.iter().map(|thread| ThreadRow::of(thread, metrics)).collect();
+    let tests = metrics.tests_of_threads();
+    let threads: Vec<_> = metrics.threads.iter().map(|thread| ThreadRow::of(thread, &tests)).collect();
     object.serialize_entry("threads", &threads)?;
     object.serialize_entry("short_lives", &machine.short_lives)?;
     object.serialize_entry("test", &metrics.test)?;
@@ -272,8 +274,8 @@ impl JsonObject for CoreMetrics {
 struct ThreadRow<'a>(&'a ThreadMetrics, Option<u32>);
 
 impl<'a> ThreadRow<'a> {
-    fn of(thread: &'a ThreadMetrics, metrics: &Metrics) -> Self {
-        Self(thread, metrics.test_of(thread.sample.id))
+    fn of(thread: &'a ThreadMetrics, tests: &BTreeMap<ThreadId, u32>) -> Self {
+        Self(thread, tests.get(&thread.sample.id).copied())
     }
 }
 

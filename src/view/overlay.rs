@@ -89,7 +89,7 @@ pub(super) fn prepare_of_hosts(hosts: &[HostRow<'_>], scroll: usize, width: u16,
 /// With the test whose threads they are: the screen may have gone on to another.
 fn proposal_title(state: &State, proposal: &Proposal) -> String {
     let test = state.metrics().zip(proposal.steps.first()).and_then(|(metrics, step)| {
-        let of = metrics.test_of(step.thread)?;
+        let of = *metrics.tests_of_threads().get(&step.thread)?;
         metrics.tests.iter().find(|test| test.number == of)
     });
     let of = test.map_or_else(String::new, |test| format!(" ── test {}: {}", test.number, test.words()));

@@ -40,10 +40,11 @@ pub enum SoftirqBy {
     Interrupt,
 }
 
-/// The cores of a process's threads that work.
+/// The cores of a process's threads that work; also of one that serves others too, whose threads are nobody's own.
 pub(in crate::derive) fn cores_of(metrics: &TestMetrics, pid: u32) -> CoreSet {
     let works = |share: Option<f64>| share.is_some_and(|share| share >= WORKS);
-    let threads = metrics.threads.iter().filter(|thread| thread.sample.id.pid == pid && works(thread.cpu));
+    let all = metrics.machine.threads.iter();
+    let threads = all.filter(|thread| thread.sample.id.pid == pid && works(thread.cpu));
     threads.map(|thread| thread.sample.core).collect()
 }
 

@@ -226,6 +226,11 @@ fn new_threads_alone_get_cores_that_nobody_holds() {
     let full = full.thread(500, 603, Side::Server, 0).each_thread(pin);
     let told = propose_for(&full.metrics(), &[new[0]]).expect_err("both cores are held");
     assert!(told.contains("no core is left for 603"), "{told}");
+    // The test's own is the new one alone: whosever the two pinned ones are, their cores are held.
+    let mut own = full.metrics();
+    own.threads_mut().retain(|thread| thread.sample.id == new[0]);
+    let told = propose_for(&own, &[new[0]]).expect_err("both cores are held");
+    assert!(told.contains("no core is left for 603"), "{told}");
 }
 
 #[test]

@@ -96,10 +96,10 @@ impl ThreadsTrack {
     }
 
     pub fn observe(&mut self, metrics: &Metrics, from_ns: u64, columns: &TimeColumns) {
-        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        let (elapsed_s, tests) = (metrics.machine.elapsed_s.unwrap_or(0.0), metrics.tests_of_threads());
         for thread in metrics.threads.iter() {
             let id = thread.sample.id;
-            let test = metrics.test_of(id);
+            let test = tests.get(&id).copied();
             let Some(track) = self.track(thread, test) else { continue };
             track.cpu.add(thread.cpu, elapsed_s);
             track.wait.add(thread.wait, elapsed_s);

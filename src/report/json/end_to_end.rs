@@ -50,7 +50,8 @@ impl Serialize for EndObject<'_> {
         object.serialize_entry("bits_per_s", &end.bits_per_s)?;
         object.serialize_entry("retransmits_per_s", &end.retransmits_per_s)?;
         object.serialize_entry("jitter", &end.jitter.as_ref().map(|jitter| InJson(jitter, &host.metrics.subject)))?;
-        let threads: Vec<_> = end.threads.iter().map(|thread| ThreadRow::of(thread, host.metrics)).collect();
+        let tests = host.metrics.tests_of_threads();
+        let threads: Vec<_> = end.threads.iter().map(|thread| ThreadRow::of(thread, &tests)).collect();
         object.serialize_entry("threads", &threads)?;
         object.end()
     }

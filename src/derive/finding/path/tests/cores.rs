@@ -23,6 +23,7 @@ fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mu
     let machine = machine.thread(SERVER, SERVER, Side::Server, receiver).thread(CLIENT, CLIENT, Side::Client, sender);
     let mut metrics = connected(metrics(|_, _| ()), 0, 9e9, 1448);
     let on = machine.metrics();
+    metrics.machine_mut().threads = Arc::clone(&on.threads);
     (metrics.threads, metrics.machine_mut().cores) = (on.threads, on.machine.cores.clone());
     Arc::make_mut(&mut metrics.machine_mut().facts).topology = Arc::clone(&on.machine.facts.topology);
     for load in metrics.machine_mut().cores.iter_mut().filter_map(|core| core.load.as_mut()) {
