@@ -1,5 +1,5 @@
-//! Whose turn it is. Tests of one file run beside each other; those of the next begin when they have ended, because some fill
-//! the machine, count what happens on all of it or use the same addresses. How long each took is a line of the file that
+//! Whose turn it is. Tests that look at what is there run beside each other. Those of `measures` and `release` run file by file, two
+//! of a file at a time: some fill the machine, or count what happens on all of it. How long each took is a line of the file that
 //! `VNETTOP_TEST_TIMES` names.
 
 use std::cell::RefCell;
@@ -8,7 +8,12 @@ use std::io::Write;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The file that has the turn, and how many of its tests run.
+/// The lots whose names start so measure.
+const MEASURE: [&str; 2] = ["measures::", "release::"];
+/// Tests of a file there that run at once.
+const MOST_MEASURING: usize = 2;
+
+/// The lot or the file that has the turn, and how many of its tests run.
 static TURN: Mutex<(String, usize)> = Mutex::new((String::new(), 0));
 static ONE_ENDED: Condvar = Condvar::new();
 
@@ -45,20 +50,27 @@ fn turn() -> MutexGuard<'static, (String, usize)> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until no test of another file runs. The turn is this test's file's until the test ends.
+/// What has the turn while this test runs: its file where it measures, else the lot of all that do not.
+fn turn_of(test: &str) -> &str {
+    let rest = MEASURE.iter().find_map(|lot| test.strip_prefix(lot));
+    rest.map_or("", |rest| rest.split("::").next().unwrap_or(rest))
+}
+
+/// Waits until no test runs that may not run beside this one.
 pub fn take() {
     let thread = std::thread::current();
     // The harness names a test's thread as the test. With `--test-threads=1` all are on the main one, and nothing is to wait for.
-    let Some((test, (file, _))) = thread.name().and_then(|name| Some((name, name.split_once("::")?))) else { return };
+    let Some(test) = thread.name().filter(|name| name.contains("::")) else { return };
+    let own = turn_of(test);
     RUNNING.with_borrow_mut(|running| {
         if running.is_some() {
             return;
         }
         let mut turn = turn();
-        while turn.1 > 0 && turn.0 != file {
+        while turn.1 > 0 && (turn.0 != own || (!own.is_empty() && turn.1 >= MOST_MEASURING)) {
             turn = ONE_ENDED.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
-        *turn = (file.to_owned(), turn.1 + 1);
+        *turn = (own.to_owned(), turn.1 + 1);
         *running = Some(Running { test: test.to_owned(), since: Instant::now() });
     });
 }

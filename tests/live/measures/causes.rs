@@ -1,9 +1,9 @@
 //! Causes on the way that no counter and no route tells, made on real namespaces: each is named with its place and its remedy, and
 //! after the remedy there is none.
 
-use crate::faults::flow::Flow;
-use crate::faults::{bridged, cable};
 use crate::ground::{Netns, needs};
+use crate::measures::faults::flow::Flow;
+use crate::measures::faults::{bridged, cable};
 use serde_json::Value;
 
 const TOOLS: [&str; 7] = ["ip", "bridge", "tc", "iperf3", "nsenter", "python3", "taskset"];

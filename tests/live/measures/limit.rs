@@ -1,7 +1,7 @@
 //! Each limiter planted with real tools: from its third second on, LIMIT names it and nothing else, with whose it is.
 //! `VNETTOP_LIMIT_RUNS=10` plants each ten times.
 
-mod order;
+mod release;
 
 use crate::ground::{self, Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
 use serde_json::Value;

@@ -1,9 +1,8 @@
 //! `vnettop run` on the real kernel: what passes through, what is pinned and put back, and a card that can be made again.
 
-mod beside;
 mod figures;
 mod pins;
-mod search;
+mod release;
 
 use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, turn, veth_pair};
 use figures::printed_rate;

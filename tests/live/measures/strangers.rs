@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-const FUSE: &str = include_str!("ground/fuse.py");
-const FAULT: &str = include_str!("ground/fault.py");
+const FUSE: &str = include_str!("../ground/fuse.py");
+const FAULT: &str = include_str!("../ground/fault.py");
 
 /// A user namespace with a file system that never answers, and a program in it.
 struct Hostile {

@@ -1,8 +1,8 @@
 //! A figure covers the time that it is said of, whatever the interval: the share of lost datagrams in LIMIT, what a test lost in
 //! its last interval, the mean rate over a standstill.
 
-use crate::dropped::trial::ruled;
 use crate::ground::{Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
+use crate::release::dropped::trial::ruled;
 use serde_json::Value;
 use std::process::{Command, Stdio};
 

@@ -12,7 +12,7 @@ import tempfile
 from .ground import Broken, Row, Rounds, trial, vnettop
 
 WITHIN = 0.03
-PLACED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../live/planted/placed.py")
+PLACED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../live/release/planted/placed.py")
 # Sends to a child of its own, which does the same work for each piece, and this much more while its mask has several cores. What each takes is its own
 # CPU time, so that others slow it down as they do any program.
 SERVED = """

@@ -1,5 +1,5 @@
 //! Captures the fixtures of tests/fixtures/netlink: real messages of this kernel, one file each, byte for byte.
-//! Ignored: it rewrites files. `cargo test --test live -- --ignored --exact links::capture::capture` as root.
+//! Ignored: it rewrites files. `cargo test --test live -- --ignored --exact measures::links::capture::capture` as root.
 
 use super::zoo;
 use crate::ground::namespace::{ip, live, run};

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ground::{needs, needs_two_cores};
 
-const PLACED: &str = include_str!("../planted/placed.py");
+const PLACED: &str = include_str!("../../../release/planted/placed.py");
 /// A machine that others hold up differs from itself.
 const MOST_TRIES: usize = 3;
 

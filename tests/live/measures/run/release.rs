@@ -1,0 +1,6 @@
+//! What takes long: tests of others beside, and searches.
+
+use super::*;
+
+mod beside;
+mod search;
