@@ -209,6 +209,23 @@ fn namespaces_that_come_and_go_are_shown_and_leak_nothing() {
     watching.was_never_held_up();
 }
 
+/// The kernel gives an inode and a local number to the next namespace: here the same inodes with other numbers.
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn a_peer_is_in_the_namespace_of_now_though_its_number_was_anothers() {
+    needs(PROGRAMS);
+    let machine = Machine::new();
+    let mut watching = machine.watch();
+    agrees(&machine, &mut watching);
+    let pair = |n: u32| format!("ip link add veth{n} type veth peer name eth0 netns come{n}; ip link set veth{n} up; ");
+    for order in [[1, 2, 3], [3, 2, 1], [2, 3, 1]] {
+        machine.run(&(1..=3).map(|n| format!("ip netns add come{n}; ")).chain(order.map(pair)).collect::<String>());
+        agrees_within(5, &machine, &mut watching);
+        machine.run("for n in 1 2 3; do ip netns del come$n; done");
+        agrees_within(5, &machine, &mut watching);
+    }
+}
+
 #[test]
 #[ignore = "on the real kernel: tests/run"]
 fn a_vpn_whose_program_ends_loses_its_tun_and_a_name_that_comes_again_is_another_namespace() {

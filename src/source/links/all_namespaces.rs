@@ -82,9 +82,7 @@ impl AllLinks {
         self.follow(spaces);
         self.read_each(spaces, now_ns)?;
         if std::mem::take(&mut self.changed) {
-            if self.spaces.len() > 1 {
-                self.name_namespaces(spaces);
-            }
+            self.name_namespaces(spaces);
             self.gather();
         }
         self.note_problems();
@@ -172,10 +170,12 @@ impl AllLinks {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Has every namespace that a link names by the kernel's local number found among those known.
+    /// Has every namespace that a link names by the kernel's local number found among those known. Alone, the own one forgets the
+    /// numbers of those that went: the kernel gives them, and the inodes, to the next ones.
     fn name_namespaces(&mut self, spaces: &Spaces) {
-        let own = self.own;
-        let known: Vec<u64> = std::iter::once(own).chain(spaces.all().filter(|&netns| netns != own)).collect();
+        let (own, alone) = (self.own, self.spaces.len() == 1);
+        let others = spaces.all().filter(|&netns| netns != own && !alone);
+        let known: Vec<u64> = std::iter::once(own).chain(others).collect();
         let descriptor = |netns| spaces.file(netns).map(|file| file.as_raw_fd());
         for (&netns, space) in &mut self.spaces {
             space.reader.find_namespaces(netns, &known, descriptor);
