@@ -4,6 +4,7 @@ use super::conclusions::Conclusions;
 use super::flow::FlowMetrics;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
+use super::scope::kept;
 use super::test::Test;
 use super::test_metrics::TestMetrics;
 use super::threads::ThreadMetrics;
@@ -37,8 +38,7 @@ impl Metrics {
     #[must_use]
     pub fn tests_of_threads(&self) -> BTreeMap<ThreadId, u32> {
         let own = |test: &Arc<Test>| -> Vec<(ThreadId, u32)> {
-            let threads = test.threads().unwrap_or_default().iter();
-            threads.map(|thread| (thread.sample.id, test.number)).collect()
+            test.threads().iter().map(|thread| (thread.sample.id, test.number)).collect()
         };
         self.tests.iter().flat_map(own).collect()
     }
@@ -53,15 +53,10 @@ impl Metrics {
     #[must_use]
     pub fn about(self, number: u32) -> Self {
         let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return self };
-        let (tests, own) = (self.tests_of_threads(), test.threads().unwrap_or_default());
+        let (tests, own) = (self.tests_of_threads(), test.threads());
         let is_own = |id: ThreadId| row_of(own, &id, |thread| thread.sample.id).is_some();
         let is_shown = |thread: &ThreadMetrics| !tests.contains_key(&thread.sample.id) || is_own(thread.sample.id);
-        let all = &self.machine.threads;
-        let threads = if all.iter().all(is_shown) {
-            Arc::clone(all)
-        } else {
-            Arc::new(all.iter().filter(|thread| is_shown(thread)).cloned().collect())
-        };
+        let threads = kept(&self.machine.threads, is_shown);
         let moves = Arc::clone(&test.metrics.moves);
         let (subject, conclusions) = if test.ended_ns.is_none() {
             (Arc::clone(&test.metrics), Arc::clone(&test.conclusions))
@@ -119,18 +114,7 @@ mod tests {
     fn test(number: u32, of: &TestMetrics, pids: &[u32]) -> Arc<Test> {
         let mut metrics = of.clone();
         metrics.threads_mut().retain(|thread| pids.contains(&thread.sample.id.pid));
-        Arc::new(Test {
-            number,
-            key: TestKey::Client(pids[0]),
-            began_ns: 0,
-            ended_ns: None,
-            mean: None,
-            ends_seen: None,
-            lost: 0.0,
-            last_findings: Arc::default(),
-            metrics: Arc::new(metrics),
-            conclusions: Arc::default(),
-        })
+        Arc::new(Test::running(number, TestKey::Client(pids[0]), Arc::new(metrics), Arc::default()))
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Scope {
 }
 
 /// The same list where nothing is left out of it.
-fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> {
+pub(super) fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> {
     if list.iter().all(&keep) {
         return Arc::clone(list);
     }

@@ -107,8 +107,8 @@ pub(super) struct Tests {
 
 impl Test {
     /// The threads that work for it now; none where it has ended.
-    pub(super) fn threads(&self) -> Option<&[ThreadMetrics]> {
-        self.ended_ns.is_none().then_some(&**self.metrics.threads)
+    pub(super) fn threads(&self) -> &[ThreadMetrics] {
+        if self.ended_ns.is_none() { &self.metrics.threads } else { &[] }
     }
 
     /// The client's and the server's end, as a connection has them; none before there is one.
@@ -138,6 +138,20 @@ fn ends(key: TestKey, connections: &[Connection], certainly: bool) -> Option<[En
     let behind = connections.iter().filter(|connection| connection.relayed).flat_map(|one| [one.from, one.to]);
     let mut behind = behind.filter(|end| end.pid.is_some() && !is_clients(end));
     Some([client, behind.next().filter(|_| server.pid.is_none()).unwrap_or(server)])
+}
+
+#[cfg(test)]
+impl Test {
+    /// One that runs since the start, of which nothing else is known.
+    pub(in crate::derive) fn running(
+        number: u32,
+        key: TestKey,
+        metrics: Arc<TestMetrics>,
+        conclusions: Arc<Conclusions>,
+    ) -> Self {
+        let (ended_ns, mean, ends_seen, last_findings) = (None, None, None, Arc::default());
+        Self { number, key, began_ns: 0, ended_ns, mean, ends_seen, lost: 0.0, last_findings, metrics, conclusions }
+    }
 }
 
 impl Test {

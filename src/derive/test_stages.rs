@@ -13,6 +13,7 @@ use super::machine::MachineMetrics;
 use super::moves::TracedMove;
 use super::pins::OverriddenPin;
 use super::recent_load::RecentLoad;
+use super::scope::kept;
 use super::test_metrics::TestMetrics;
 use super::threads::ThreadMetrics;
 use super::timeline::TimelineTrack;
@@ -33,13 +34,8 @@ pub(super) struct OwnPart {
 impl OwnPart {
     pub fn of_everything(machine: &Arc<MachineMetrics>) -> Self {
         let is_watched = |thread: &ThreadMetrics| thread.sample.duty != Duty::Switch;
-        let all = &machine.threads;
         Self {
-            threads: if all.iter().all(is_watched) {
-                Arc::clone(all)
-            } else {
-                Arc::new(all.iter().filter(|thread| is_watched(thread)).cloned().collect())
-            },
+            threads: kept(&machine.threads, is_watched),
             moves: Arc::clone(&machine.moves),
             undone: machine.undone.clone(),
             events: machine.events.clone(),

@@ -98,8 +98,8 @@ fn fields_of_sample<M: SerializeMap>(metrics: &Metrics, object: &mut M) -> Resul
     object.serialize_entry("links", &Each(&machine.links, of))?;
     object.serialize_entry("ovs", &Each(&machine.facts.ovs, of))?;
     object.serialize_entry("cores", &Each(&machine.cores, of))?;
-    let tests = metrics.tests_of_threads();
-    let threads: Vec<_> = metrics.threads.iter().map(|thread| ThreadRow::of(thread, &tests)).collect();
+    let tests_of = metrics.tests_of_threads();
+    let threads: Vec<_> = metrics.threads.iter().map(|thread| ThreadRow::of(thread, &tests_of)).collect();
     object.serialize_entry("threads", &threads)?;
     object.serialize_entry("short_lives", &machine.short_lives)?;
     object.serialize_entry("test", &metrics.test)?;

@@ -66,18 +66,8 @@ fn link(at: LinkKey, kind: Kind) -> LinkMetrics {
 }
 
 fn test(number: u32, metrics: &Metrics) -> Arc<Test> {
-    Arc::new(Test {
-        number,
-        key: TestKey::Client(SENDER),
-        began_ns: 0,
-        ended_ns: None,
-        mean: None,
-        ends_seen: None,
-        lost: 0.0,
-        last_findings: Arc::default(),
-        metrics: Arc::clone(&metrics.subject),
-        conclusions: Arc::clone(&metrics.conclusions),
-    })
+    let (own, concluded) = (Arc::clone(&metrics.subject), Arc::clone(&metrics.conclusions));
+    Arc::new(Test::running(number, TestKey::Client(SENDER), own, concluded))
 }
 
 /// A host with one test, of these connections and paths; `l2` is a card and `l3` stays here.

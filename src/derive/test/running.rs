@@ -8,7 +8,7 @@ use crate::derive::flow::{Bin, Connection, End, FlowBasis, FlowTrack};
 use crate::derive::history::History;
 use crate::derive::losses::Losses;
 use crate::derive::machine::MachineMetrics;
-use crate::derive::scope::Scope;
+use crate::derive::scope::{Scope, kept};
 use crate::derive::test_metrics::TestMetrics;
 use crate::derive::test_stages::{OwnPart, TestStages};
 use crate::sample::{Duty, Event, Sample, SocketKey};
@@ -174,13 +174,11 @@ fn own_part(machine: &Arc<MachineMetrics>, events: Vec<Event>, before: &Sample, 
         let found = sample.threads.binary_search_by_key(&(pid, tid), |thread| (thread.id.pid, thread.id.tid));
         found.is_ok_and(|at| sample.threads[at].duty != Duty::Switch)
     };
-    let (threads, moves) = (machine.threads.iter(), machine.moves.iter());
     let is_own = |pid, tid| is_in(now, pid, tid) || is_in(before, pid, tid);
-    let threads = threads.filter(|thread| is_in(now, thread.sample.id.pid, thread.sample.id.tid));
     OwnPart {
         machine: Arc::clone(machine),
-        threads: Arc::new(threads.cloned().collect()),
-        moves: Arc::new(moves.filter(|one| is_own(one.thread.pid, one.thread.tid)).copied().collect()),
+        threads: kept(&machine.threads, |thread| is_in(now, thread.sample.id.pid, thread.sample.id.tid)),
+        moves: kept(&machine.moves, |one| is_own(one.thread.pid, one.thread.tid)),
         undone: machine.undone.iter().filter(|one| is_in(now, one.thread.pid, one.thread.tid)).cloned().collect(),
         events,
     }
