@@ -4,6 +4,7 @@
 mod agent;
 pub mod compare;
 pub mod doctor;
+mod experiment;
 mod export;
 mod headless;
 mod hosts;

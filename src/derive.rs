@@ -2,7 +2,6 @@
 //! It knows `sample` and nothing else of ours. Unknown is `None` from here to the last cell: a first sample, a counter
 //! that went backwards, a core that came online have no rate.
 
-pub mod before_after;
 pub mod benchmarks;
 pub mod cause;
 pub mod comparison;
@@ -14,6 +13,7 @@ pub mod diagnosis;
 pub mod doctor;
 pub mod drops;
 pub mod end_to_end;
+pub mod experiment;
 mod figure;
 pub mod finding;
 pub mod fleet;
@@ -21,6 +21,8 @@ pub mod flow;
 pub mod highlights;
 pub mod history;
 pub mod jitter;
+mod late_booked;
+pub mod ledger;
 pub mod limit;
 pub mod links;
 pub mod losses;
@@ -48,19 +50,20 @@ pub mod threads;
 pub mod timeline;
 pub mod totals;
 mod traffic;
-pub(in crate::derive) mod window;
 
-pub use before_after::Card;
 pub use cause::{Cause, Crossing};
 pub use conclusions::Conclusions;
 pub use cores::CoreMetrics;
 pub use derivation::Derivation;
 pub use drops::Drop;
 pub use end_to_end::{EndToEnd, HostEnd, HostHop, HostLoss, HostMetrics, end_to_end};
+pub use experiment::Card;
 pub use finding::{Finding, FindingId};
-pub use flow::{Bin, FlowBasis, FlowMetrics};
+pub use flow::FlowMetrics;
 pub use highlights::{Highlight, HighlightKind, Highlights};
 pub use jitter::Jitter;
+pub(in crate::derive) use ledger::Mean;
+pub use ledger::{Bin, FlowBasis, Ledger};
 pub use limit::{Limit, LimitKind};
 pub use links::{Basis, LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
@@ -77,4 +80,3 @@ pub use test_metrics::TestMetrics;
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
 pub use totals::Totals;
-pub(in crate::derive) use window::Mean;

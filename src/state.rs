@@ -23,7 +23,7 @@ mod tree;
 mod worse_placements;
 
 use crate::action::{KeyMap, Pane, RowId};
-use crate::derive::before_after::Verdict;
+use crate::derive::experiment::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;

@@ -6,8 +6,6 @@ mod destination;
 mod far_ends;
 mod output;
 mod passed_signals;
-mod pin_schedule;
-mod pin_search;
 mod session;
 
 use super::AppError;

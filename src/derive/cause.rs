@@ -7,7 +7,7 @@ mod exposure;
 pub(in crate::derive) mod permute;
 pub mod series;
 
-use super::flow::Bin;
+use super::ledger::Bin;
 use super::moves::{MoveClass, TracedMove};
 use exposure::Slot;
 use series::{Series, dot, mean, without_trend};

@@ -8,8 +8,8 @@ mod surroundings;
 
 use super::TestMetrics;
 use super::cause::{Cause, Crossing, moves_in};
-use super::flow::{Bin, FlowBasis};
 use super::jitter::Jitter;
+use super::ledger::{Bin, FlowBasis, Ledger};
 use super::moves::TracedMove;
 use super::placement;
 use crate::sample::{Event, Sample};
@@ -84,7 +84,7 @@ impl RateDiagnosis {
     }
 
     /// Takes a tick into account; the bins are already those of this tick.
-    pub fn observe(&mut self, sample: &Sample, metrics: &TestMetrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
+    pub fn observe(&mut self, sample: &Sample, metrics: &TestMetrics, bins: &Ledger<Bin>, basis: Option<&FlowBasis>) {
         if std::mem::take(&mut self.changed) {
             self.since_ns = metrics.machine.at_ns + SETTLING_NS;
             // What was found of the other masks is over at once.
@@ -109,7 +109,7 @@ impl RateDiagnosis {
         }
     }
 
-    fn conclude(&mut self, sample: &Sample, metrics: &TestMetrics, bins: &VecDeque<Bin>, basis: Option<&FlowBasis>) {
+    fn conclude(&mut self, sample: &Sample, metrics: &TestMetrics, bins: &Ledger<Bin>, basis: Option<&FlowBasis>) {
         let window = self.window(bins, metrics.machine.at_ns);
         let seconds: f64 = window.iter().map(Bin::length_s).sum();
         let sum = |crossing| window.iter().map(|bin| moves_in(bin, crossing)).sum::<f64>();
@@ -142,13 +142,13 @@ impl RateDiagnosis {
     }
 
     /// The bins that are looked at: none from before the last pin, and what came after it has settled.
-    pub(super) fn window(&self, bins: &VecDeque<Bin>, now_ns: u64) -> Vec<Bin> {
+    pub(super) fn window(&self, bins: &Ledger<Bin>, now_ns: u64) -> Vec<Bin> {
         // A single one may be that of a standstill.
         let long = !bins.is_empty() && bins.iter().rev().take(2).all(|bin| bin.length_ns() > LONG_BIN_NS);
         let length = if long { LONG_WINDOW_NS } else { WINDOW_NS };
         let since_ns = if self.changed { now_ns + SETTLING_NS } else { self.since_ns };
         let from_ns = now_ns.saturating_sub(length).max(since_ns);
-        bins.range(bins.partition_point(|bin| bin.from_ns < from_ns)..).copied().collect()
+        bins.since(from_ns).copied().collect()
     }
 }
 

@@ -14,14 +14,13 @@ pub(super) mod proxied;
 mod rate_gap;
 mod udp;
 
+use super::ledger::{BIN_NS, Bin, FlowBasis, Ledger, MOST_BINS, TimeSpan};
 use super::links::LinkMetrics;
-use super::moves::MovesByClass;
-use super::window::{Mean, Ticked, TimeSpan};
 use crate::sample::{Proto, Sample, SocketKey};
 use connections::Connections;
 use fallback_link::FallbackLink;
 use move_binning::MoveBinning;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use udp::Datagrams;
 
 pub use connection::{BusyShares, Connection, End};
@@ -29,107 +28,8 @@ pub(super) use connection::{CARRIES, connections};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 pub use rate_gap::RateGap;
 
-/// Length of a bin where the source reads that often, ns.
-pub const BIN_NS: u64 = 100_000_000;
-/// Bins kept: ten minutes of them.
-pub const MOST_BINS: usize = 6_000;
-/// A closed bin can still become unknown for this long, ns.
-pub(in crate::derive) const CAN_CHANGE_NS: u64 = 10_000_000_000;
 /// So long after the last connection that carried anything, a link may stand for it, ns.
 const SOCKETS_KEPT_NS: u64 = 3_000_000_000;
-
-/// One bin of the watched flow.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Bin {
-    /// `CLOCK_MONOTONIC` at which it began, ns.
-    pub from_ns: u64,
-    /// And ended, ns: [`BIN_NS`] later, or an interval later where only a link's rate is known; of connections that were not
-    /// read for a while, when they were read again.
-    pub to_ns: u64,
-    /// Mean rate, bits/s; none where that is not known or no connection existed throughout.
-    pub bits_per_s: Option<f64>,
-    /// Moves of watched threads within it: traced ones by class; `unclassed` counted ones whose instant is not known.
-    pub moves: MovesByClass,
-    /// Moves that no class is known of, from counters, put into the bins of their tick evenly.
-    pub unclassed: f64,
-}
-
-impl Ticked for Bin {
-    fn span(&self) -> TimeSpan {
-        TimeSpan { from_ns: self.from_ns, to_ns: self.to_ns }
-    }
-}
-
-impl Bin {
-    /// Its length, ns; 0 of one whose ends a recording has in the wrong order.
-    #[must_use]
-    pub fn length_ns(&self) -> u64 {
-        self.to_ns.saturating_sub(self.from_ns)
-    }
-
-    /// Carries the bins of a whole run on with the newest ones as they are known now. Those that can still change are replaced,
-    /// unless they begin before `from_ns`.
-    pub(in crate::derive) fn follow<'a>(
-        kept: &mut Vec<Self>,
-        now: impl DoubleEndedIterator<Item = &'a Self>,
-        from_ns: u64,
-    ) {
-        let mut now = now.rev().peekable();
-        let newest_ns = now.peek().map_or(0, |bin| bin.from_ns);
-        let known_ns = kept.last().map_or(0, |bin| bin.from_ns).min(newest_ns);
-        let open_ns = known_ns.saturating_sub(CAN_CHANGE_NS).max(from_ns);
-        let mut open: Vec<Self> = now.take_while(|bin| bin.from_ns >= open_ns).copied().collect();
-        open.reverse();
-        if let Some(first) = open.first() {
-            kept.truncate(kept.partition_point(|bin| bin.from_ns < first.from_ns));
-            kept.append(&mut open);
-        }
-    }
-
-    /// The mean rate of some, bits/s, each as long as it is; none where none is known.
-    pub(in crate::derive) fn mean<'a>(bins: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
-        let mut mean = Mean::default();
-        bins.into_iter().for_each(|bin| mean.add(bin.bits_per_s, bin.length_ns() as f64));
-        mean.value()
-    }
-
-    /// Its length, seconds.
-    #[must_use]
-    pub fn length_s(&self) -> f64 {
-        self.length_ns() as f64 / 1e9
-    }
-}
-
-/// What the rate of the bins is the rate of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FlowBasis {
-    /// So many connections of the watched processes that carry data (`tcp_info`), both ends counted once.
-    Sockets(usize),
-    /// So many UDP streams of the watched processes, by the datagrams that their namespaces count.
-    Datagrams(usize),
-    /// The busiest link, by name, because no connection can be read.
-    Link(String),
-}
-
-impl FlowBasis {
-    /// Rates on both can stand beside each other: they are of connections, of datagrams, or of one link.
-    pub(in crate::derive) fn goes_on_as(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Sockets(_), Self::Sockets(_)) | (Self::Datagrams(_), Self::Datagrams(_)) => true,
-            (one, other) => one == other,
-        }
-    }
-
-    /// As one word: `sockets`, `datagrams`, or `link:` and its name.
-    #[must_use]
-    pub fn word(&self) -> String {
-        match self {
-            Self::Sockets(_) => "sockets".to_owned(),
-            Self::Datagrams(_) => "datagrams".to_owned(),
-            Self::Link(name) => format!("link:{name}"),
-        }
-    }
-}
 
 /// What others do beside the watched flow, where not all of it is looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -178,8 +78,8 @@ impl FlowMetrics {
 /// The watched flow as of the newest sample.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FlowTrack {
-    /// Oldest first; every one is over.
-    pub bins: VecDeque<Bin>,
+    /// Every one is over.
+    pub bins: Ledger<Bin>,
     /// What their rate is the rate of; none before the first bin.
     pub basis: Option<FlowBasis>,
     connections: Connections,
@@ -197,25 +97,17 @@ pub struct FlowTrack {
 }
 
 impl FlowTrack {
-    /// The bins that lie wholly between two instants, oldest first.
-    pub fn between(&self, from_ns: u64, to_ns: u64) -> impl Iterator<Item = &Bin> {
-        let first = self.bins.partition_point(|bin| bin.from_ns < from_ns);
-        let end = self.bins.partition_point(|bin| bin.to_ns <= to_ns);
-        self.bins.range(first.min(end)..end)
-    }
-
     /// The mean rate of so much time up to the end of the newest bin, bits/s; none where nothing of it is known.
     #[must_use]
     pub fn mean_of_last(&self, window_ns: u64) -> Option<f64> {
-        let span = TimeSpan::until(self.bins.back()?.to_ns, window_ns);
-        let reaches_in = |bin: &&Bin| bin.to_ns > span.from_ns;
-        span.mean(self.bins.iter().rev().take_while(reaches_in), |bin| bin.bits_per_s)
+        let span = TimeSpan::until(self.bins.last()?.to_ns, window_ns);
+        span.mean(self.bins.reaching_in(span), |bin| bin.bits_per_s)
     }
 
     /// Rate of the newest bin, bits/s; none where it is not known, or none ended within the last second.
     #[must_use]
     pub fn bits_per_s(&self) -> Option<f64> {
-        let newest = self.bins.back()?;
+        let newest = self.bins.last()?;
         let is_old = self.now_ns.saturating_sub(newest.to_ns) > newest.length_ns().max(10 * BIN_NS);
         newest.bits_per_s.filter(|_| !is_old)
     }
@@ -305,16 +197,14 @@ impl FlowTrack {
 
     fn push(&mut self, mut bin: Bin) {
         self.scatter.fill(&mut bin);
-        if self.bins.len() == MOST_BINS {
-            self.bins.pop_front();
-        }
-        self.bins.push_back(bin);
+        self.bins.add(bin);
+        self.bins.keep_newest(MOST_BINS);
     }
 
     /// Moves from before this belong to no bin that is still to come.
     fn pending_from(&self) -> u64 {
         match self.basis {
-            Some(FlowBasis::Link(_) | FlowBasis::Datagrams(_)) => self.bins.back().map_or(0, |bin| bin.to_ns),
+            Some(FlowBasis::Link(_) | FlowBasis::Datagrams(_)) => self.bins.last().map_or(0, |bin| bin.to_ns),
             _ => self.next_ns.max(self.now_ns.saturating_sub(SOCKETS_KEPT_NS)),
         }
     }

@@ -1,6 +1,6 @@
 //! The moments of a recording that somebody wants to jump to: pins, marks, losses, migrations, and where the rate falls.
 
-use super::flow::Bin;
+use super::ledger::Bin;
 use super::placement::BUSY;
 use super::timeline::IncidentKind;
 use super::{Metrics, Timeline};
@@ -154,7 +154,7 @@ fn median(bins: &[Bin]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
     use crate::derive::moves::MovesByClass;
     use crate::derive::timeline::{Incident, LostTime};
     use crate::derive::{MachineMetrics, TestMetrics};

@@ -1,8 +1,8 @@
 //! What of the machine needs more than two samples: each link's rate second by second, each thread's cores and moves.
 
+use super::late_booked::LateBooked;
 use super::links::LinkMetrics;
 use super::moves::{MoveClass, MovesByClass};
-use super::window::LateBooked;
 use crate::sample::{CoreId, LinkKey, Move, Sample, ThreadId, ThreadSample, Topology, row_of};
 use std::collections::{HashMap, VecDeque};
 

@@ -1,7 +1,6 @@
 //! The spread of a rate over a window of bins.
 
-use super::flow::Bin;
-use super::window::Mean;
+use super::ledger::{Bin, Mean};
 use serde::Serialize;
 
 /// The spread of the watched flow's rate; every rate in bits/s.
@@ -112,7 +111,7 @@ fn longest_dip_s(bins: &[&Bin], below: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
     use crate::derive::moves::MovesByClass;
 
     fn bins(rates: &[f64]) -> Vec<Bin> {

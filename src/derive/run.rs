@@ -5,30 +5,29 @@
 mod card;
 mod drops;
 mod observer;
-mod phases;
 mod reported;
-mod search;
 #[cfg(test)]
 mod tests;
+mod tracks;
 mod tried;
 
 pub use card::{CardLimit, Measured, MovesSeen, PinComparison, RunCard, WatchedThreads};
 pub use drops::{DroppedOnPath, RunDrops};
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
-pub use search::{PhaseMeans, PlacementStanding, SearchSchedule, SearchTurn};
 pub use tried::{SearchResult, SearchedPlacement};
 
-use super::before_after::Others;
+use super::experiment::{OtherLoad, PhaseLog, PhaseMeans};
 use super::flow::FlowTrack;
+use super::ledger::Ledger;
 use super::moves::Evidence;
 use super::placement::{self, BUSY};
 use super::{Finding, Metrics, ThreadMetrics};
 use crate::sample::{CoreSet, Event, PinMode, ProblemSource, Report, RunAsked, Sample, StretchSide, ThreadId};
 use compact_str::CompactString;
-use phases::{BinStore, Stretch};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tracks::BinStore;
 use tried::SearchEvents;
 
 /// How often a proposal is made anew, ns: it takes longer than everything else here.
@@ -43,6 +42,13 @@ pub struct CommandRun {
     pub to_ns: Option<u64>,
     /// Its exit code, 128 + the signal that ended it.
     pub code: Option<i32>,
+}
+
+impl CommandRun {
+    /// From its start to its end, or for ever.
+    pub(super) fn span(&self) -> (u64, u64) {
+        (self.from_ns, self.to_ns.unwrap_or(u64::MAX))
+    }
 }
 
 /// A finding and how long it was there while the benchmark was busy.
@@ -60,7 +66,7 @@ struct Observation {
     asked: Option<RunAsked>,
     /// Fields of the card that are collected as they come; `card::of` computes the rest.
     known: RunCard,
-    stretches: Vec<Stretch>,
+    phases: PhaseLog<StretchSide>,
     tracks: BinStore,
     search: SearchEvents,
     /// Watched threads that were seen, and those of them that were busy: name, role.
@@ -71,7 +77,7 @@ struct Observation {
     /// Some of them were traced.
     traced: bool,
     drops: RunDrops,
-    others: Others,
+    others: Ledger<OtherLoad>,
     proposed_at_ns: u64,
     pins: BTreeMap<ThreadId, CoreSet>,
     /// Why nobody was pinned when it was time to, as it was last.
@@ -83,7 +89,7 @@ impl Observation {
     fn observe(&mut self, sample: &Sample, metrics: &Metrics, flow: &FlowTrack) {
         self.drops.observe(sample, self.runs());
         self.tracks.follow(&flow.bins, flow.basis.as_ref());
-        self.others.observe(&metrics.machine, metrics.subject.recent.others);
+        self.others.extend(OtherLoad::of(&metrics.machine, metrics.subject.recent.others));
         self.known.host = Arc::clone(&metrics.machine.facts.host);
         self.known.cores = metrics.machine.cores.len();
         if !self.runs() {
@@ -167,11 +173,11 @@ impl Observation {
     }
 
     fn stretch(&mut self, at_ns: u64, side: Option<StretchSide>) {
-        if let Some(last) = self.stretches.last_mut() {
-            last.to_ns = last.to_ns.min(at_ns);
-        }
+        self.phases.end(at_ns);
         self.search.end_phase(at_ns);
-        self.stretches.extend(side.map(|side| Stretch { side, from_ns: at_ns, to_ns: u64::MAX }));
+        if let Some(side) = side {
+            self.phases.begin(at_ns, side);
+        }
     }
 
     fn findings(&mut self, metrics: &Metrics) {

@@ -1,6 +1,6 @@
 //! What is measured of one test, or of everything that is watched, on its machine.
 
-use super::before_after::Card;
+use super::experiment::Card;
 use super::flow::FlowMetrics;
 use super::jitter::Jitter;
 use super::losses::Losses;

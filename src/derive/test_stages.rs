@@ -1,12 +1,13 @@
 //! What is derived of a benchmark, stage by stage: each takes what those before it have returned. It runs once for everything
 //! that is watched, and once for each test.
 
-use super::before_after::{MOST_AFTER_NS, Others, PinTrial, Verdict};
 use super::conclusions::Conclusions;
 use super::diagnosis::RateDiagnosis;
+use super::experiment::{MOST_AFTER_NS, OtherLoad, PinTrial, Verdict};
 use super::flow::FlowTrack;
 use super::history::History;
 use super::jitter::Jitter;
+use super::ledger::Ledger;
 use super::limit::{Limit, LimitTrack};
 use super::losses::LossTrack;
 use super::machine::MachineMetrics;
@@ -52,7 +53,7 @@ pub(super) struct TestStages {
     losses: LossTrack,
     heard: benchmarks::LastInterval,
     trial: PinTrial,
-    others: Others,
+    others: Ledger<OtherLoad>,
     recent: Arc<RecentLoad>,
     diagnosis: RateDiagnosis,
     limit: LimitTrack,
@@ -85,7 +86,7 @@ impl TestStages {
         let losses = self.losses.observe(previous, next, &machine, &flow);
         let benchmarks = benchmarks::all(&next.facts.benchmarks, &flow.connections, &self.heard);
         Arc::make_mut(&mut self.recent).observe(&machine, &threads, &benchmarks);
-        self.others.observe(&machine, self.recent.others);
+        self.others.extend(OtherLoad::of(&machine, self.recent.others));
         self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
         let timeline = self.timeline.observe(before_ns, next.at_ns, &losses, &self.flow.bins);

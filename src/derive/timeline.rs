@@ -2,7 +2,7 @@
 //! what was done.
 
 use super::Losses;
-use super::flow::Bin;
+use super::ledger::{Bin, Ledger, Ticked, TimeSpan};
 use crate::sample::{Event, Word};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,6 +34,12 @@ pub struct LostTime {
     pub place: Arc<str>,
 }
 
+impl Ticked for LostTime {
+    fn span(&self) -> TimeSpan {
+        TimeSpan { from_ns: self.from_ns, to_ns: self.to_ns }
+    }
+}
+
 /// Something that was done while the rate ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Incident {
@@ -59,7 +65,7 @@ pub enum IncidentKind {
 /// What the bins do not have.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TimelineTrack {
-    losses: VecDeque<LostTime>,
+    losses: Ledger<LostTime>,
     incidents: VecDeque<Incident>,
     /// When the last thing was done: several threads that are pinned at once are one incident.
     last_ns: u64,
@@ -94,20 +100,20 @@ impl TimelineTrack {
     }
 
     /// Takes the losses of a tick; an empty timeline where there is no rate.
-    pub fn observe(&mut self, from_ns: u64, to_ns: u64, losses: &Losses, bins: &VecDeque<Bin>) -> Arc<Timeline> {
+    pub fn observe(&mut self, from_ns: u64, to_ns: u64, losses: &Losses, bins: &Ledger<Bin>) -> Arc<Timeline> {
         self.seen_ns = to_ns;
         let packets = losses.packets();
         if packets > 0.0 {
-            self.losses.push_back(LostTime { from_ns, to_ns, packets, place: worst_place(losses) });
+            self.losses.add(LostTime { from_ns, to_ns, packets, place: worst_place(losses) });
         }
         let since_ns = to_ns.saturating_sub(KEPT_NS);
-        while self.losses.pop_front_if(|lost| lost.to_ns < since_ns).is_some() {}
+        self.losses.forget(since_ns);
         while self.incidents.pop_front_if(|incident| incident.at_ns < since_ns).is_some() {}
         if bins.is_empty() {
             return Arc::default();
         }
         Arc::new(Timeline {
-            bins: bins.range(bins.partition_point(|bin| bin.from_ns < since_ns)..).copied().collect(),
+            bins: bins.since(since_ns).copied().collect(),
             losses: self.losses.iter().cloned().collect(),
             incidents: self.incidents.iter().copied().collect(),
         })
@@ -136,7 +142,7 @@ mod tests {
         Event::Pinned { thread, old: CoreSet::single(0), asked: CoreSet::single(1), got: CoreSet::single(1), at_ns }
     }
 
-    fn bins(count: u64) -> VecDeque<Bin> {
+    fn bins(count: u64) -> Ledger<Bin> {
         let bin = |n: u64| Bin {
             from_ns: n * 100_000_000,
             to_ns: (n + 1) * 100_000_000,
@@ -166,7 +172,7 @@ mod tests {
     fn a_minute_is_kept_and_nothing_where_there_is_no_rate() {
         let mut track = TimelineTrack::default();
         track.event(&Event::Mark { at_ns: 1 });
-        let none = track.observe(0, 1_000_000_000, &Losses::default(), &VecDeque::new());
+        let none = track.observe(0, 1_000_000_000, &Losses::default(), &Ledger::new());
         assert_eq!(*none, Timeline::default(), "no axis without a rate");
         let timeline = track.observe(99_000_000_000, 100_000_000_000, &Losses::default(), &bins(1000));
         assert_eq!((timeline.bins.len(), timeline.incidents.len()), (600, 0), "older things are forgotten");

@@ -68,10 +68,9 @@ fn pins(threads: &[ThreadMetrics]) -> Vec<(String, u32, CoreSet)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::before_after::Others;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
     use crate::derive::moves::MovesByClass;
-    use crate::derive::{Bin, Card};
+    use crate::derive::{Bin, Card, Ledger};
     use serde_json::Value;
 
     #[test]
@@ -88,7 +87,7 @@ mod tests {
         };
         let pair = |nth: u64| [bins(nth * 40, [10e9, 30e9]), bins(nth * 40 + 20, [34e9, 35e9])];
         let pairs: Vec<_> = (0..5).map(pair).collect();
-        let card = Card::of(&pairs, &Others::default()).expect("enough bins");
+        let card = Card::of(&pairs, &Ledger::new()).expect("enough bins");
         let json = serde_json::to_value(InJson(&card, &TestMetrics::default())).expect("it can be written");
         assert_eq!(json["verdict"], "steadier and faster", "{json}");
         assert_eq!(json["before"]["mean_bits_per_s"], 20e9, "{json}");

@@ -2,7 +2,7 @@
 
 use super::figures::{digits, percent, rate, scale, seconds, signed_digits, signed_points};
 use super::page::{ComparisonTable, Fact, fact};
-use crate::derive::before_after::{CONFIDENCE, CardSide, Difference, Phase};
+use crate::derive::experiment::{CONFIDENCE, CardSide, Difference, Phase};
 use crate::derive::{Card, FlowBasis, Jitter, plural};
 use crate::sample::{CoreSet, StretchSide};
 use serde_json::{Value, json};

@@ -21,6 +21,14 @@ pub enum PinMode {
     Search,
 }
 
+impl PinMode {
+    /// Threads are pinned and unpinned while the command runs.
+    #[must_use]
+    pub fn takes_turns(self) -> bool {
+        matches!(self, Self::Compare | Self::Search)
+    }
+}
+
 /// Whose benchmark is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

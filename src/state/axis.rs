@@ -2,7 +2,7 @@
 //! instant, not a place on the screen: it stays with its bin while time goes on.
 
 use crate::derive::Timeline;
-use crate::derive::flow::BIN_NS;
+use crate::derive::ledger::BIN_NS;
 
 /// Bins in a column of dots, two of which are a cell, from the finest axis to the one that has a minute in 60 cells.
 const ZOOMS: [u64; 3] = [1, 2, 5];
@@ -81,7 +81,7 @@ impl TimeAxis {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::flow::Bin;
+    use crate::derive::ledger::Bin;
     use crate::derive::moves::MovesByClass;
 
     /// Bins from 10 s on.

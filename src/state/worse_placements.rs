@@ -1,7 +1,7 @@
 //! Placements that a card found worse, test by test: they are not proposed again for that test.
 
 use crate::derive::Metrics;
-use crate::derive::before_after::Verdict;
+use crate::derive::experiment::Verdict;
 use crate::derive::placement::{Proposal, class_of};
 use crate::sample::{CoreId, PlacementClass, ThreadId};
 

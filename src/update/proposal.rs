@@ -2,7 +2,7 @@
 //! proposes. What a measurement has contradicted is not proposed.
 
 use crate::derive::Metrics;
-use crate::derive::before_after::Verdict;
+use crate::derive::experiment::Verdict;
 use crate::derive::placement::{Proposal, found_for, propose, propose_class};
 use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
 use crate::state::{Mode, State};

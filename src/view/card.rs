@@ -5,7 +5,7 @@ use super::Tone;
 use super::canvas::cells;
 use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
 use super::lines::{Line, sentences};
-use crate::derive::before_after::{
+use crate::derive::experiment::{
     CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict,
 };
 use crate::derive::{Card, Metrics};

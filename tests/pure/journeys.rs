@@ -11,7 +11,7 @@ use crate::world::{Traffic, World, stream};
 use std::sync::Arc;
 use std::time::Duration;
 use vnettop::action::{Action, Mouse};
-use vnettop::derive::before_after::Verdict;
+use vnettop::derive::experiment::Verdict;
 use vnettop::derive::{Evidence, FlowMetrics, Metrics, Test, TestKey, TestMean};
 use vnettop::effect::{Effect, PinRequest};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, ThreadId, TraceSource};

@@ -6,7 +6,7 @@ use crate::world::scenes;
 use crate::world::stage::Stage;
 use crate::world::{NETNS, Traffic, World, stream};
 use std::sync::Arc;
-use vnettop::derive::before_after::Verdict;
+use vnettop::derive::experiment::Verdict;
 use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
 use vnettop::derive::{Evidence, Test, TestKey, TestMean};
 use vnettop::effect::{Outcome, OutcomeLine};

@@ -5,7 +5,7 @@ use crate::world::scenes;
 use crate::world::stage::Stage;
 use std::sync::Arc;
 use vnettop::derive::FlowBasis;
-use vnettop::derive::before_after::Verdict;
+use vnettop::derive::experiment::Verdict;
 use vnettop::sample::{CoreSet, Event, FlowPath, Problem, ProblemSource, Proto};
 use vnettop::state::Settings;
 

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::path::Path;
 use vnettop::action::Action;
-use vnettop::derive::flow::BIN_NS;
+use vnettop::derive::ledger::BIN_NS;
 use vnettop::derive::timeline::IncidentKind;
 use vnettop::derive::{Derivation, Metrics};
 use vnettop::record::Recording;

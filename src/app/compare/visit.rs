@@ -3,16 +3,15 @@
 use super::ComparePlan;
 use super::bench::RunningLoad;
 use super::desk::Desk;
+use crate::app::experiment::{Experiment, Rule, Wish};
 use crate::app::signals::wait;
 use crate::derive::comparison::{LoadFigures, LoadWindow};
-use crate::derive::placement::{self, BUSY};
 use crate::derive::{Derivation, Metrics};
 use crate::effect::{Kernel, PinController};
 use crate::networks::PrivateNetwork;
 use crate::sample::{ClaimedLink, Item, Load, Measurement, ThreadOnCore, Word};
 use crate::source::feed::{Feed, Next};
 use crate::source::{SourceError, now_ns};
-use crate::update::requests;
 use std::time::{Duration, Instant};
 
 /// How long the busy threads of a load are looked at before they are pinned, ns: all of them are busy by then.
@@ -40,10 +39,8 @@ pub(super) struct RunningVisit<'a> {
 }
 
 /// What is to be pinned during a measurement, and what became of it.
-#[derive(Default)]
 struct Pinning {
-    /// When the first busy thread was seen, monotonic ns.
-    busy_ns: Option<u64>,
+    experiment: Experiment<'static>,
     /// When the masks were set.
     done_ns: Option<u64>,
     pins: Vec<ThreadOnCore>,
@@ -80,8 +77,9 @@ impl<'a> RunningVisit<'a> {
             Err(why) => return Some(Measurement { missing: Some(why), ..begun }),
         };
         let began_ns = now_ns();
-        let (mut window, mut pinning) = (LoadWindow::default(), Pinning::default());
-        let ended = self.follow(&mut running, (&mut window, began_ns), pinned.then_some(&mut pinning), desk);
+        let mut window = LoadWindow::default();
+        let mut pinning = Pinning::new(if pinned { Rule::Pinned(LOOK_NS) } else { Rule::Never });
+        let ended = self.follow(&mut running, (&mut window, began_ns), &mut pinning, desk);
         if desk.is_over() {
             return None;
         }
@@ -157,17 +155,14 @@ impl<'a> RunningVisit<'a> {
         &mut self,
         running: &mut RunningLoad,
         (window, began_ns): (&mut LoadWindow, u64),
-        mut pinning: Option<&mut Pinning>,
+        pinning: &mut Pinning,
         desk: &mut dyn Desk,
     ) -> Result<(), String> {
         let deadline = Instant::now() + self.plan.warm_up + self.plan.length + PATIENCE;
         loop {
             self.hear(desk, |visit, metrics| {
                 window.observe(metrics);
-                if let Some(pinning) = pinning
-                    .as_deref_mut()
-                    .filter(|pinning| pinning.done_ns.is_none() && metrics.machine.at_ns >= began_ns)
-                {
+                if metrics.machine.at_ns >= began_ns {
                     visit.pin(metrics, pinning);
                 }
             })?;
@@ -210,18 +205,10 @@ impl<'a> RunningVisit<'a> {
     }
 
     fn pin(&mut self, metrics: &Metrics, pinning: &mut Pinning) {
-        let mut ids = metrics.subject.threads.iter().map(|thread| thread.sample.id);
-        if !ids.any(|id| metrics.subject.recent.thread_cpu(id).is_some_and(|cpu| cpu > BUSY)) {
-            return;
-        }
-        let busy_ns = *pinning.busy_ns.get_or_insert(metrics.machine.at_ns);
-        if metrics.machine.at_ns.saturating_sub(busy_ns) < LOOK_NS {
-            return;
-        }
-        match placement::propose(&metrics.subject) {
-            Err(why) => pinning.why = Some(why),
-            Ok(proposal) => {
-                let asked = requests(&proposal);
+        match pinning.experiment.next(metrics) {
+            Some(Wish::Refuse(why)) => pinning.why = Some(why),
+            Some(Wish::Pin(asked)) => {
+                pinning.experiment.stop();
                 let outcome = self.controller.pin(&asked);
                 pinning.why = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
                 pinning.done_ns = Some(now_ns());
@@ -231,11 +218,16 @@ impl<'a> RunningVisit<'a> {
                 };
                 pinning.pins = asked.iter().filter_map(on).collect();
             }
+            _ => {}
         }
     }
 }
 
 impl Pinning {
+    fn new(rule: Rule) -> Self {
+        Self { experiment: Experiment::new(rule, &[]), done_ns: None, pins: Vec::new(), why: None }
+    }
+
     /// Why what was measured is not of pinned threads; none where it is.
     fn failure(&self, warm_ns: u64) -> Option<String> {
         match (self.done_ns, &self.why) {

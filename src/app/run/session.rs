@@ -1,19 +1,17 @@
 //! One `vnettop run` from its first start to its card: items in, pins and events out, the command waited for. Whatever
 //! fails here, the command goes on and its exit code counts.
 
-mod search;
-mod turns;
+mod experiment;
 
 use super::super::signals::wait;
 use super::far_ends::{FarEnd, FarEnds};
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
-use super::pin_schedule::{PinSchedule, Rule};
-use super::pin_search::PinSearch;
 use super::{Observed, Plan};
 use crate::app::Stream;
+use crate::app::experiment::{Experiment, LOOK_NS, Rule};
 use crate::derive::Metrics;
-use crate::derive::before_after::side_of;
+use crate::derive::experiment::side_of;
 use crate::derive::run::Run;
 use crate::effect::PinController;
 use crate::sample::{Event, Item, PinMode, Report, RunAsked, Side, StretchSide};
@@ -45,8 +43,7 @@ pub(super) struct RunSession<'a> {
     command: Option<u32>,
     controller: PinController,
     signals: PassedSignals,
-    turns: PinSchedule<'a>,
-    search: PinSearch,
+    experiment: Experiment<'a>,
     output: Output,
     rest: Rest,
     /// The masks were put back because of a signal.
@@ -69,7 +66,7 @@ impl<'a> RunSession<'a> {
         controller: PinController,
         signals: PassedSignals,
     ) -> Self {
-        let controller = if takes_turns(plan.asked.pin) { controller.comparing() } else { controller };
+        let controller = if plan.asked.pin.takes_turns() { controller.comparing() } else { controller };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));
         Self {
@@ -81,8 +78,7 @@ impl<'a> RunSession<'a> {
             command: None,
             controller,
             signals,
-            turns: PinSchedule::new(Rule::Never, &[]),
-            search: PinSearch::over(),
+            experiment: Experiment::new(Rule::Never, &[]),
             output: Output::Own(None),
             rest: Rest::default(),
             stopped: false,
@@ -101,7 +97,7 @@ impl<'a> RunSession<'a> {
             return Some(format!("the command was not started: {why}"));
         }
         let metrics = self.sample_after(0)?;
-        if !takes_turns(self.plan.asked.pin) || !self.plan.named {
+        if !self.plan.asked.pin.takes_turns() || !self.plan.named {
             return None;
         }
         let taken = self.controller.taken(metrics.subject.threads.iter().map(|thread| thread.sample.id))?;
@@ -126,11 +122,9 @@ impl<'a> RunSession<'a> {
         if let Some(unread) = self.output.unread() {
             self.reported(child.id(), None, Report::Unread(unread));
         }
-        self.turns = PinSchedule::new(self.rule(nth), &self.plan.found);
-        if self.plan.asked.pin == PinMode::Search {
-            self.search = PinSearch::new(self.plan.asked.stretch_ns);
-        }
-        if self.rule(nth) != Rule::Pinned {
+        let rule = self.rule(nth);
+        self.experiment = Experiment::new(rule, &self.plan.found);
+        if !matches!(rule, Rule::Pinned(_)) {
             self.stretch(Some(StretchSide::Unpinned));
         }
         if let Some(feed) = &self.feed {
@@ -191,7 +185,7 @@ impl<'a> RunSession<'a> {
     /// Says on a terminal, once, what goes on while only the command's own output is to be seen.
     fn announce(&self, nth: u32) {
         let RunAsked { pin, repeat, stretch_ns, .. } = self.plan.asked;
-        if nth > 0 || !takes_turns(pin) || !io::stderr().is_terminal() {
+        if nth > 0 || !pin.takes_turns() || !io::stderr().is_terminal() {
             return;
         }
         let phases = format!("phases of {} s", stretch_ns as f64 / 1e9);
@@ -214,9 +208,10 @@ impl<'a> RunSession<'a> {
     fn rule(&self, nth: u32) -> Rule {
         let asked = &self.plan.asked;
         match asked.pin {
-            PinMode::Compare if asked.repeat <= 1 => Rule::Phases(asked.stretch_ns),
-            PinMode::Compare if side_of(nth) == StretchSide::Pinned => Rule::Pinned,
-            PinMode::Compare | PinMode::Never | PinMode::Propose | PinMode::Search => Rule::Never,
+            PinMode::Compare if asked.repeat <= 1 => Rule::Turns(asked.stretch_ns),
+            PinMode::Compare if side_of(nth) == StretchSide::Pinned => Rule::Pinned(LOOK_NS),
+            PinMode::Search => Rule::Search(asked.stretch_ns),
+            PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
         }
     }
 
@@ -230,7 +225,7 @@ impl<'a> RunSession<'a> {
                 return Ok(status);
             }
             if self.was_asked_to_end() && !std::mem::replace(&mut self.stopped, true) {
-                self.stop_turns();
+                self.experiment.stop();
                 self.restore();
             }
             self.hear_far_ends();
@@ -312,7 +307,7 @@ impl<'a> RunSession<'a> {
     fn blind<T>(&mut self, error: &impl ToString) -> Option<T> {
         self.note(format!("{}; the command continued without being measured", error.to_string()));
         self.feed = None;
-        self.stop_turns();
+        self.experiment.stop();
         self.restore();
         None
     }
@@ -349,11 +344,6 @@ impl<'a> RunSession<'a> {
             self.notes.push(sentence);
         }
     }
-}
-
-/// Threads are pinned and unpinned while the command runs.
-fn takes_turns(pin: PinMode) -> bool {
-    matches!(pin, PinMode::Compare | PinMode::Search)
 }
 
 /// As shells tell it: the exit code, or 128 and the signal.

@@ -1,7 +1,7 @@
 //! Plain sums over series of bins: stretches without a gap, slow trends taken out, correlation.
 //! It knows no move and draws no conclusion.
 
-use crate::derive::flow::Bin;
+use crate::derive::ledger::Bin;
 use std::ops::Range;
 
 /// A bin so many times longer than is usual is that of a standstill: when within it a rate was which is not known.
@@ -98,7 +98,7 @@ pub fn without_trend(values: &[f64], stretches: &[Range<usize>], reach: usize) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
     use crate::derive::moves::MovesByClass;
 
     fn bin(from: u64, rate: Option<f64>) -> Bin {

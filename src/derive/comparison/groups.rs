@@ -1,7 +1,7 @@
 //! Which paths of a load differ, pair by pair, and which groups of them do not.
 
 use super::PathRow;
-use crate::derive::before_after::{Difference, Significance};
+use crate::derive::experiment::{Difference, Significance};
 
 /// Pairs of more paths are not looked at; there are fewer kinds than that, but a file can name any number.
 const MOST_PATHS: usize = 100;

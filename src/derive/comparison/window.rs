@@ -1,8 +1,8 @@
 //! One load while it runs: what the machine and the load's threads did in each interval, added up over the time that was measured.
 
 use crate::derive::cores::Shares;
-use crate::derive::window::{Ticked, TimeSpan};
-use crate::derive::{Bin, CoreMetrics, Jitter, Metrics};
+use crate::derive::ledger::{Bin, Ledger, Ticked, TimeSpan};
+use crate::derive::{CoreMetrics, Jitter, Metrics};
 
 impl Ticked for LoadTick {
     fn span(&self) -> TimeSpan {
@@ -13,8 +13,8 @@ impl Ticked for LoadTick {
 /// Collects while a load runs.
 #[derive(Debug, Default)]
 pub struct LoadWindow {
-    ticks: Vec<LoadTick>,
-    bins: Vec<Bin>,
+    ticks: Ledger<LoadTick>,
+    bins: Ledger<Bin>,
 }
 
 /// One interval.
@@ -50,13 +50,13 @@ impl LoadWindow {
         let shares: Option<Vec<_>> =
             metrics.machine.cores.iter().filter(|core| core.place.online).map(CoreMetrics::shares).collect();
         let busy = shares.as_ref().map(|shares| shares.iter().map(Shares::busy).sum::<f64>());
-        self.ticks.push(LoadTick {
+        self.ticks.add(LoadTick {
             span: TimeSpan { from_ns, to_ns: metrics.machine.at_ns },
             moves: (!moves.is_empty()).then(|| moves.iter().sum::<f64>() * elapsed_s),
             busy: busy.map(|busy| ((busy - metrics.machine.own_cpu.unwrap_or(0.0)) * elapsed_s).max(0.0)),
             softirq: shares.map(|shares| shares.iter().map(|one| one.softirq).sum::<f64>() * elapsed_s),
         });
-        Bin::follow(&mut self.bins, metrics.subject.timeline.bins.iter(), 0);
+        self.bins.follow(metrics.subject.timeline.bins.iter(), 0);
     }
 
     /// What happened between two moments, monotonic ns; an interval or a bin that reaches over one of them counts with its part
@@ -64,17 +64,16 @@ impl LoadWindow {
     #[must_use]
     pub fn figures(&self, from_ns: u64, to_ns: u64) -> LoadFigures {
         let window = TimeSpan { from_ns, to_ns };
-        let reaches_in = |span: TimeSpan| window.common_s(span) > 0.0;
-        let ticks = || self.ticks.iter().filter(|tick| reaches_in(tick.span));
+        let ticks = || self.ticks.reaching_in(window);
         let total = |of: fn(&LoadTick) -> Option<f64>| {
             window.counted(ticks(), of).value().filter(|_| ticks().all(|tick| of(tick).is_some()))
         };
-        let jitter = Jitter::of(self.bins.iter().filter(|bin| bin.from_ns >= from_ns && bin.to_ns <= to_ns));
+        let jitter = Jitter::of(self.bins.within(from_ns, to_ns));
         let softirq_cores = total(|tick| tick.softirq);
         // vnettop's own time is measured, the cores' may be counted in ticks: what is left of them may be too little to be true.
         let is_possible = |busy: &f64| softirq_cores.is_none_or(|softirq| *busy >= softirq);
         LoadFigures {
-            bits_per_s: window.mean(self.bins.iter().filter(|bin| reaches_in(bin.span())), |bin| bin.bits_per_s),
+            bits_per_s: window.mean(self.bins.reaching_in(window), |bin| bin.bits_per_s),
             cv: jitter.and_then(|jitter| jitter.cv),
             moves_per_s: total(|tick| tick.moves),
             busy_cores: total(|tick| tick.busy).filter(is_possible),

@@ -1,7 +1,7 @@
 //! What BBR does to measure the round trip: every ten seconds (five from version 3 on) it lets no more than four segments be under
 //! way for 0.2 s (`PROBE_RTT`), and the rate dips. That is told by the dips' own clock.
 
-use crate::derive::flow::Bin;
+use crate::derive::ledger::Bin;
 
 /// The dips of a window that are a sender's probes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,7 +95,7 @@ fn chain(dips: &[(u64, u64)], (least_s, most_s): (f64, f64)) -> Vec<(u64, u64)> 
 mod tests {
     use super::*;
     use crate::derive::cause::chance::Chance;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
     use crate::derive::moves::MovesByClass;
 
     /// Half a minute at about 100 Mbit/s, of which these bins are at a fiftieth.

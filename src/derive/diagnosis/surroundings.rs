@@ -3,10 +3,9 @@
 
 use crate::derive::cause::permute;
 use crate::derive::cause::series::{centred, correlation, dot, mean};
-use crate::derive::flow::Bin;
+use crate::derive::ledger::{Bin, Ledger, Ticked, TimeSpan};
 use crate::derive::placement::BUSY;
 use crate::derive::{Mean, TestMetrics};
-use std::collections::VecDeque;
 
 /// What a rate may follow instead of moves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,12 +49,12 @@ const RECENT_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, Clone, Default)]
 pub(in crate::derive) struct Surroundings {
-    ticks: VecDeque<SurroundingsTick>,
+    ticks: Ledger<SurroundingsTick>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct SurroundingsTick {
-    at_ns: u64,
+    span: TimeSpan,
     /// Mean of the bins that ended in it, bits/s.
     rate: Option<f64>,
     /// By [`SUSPECTS`].
@@ -64,8 +63,14 @@ struct SurroundingsTick {
     could_run: f64,
 }
 
+impl Ticked for SurroundingsTick {
+    fn span(&self) -> TimeSpan {
+        self.span
+    }
+}
+
 impl Surroundings {
-    pub(super) fn observe(&mut self, metrics: &TestMetrics, bins: &VecDeque<Bin>, keep_ns: u64) {
+    pub(super) fn observe(&mut self, metrics: &TestMetrics, bins: &Ledger<Bin>, keep_ns: u64) {
         let Some(from_ns) = metrics.machine.began_ns() else {
             self.ticks.clear();
             return;
@@ -73,23 +78,16 @@ impl Surroundings {
         let mut rate = Mean::default();
         bins.iter().rev().take_while(|bin| bin.to_ns > from_ns).for_each(|bin| rate.add(bin.bits_per_s, 1.0));
         let Some((suffered, could_run)) = suffered(metrics) else { return };
-        self.ticks.push_back(SurroundingsTick {
-            at_ns: metrics.machine.at_ns,
-            rate: rate.value(),
-            suffered,
-            could_run,
-        });
-        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(keep_ns) < metrics.machine.at_ns) {
-            self.ticks.pop_front();
-        }
+        let span = TimeSpan { from_ns, to_ns: metrics.machine.at_ns };
+        self.ticks.add(SurroundingsTick { span, rate: rate.value(), suffered, could_run });
+        self.ticks.forget(span.to_ns.saturating_sub(keep_ns));
     }
 
     /// Share of the time that the hypervisor took from the watched threads' cores, over the last seconds.
     pub(in crate::derive) fn recent_steal(&self) -> Option<f64> {
-        let now_ns = self.ticks.back()?.at_ns;
-        let recent = self.ticks.iter().rev().take_while(|tick| tick.at_ns.saturating_add(RECENT_NS) > now_ns);
+        let recent = TimeSpan::until(self.ticks.last()?.span.to_ns, RECENT_NS);
         let mut steal = Mean::default();
-        recent.for_each(|tick| steal.add(Some(tick.suffered[0]), 1.0));
+        self.ticks.reaching_in(recent).for_each(|tick| steal.add(Some(tick.suffered[0]), 1.0));
         steal.value()
     }
 
@@ -98,7 +96,7 @@ impl Surroundings {
         let known: Vec<(f64, [f64; 5], f64)> = self
             .ticks
             .iter()
-            .filter(|tick| tick.at_ns > from_ns)
+            .filter(|tick| tick.span.to_ns > from_ns)
             .filter_map(|tick| Some((tick.rate?, tick.suffered, tick.could_run)))
             .collect();
         if known.len() < LEAST_TICKS {

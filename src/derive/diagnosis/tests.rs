@@ -3,9 +3,9 @@
 use super::*;
 use crate::derive::cause::chance::Chance;
 use crate::derive::finding::{self, Finding, FindingId};
-use crate::derive::flow::BIN_NS;
 use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
+use crate::derive::ledger::BIN_NS;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::tests::machine::Machine;
 use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource, Word};
@@ -80,7 +80,7 @@ impl WatchedMachine {
             metrics = self.machine.metrics();
             metrics.machine_mut().at_ns = self.at_ns;
             (self.change)(&mut metrics, self.at_ns / TICK_NS);
-            let over: VecDeque<Bin> = self.bins.iter().filter(|bin| bin.to_ns <= self.at_ns).copied().collect();
+            let over: Ledger<Bin> = self.bins.iter().filter(|bin| bin.to_ns <= self.at_ns).copied().collect();
             metrics.jitter = Jitter::of(&over);
             let now = self.traced.iter().filter(|moved| self.at_ns.abs_diff(moved.at_ns) < TICK_NS);
             metrics.moves = Arc::new(now.copied().collect());

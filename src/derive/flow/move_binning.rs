@@ -1,6 +1,6 @@
 //! Moves into bins: traced ones by their instant, counted ones evenly over the time in which they were counted.
 
-use super::Bin;
+use crate::derive::ledger::{Bin, Ledger};
 use crate::derive::moves::MoveClass;
 use crate::sample::{Sample, ThreadSample, Trace, row_of};
 use std::collections::VecDeque;
@@ -27,12 +27,11 @@ struct Spread {
 
 impl MoveBinning {
     /// Takes the moves between two samples; those of bins that are over already go there.
-    pub fn observe(&mut self, previous: &Sample, next: &Sample, over: &mut VecDeque<Bin>) {
+    pub fn observe(&mut self, previous: &Sample, next: &Sample, over: &mut Ledger<Bin>) {
         if let Some(trace) = &next.trace {
             for traced in &trace.moves {
                 let class = MoveClass::of(&next.facts.topology, traced.from, traced.to);
-                let after = over.partition_point(|bin| bin.to_ns <= traced.at_ns);
-                match over.get_mut(after) {
+                match over.after_mut(traced.at_ns) {
                     Some(bin) if bin.from_ns <= traced.at_ns => add(bin, class),
                     Some(_) => {}
                     None => self.traced.push_back((traced.at_ns, class)),

@@ -2,9 +2,9 @@
 
 use super::tick::carrying;
 use crate::derive::TestMetrics;
+use crate::derive::ledger::{Ledger, Ticked, TimeSpan};
 use crate::derive::part::share;
 use crate::sample::Proto;
-use std::collections::VecDeque;
 
 /// As long as a lost segment counts, ns: a connection that waits for its timer sends next to nothing for a second and more.
 pub(super) const KEPT_NS: u64 = 5_000_000_000;
@@ -12,12 +12,12 @@ pub(super) const KEPT_NS: u64 = 5_000_000_000;
 /// What was sent, tick by tick.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Segments {
-    ticks: VecDeque<SegmentTick>,
+    ticks: Ledger<SegmentTick>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct SegmentTick {
-    at_ns: u64,
+    span: TimeSpan,
     sent: f64,
     again: f64,
     /// The kernel was asked for each packet that it dropped.
@@ -26,13 +26,18 @@ struct SegmentTick {
     both_here: bool,
 }
 
+impl Ticked for SegmentTick {
+    fn span(&self) -> TimeSpan {
+        self.span
+    }
+}
+
 impl Segments {
     /// Takes a tick into account.
     pub fn observe(&mut self, metrics: &TestMetrics) {
-        let Some(seconds) = metrics.machine.elapsed_s else { return };
-        while self.ticks.front().is_some_and(|tick| tick.at_ns.saturating_add(KEPT_NS) <= metrics.machine.at_ns) {
-            self.ticks.pop_front();
-        }
+        let Some((seconds, from_ns)) = metrics.machine.elapsed_s.zip(metrics.machine.began_ns()) else { return };
+        let span = TimeSpan { from_ns, to_ns: metrics.machine.at_ns };
+        self.ticks.forget(span.to_ns.saturating_sub(KEPT_NS));
         let tcp = || carrying(metrics).filter(|one| one.proto == Proto::Tcp);
         let rates = tcp().filter_map(|one| Some((one.segments_per_s?[0], one.retransmits_per_s?)));
         let known = rates.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
@@ -42,8 +47,7 @@ impl Segments {
         let both_here = tcp().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
         // In the tick in which it was asked first some are told already.
         let asked = metrics.machine.asks_kernel() || metrics.losses.places.iter().any(|loss| loss.function.is_some());
-        let tick = SegmentTick { at_ns: metrics.machine.at_ns, sent, again, asked, both_here };
-        self.ticks.push_back(tick);
+        self.ticks.add(SegmentTick { span, sent, again, asked, both_here });
     }
 
     /// Share of the segments that were sent again while nobody could tell whether and where the first ones are lost; none where

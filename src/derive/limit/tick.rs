@@ -3,9 +3,9 @@
 use super::scene::{Core, Tcp};
 use crate::derive::cores::CoreMetrics;
 use crate::derive::flow::{BusyShares, Connection, DatagramTest};
+use crate::derive::ledger::{Ticked, TimeSpan};
 use crate::derive::losses::qdiscs;
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::window::{Ticked, TimeSpan};
 use crate::derive::{Basis, Mean, TestMetrics};
 use crate::sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 use compact_str::CompactString;

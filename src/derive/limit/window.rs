@@ -6,13 +6,13 @@ use super::segments::{self, Segments};
 use super::tick::{HeldTick, Tick, carrying};
 use crate::derive::finding::nothing;
 use crate::derive::flow::{BusyShares, Connection, FlowTrack};
+use crate::derive::ledger::{Ledger, Ticked, TimeSpan};
 use crate::derive::losses::{Loss, LossPlace};
 use crate::derive::paths::{self, SoftirqBy};
 use crate::derive::threads::ThreadMetrics;
-use crate::derive::window::{Ticked, TimeSpan};
 use crate::derive::{Mean, TestMetrics, denial};
 use crate::sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 /// What is looked at, ns: `now`, and not one tick.
@@ -53,8 +53,8 @@ fn spot(loss: &Loss) -> Spot {
 /// The ticks of the last second, and what was lost in the last five.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Window {
-    ticks: VecDeque<Tick>,
-    lost: VecDeque<LostTick>,
+    ticks: Ledger<Tick>,
+    lost: Ledger<LostTick>,
     segments: Segments,
     /// The first tick, ns.
     since_ns: Option<u64>,
@@ -68,19 +68,15 @@ impl Window {
         self.since_ns.get_or_insert(previous.at_ns);
         self.segments.observe(metrics);
         let losses = &metrics.losses;
-        self.lost.push_back(LostTick { span: tick.span, sent: losses.sent, places: losses.places.clone() });
-        while self.lost.front().is_some_and(|tick| tick.span.to_ns.saturating_add(LOST_KEPT_NS) <= now_ns) {
-            self.lost.pop_front();
-        }
-        self.ticks.push_back(tick);
-        while self.ticks.len() > 1 && self.ticks[0].span.to_ns.saturating_add(WINDOW_NS) <= now_ns {
-            self.ticks.pop_front();
-        }
+        self.lost.add(LostTick { span: tick.span, sent: losses.sent, places: losses.places.clone() });
+        self.lost.forget(now_ns.saturating_sub(LOST_KEPT_NS));
+        self.ticks.add(tick);
+        self.ticks.forget(now_ns.saturating_sub(WINDOW_NS));
     }
 
     /// The last second.
     fn span(&self) -> TimeSpan {
-        TimeSpan::until(self.ticks.back().map_or(0, |tick| tick.span.to_ns), WINDOW_NS)
+        TimeSpan::until(self.ticks.last().map_or(0, |tick| tick.span.to_ns), WINDOW_NS)
     }
 
     fn mean(&self, of: impl Fn(&Tick) -> Option<f64>) -> Option<f64> {
@@ -181,7 +177,7 @@ impl Window {
             app_limited: mean(&|tcp| tcp.app_limited),
             under_way: mean(&|tcp| tcp.under_way),
             retransmits_per_s: mean(&|tcp| Some(tcp.retransmits_per_s)).unwrap_or(0.0),
-            ..self.ticks.back()?.tcp?
+            ..self.ticks.last()?.tcp?
         })
     }
 
@@ -190,7 +186,7 @@ impl Window {
     fn losses(&self, metrics: &TestMetrics, proto: Option<Proto>) -> Vec<Loss> {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
         let span = TimeSpan::until(metrics.machine.at_ns, length_ns);
-        let here = || self.lost.iter().filter(|tick| tick.span.to_ns > span.from_ns);
+        let here = || self.lost.reaching_in(span);
         let places: BTreeMap<Spot, &Loss> =
             here().flat_map(|tick| &tick.places).map(|loss| (spot(loss), loss)).collect();
         let per_second = |(at, loss): (Spot, &Loss)| {
@@ -237,7 +233,7 @@ impl Window {
 
     /// The link that comes nearest to its speed.
     fn claim(&self, metrics: &TestMetrics) -> Option<RealSpeed> {
-        let here = self.ticks.back()?.claims.iter();
+        let here = self.ticks.last()?.claims.iter();
         let told = here.filter_map(|&(key, sent, _)| {
             let link = metrics.machine.link(key)?;
             let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);

@@ -1,15 +1,13 @@
 //! The card of a run: what was watched, how steady its rate was, what moved, what was dropped, and what a pin changed.
 //! What could not be measured is a sentence in `missing`, never a figure.
 
-use super::phases::{CountedStretch, known, of_side, pairs, phases};
 use super::reported::figures;
-use super::search::LEAST_ROUNDS;
 use super::tried::SearchResult;
 use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
-use crate::derive::before_after::{Card, LEAST_PAIRS, Pair};
+use crate::derive::experiment::{Card, CountedPhase, LEAST_PAIRS, LEAST_ROUNDS, Pair, of_side, pairs};
 use crate::derive::finding::{FindingId, MOVES_PER_S};
-use crate::derive::flow::{Bin, FlowBasis};
 use crate::derive::jitter::{Jitter, LEAST_BINS};
+use crate::derive::ledger::{Bin, FlowBasis, known};
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::placement::Proposal;
 use crate::sample::{CoreSet, Event, Host, PinMode, RunAsked, StretchSide, Unread};
@@ -149,7 +147,8 @@ impl CardLimit {
 
 pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let (bins, basis) = seen.tracks.best();
-    let phases = phases(&seen.known.runs, &seen.stretches, bins, basis, asked.settle_ns);
+    let counted = |run: &CommandRun| seen.phases.counted(run.span(), (bins, basis), asked.settle_ns);
+    let phases: Vec<_> = seen.known.runs.iter().flat_map(counted).collect();
     let (unpinned, pairs) = (of_side(&phases, StretchSide::Unpinned), pairs(&phases));
     let jitter = Jitter::of(&unpinned);
     let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &pairs));
@@ -241,7 +240,7 @@ fn limits(
 fn missing(
     seen: &Observation,
     asked: &RunAsked,
-    phases: &[CountedStretch],
+    phases: &[CountedPhase<StretchSide>],
     pairs: &[Pair],
     search: Option<&SearchResult>,
 ) -> Vec<String> {
@@ -263,7 +262,7 @@ fn missing(
             "neither their connections nor links of this namespace carried data; run vnettop where the benchmark's links are",
         );
         format!("the rate of the watched threads is not known: {why}")
-    } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| takes_turns(asked) && seen.pins.is_empty()) {
+    } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin.takes_turns() && seen.pins.is_empty()) {
         Event::nothing_was_pinned(why)
     } else if asked.pin == PinMode::Search {
         match search {
@@ -291,11 +290,6 @@ fn missing(
         return Vec::new();
     };
     vec![sentence]
-}
-
-/// Threads are pinned and unpinned while the command runs.
-fn takes_turns(asked: &RunAsked) -> bool {
-    matches!(asked.pin, PinMode::Compare | PinMode::Search)
 }
 
 /// Why it was never time to pin anybody.

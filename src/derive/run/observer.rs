@@ -2,7 +2,8 @@
 //! own is found. A benchmark that the command only asks for (`docker exec`, `ssh`) is a process of somebody else.
 
 use super::card::Measured;
-use super::{Observation, PhaseMeans, RunCard};
+use super::{Observation, RunCard};
+use crate::derive::experiment::PhaseMeans;
 use crate::derive::scope::Scope;
 use crate::derive::{Derivation, Metrics};
 use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};

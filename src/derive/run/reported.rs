@@ -1,9 +1,8 @@
 //! What iperf 3 said itself of the tests of a run, next to what was measured over the same time.
 
 use super::CommandRun;
-use super::phases::{traffic, within};
-use crate::derive::Mean;
-use crate::derive::flow::{Bin, FlowBasis};
+use crate::derive::experiment::traffic;
+use crate::derive::ledger::{Bin, FlowBasis, Ledger, Mean};
 use crate::sample::{Side, Whole};
 
 /// A test as iperf 3 reported it at its end.
@@ -35,7 +34,7 @@ pub struct MeasuredRate {
 pub(super) fn figures(
     told: &[OwnFigures],
     runs: &[CommandRun],
-    bins: &[Bin],
+    bins: &Ledger<Bin>,
     basis: Option<&FlowBasis>,
 ) -> Vec<OwnFigures> {
     let by_server = |one: &&OwnFigures| one.side == Some(Side::Server);
@@ -58,14 +57,15 @@ const EDGES_NS: u64 = 400_000_000;
 const LEAST: f64 = 0.8;
 
 /// The mean over the last `length_ms` with traffic of a run, but for the bins at its edges: they are partly idle.
-fn measured(bins: &[Bin], run: &CommandRun, length_ms: u64) -> Option<MeasuredRate> {
-    let bins = within(bins, run.from_ns, run.to_ns.unwrap_or(u64::MAX));
+fn measured(bins: &Ledger<Bin>, run: &CommandRun, length_ms: u64) -> Option<MeasuredRate> {
+    let (began_ns, ended_ns) = run.span();
+    let bins = bins.within(began_ns, ended_ns);
     let test_ns = length_ms.checked_mul(1_000_000)?;
-    let (first_ns, last_ns) = traffic(bins, None)?;
+    let (first_ns, last_ns) = traffic(bins.clone(), None)?;
     let is_longer = last_ns.saturating_sub(first_ns) > test_ns.saturating_add(EDGES_NS);
     let from_ns = if is_longer { last_ns - test_ns } else { first_ns };
     let mut mean = Mean::default();
-    for bin in bins.iter().filter(|bin| bin.from_ns > from_ns && bin.to_ns < last_ns) {
+    for bin in bins.filter(|bin| bin.from_ns > from_ns && bin.to_ns < last_ns) {
         mean.add(bin.bits_per_s, bin.length_s());
     }
     let is_most = mean.weight >= test_ns as f64 / 1e9 * LEAST;
@@ -75,7 +75,7 @@ fn measured(bins: &[Bin], run: &CommandRun, length_ms: u64) -> Option<MeasuredRa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
     use crate::derive::moves::MovesByClass;
 
     const S: u64 = 1_000_000_000;
@@ -86,7 +86,7 @@ mod tests {
     }
 
     /// Bins of a second of nothing, and then these rates, a tenth of a second each.
-    fn bins(rates: impl IntoIterator<Item = f64>) -> Vec<Bin> {
+    fn bins(rates: impl IntoIterator<Item = f64>) -> Ledger<Bin> {
         let bin = |(nth, rate): (usize, f64)| {
             let from_ns = nth as u64 * BIN_NS;
             let to_ns = from_ns + BIN_NS;
@@ -96,7 +96,7 @@ mod tests {
     }
 
     /// Mean and tenths of a second.
-    fn measured_of(told: &[OwnFigures], bins: &[Bin], basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
+    fn measured_of(told: &[OwnFigures], bins: &Ledger<Bin>, basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
         let runs = [CommandRun { from_ns: 0, to_ns: Some(60 * S), code: Some(0) }];
         let measured = |one: &OwnFigures| one.measured.map(|of| (of.bits_per_s.round(), (of.seconds * 10.0).round()));
         figures(told, &runs, bins, Some(basis)).iter().map(measured).collect()
@@ -116,7 +116,7 @@ mod tests {
             "what the test leaves out at its start is left out"
         );
         let mut gaps = bins(rates());
-        gaps[20..24].iter_mut().for_each(|bin| bin.bits_per_s = None);
+        gaps.iter_mut().skip(20).take(4).for_each(|bin| bin.bits_per_s = None);
         assert_eq!(measured_of(only, &gaps, &sockets), [Some((1e9, 35.0))], "what is unknown is no zero");
         let short = std::iter::repeat_n(1e9, 20);
         assert_eq!(measured_of(only, &bins(short), &sockets), [None], "half of it was not seen");

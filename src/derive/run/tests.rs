@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::derive::FindingId;
-use crate::derive::flow::{BIN_NS, Bin, FlowBasis};
+use crate::derive::experiment::pairs;
 use crate::derive::jitter::LEAST_BINS;
+use crate::derive::ledger::{BIN_NS, Bin, FlowBasis, Ledger};
 use crate::derive::moves::MovesByClass;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 const S: u64 = 1_000_000_000;
 
@@ -49,7 +50,7 @@ fn observed(pin: PinMode, settle_ns: u64, turns: &[(u64, Option<StretchSide>)], 
 
 /// The bins as they come: some twice.
 fn follow(seen: &mut Observation, basis: &FlowBasis, rates: &[Option<f64>]) {
-    let bins: VecDeque<Bin> = rates.iter().enumerate().map(|(nth, rate)| bin(nth as u64, *rate)).collect();
+    let bins: Ledger<Bin> = rates.iter().enumerate().map(|(nth, rate)| bin(nth as u64, *rate)).collect();
     seen.tracks.follow(&bins.iter().take(bins.len() / 2).copied().collect(), Some(basis));
     seen.tracks.follow(&bins, Some(basis));
 }
@@ -127,11 +128,11 @@ fn stretches_are_told_apart_and_each_settles() {
         .collect();
     let turns = [(0, UNPINNED), (2 * S, None), (2 * S, PINNED), (4 * S, None), (4 * S, UNPINNED), (6 * S, PINNED)];
     let seen = observed(PinMode::Compare, S / 2, &turns, &rates);
-    let phases = phases::phases(&seen.known.runs, &seen.stretches, seen.tracks.best().0, None, S / 2);
-    let sides: Vec<StretchSide> = phases.iter().map(|phase| phase.side).collect();
+    let phases = seen.phases.counted((0, 20 * S), (seen.tracks.best().0, None), S / 2);
+    let sides: Vec<StretchSide> = phases.iter().map(|phase| phase.treatment).collect();
     assert_eq!(sides, [StretchSide::Unpinned, StretchSide::Pinned].repeat(2), "four phases in the order of time");
     for phase in &phases {
-        let rate = if phase.side == StretchSide::Pinned { 2e9 } else { 1e9 };
+        let rate = if phase.treatment == StretchSide::Pinned { 2e9 } else { 1e9 };
         let own = phase.bins.iter().all(|bin| bin.bits_per_s == Some(rate));
         assert!(phase.bins.len() == 15 && own, "1.5 s each, only its own bins: {phase:?}");
     }
@@ -139,7 +140,7 @@ fn stretches_are_told_apart_and_each_settles() {
     let card = both.card.expect("two pairs");
     assert_eq!(
         (card.pairs(), card.verdict),
-        (2, crate::derive::before_after::Verdict::Inconclusive),
+        (2, crate::derive::experiment::Verdict::Inconclusive),
         "too few to be sure"
     );
     let means: Vec<f64> = card.phases.iter().map(|phase| phase.mean_bits_per_s).collect();
@@ -152,8 +153,8 @@ fn phases_are_paired_with_a_neighbour_and_what_was_cut_short_is_left_out() {
     let at = [0, 20, 40, 60, 80, 95].map(|tenths| tenths * S / 10);
     let turns: Vec<_> = at.into_iter().zip([UNPINNED, PINNED, PINNED, UNPINNED, PINNED, UNPINNED]).collect();
     let seen = observed(PinMode::Compare, 0, &turns, &rates);
-    let phases = phases::phases(&seen.known.runs, &seen.stretches, seen.tracks.best().0, None, 0);
-    let pairs = phases::pairs(&phases);
+    let phases = seen.phases.counted((0, 20 * S), (seen.tracks.best().0, None), 0);
+    let pairs = pairs(&phases);
     let began: Vec<[u64; 2]> = pairs.iter().map(|pair| [0, 1].map(|kind| pair[kind][0].from_ns / S)).collect();
     assert_eq!(began, [[0, 2], [6, 4]], "U P, P U; of the last two one has half a second only");
 }
@@ -228,7 +229,7 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     assert!((told.numbers[1].1 - 20.0).abs() < 0.5, "the figure of the run: {told:?}");
     assert_eq!(card.moves.map(|moves| moves.evidence), Some(Evidence::Counted), "half of them have no class");
     seen.tracks = BinStore::default();
-    let known: VecDeque<Bin> = (0..100).map(|nth| Bin { unclassed: 0.0, ..bin(nth, Some(10e9)) }).collect();
+    let known: Ledger<Bin> = (0..100).map(|nth| Bin { unclassed: 0.0, ..bin(nth, Some(10e9)) }).collect();
     seen.tracks.follow(&known, Some(&FlowBasis::Sockets(2)));
     let moves = seen.card().and_then(|card| card.moves).expect("moves");
     assert_eq!(moves.evidence, Evidence::Traced, "what was counted before the trace began is not in these bins");

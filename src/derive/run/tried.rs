@@ -1,11 +1,11 @@
 //! A search from its events: which placement each phase had, what its rate was, and what is to be said of all of them.
 
 use super::CommandRun;
-use super::phases::{known, traffic, within};
-use super::search::{LEAST_ROUNDS, PhaseMeans, PlacementStanding, RankedPlacement, are_alike, ranking};
-use crate::derive::before_after::Difference;
 use crate::derive::cause::series;
-use crate::derive::flow::{Bin, FlowBasis};
+use crate::derive::experiment::{
+    Difference, LEAST_ROUNDS, PhaseLog, PhaseMeans, PlacementStanding, RankedPlacement, are_alike, ranking,
+};
+use crate::derive::ledger::{Bin, FlowBasis, Ledger, known};
 use crate::sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacement};
 
 /// A phase with fewer known rates has no mean. They are shorter than those of a comparison, because there are more of them.
@@ -133,20 +133,13 @@ pub(super) struct SearchEvents {
     placements: Vec<TriedPlacement>,
     left_out: Vec<String>,
     test: TestKind,
-    phases: Vec<TriedPhase>,
+    /// Each with its placement and its round.
+    phases: PhaseLog<(usize, u32)>,
     /// By placement: after how many rounds it was dropped.
     dropped: Vec<Option<u32>>,
     /// By placement: its masks could not be set.
     failed: Vec<bool>,
     is_over: bool,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct TriedPhase {
-    placement: usize,
-    round: u32,
-    from_ns: u64,
-    to_ns: u64,
 }
 
 impl SearchEvents {
@@ -159,12 +152,12 @@ impl SearchEvents {
                 (self.seed, self.placements, self.left_out) = (*seed, placements.to_vec(), left_out.clone());
                 (self.test, self.dropped) = (test.clone(), vec![None; placements.len()]);
                 self.failed = vec![false; placements.len()];
-                (self.phases, self.is_over) = (Vec::new(), false);
+                (self.phases, self.is_over) = (PhaseLog::default(), false);
             }
             SearchStep::Phase { placement, round } => {
                 let placement = usize::try_from(*placement).unwrap_or(usize::MAX);
                 if placement < self.placements.len() {
-                    self.phases.push(TriedPhase { placement, round: *round, from_ns: at_ns, to_ns: u64::MAX });
+                    self.phases.begin(at_ns, (placement, *round));
                 }
             }
             SearchStep::Dropped { placement, rounds } => {
@@ -186,28 +179,22 @@ impl SearchEvents {
 
     /// A phase ends with whatever comes next.
     pub(super) fn end_phase(&mut self, at_ns: u64) {
-        if let Some(last) = self.phases.last_mut() {
-            last.to_ns = last.to_ns.min(at_ns);
-        }
+        self.phases.end(at_ns);
     }
 
     /// The means of the phases, as far as these bins tell them.
     pub(super) fn means(
         &self,
         runs: &[CommandRun],
-        (bins, basis): (&[Bin], Option<&FlowBasis>),
+        rate: (&Ledger<Bin>, Option<&FlowBasis>),
         settle_ns: u64,
     ) -> PhaseMeans {
         let mut means = PhaseMeans::none(self.placements.len());
-        let Some(run) = runs.last() else { return means };
-        let Some((first_ns, last_ns)) = traffic(within(bins, run.from_ns, run.to_ns.unwrap_or(u64::MAX)), basis) else {
-            return means;
-        };
-        for phase in &self.phases {
-            let from_ns = phase.from_ns.max(first_ns).saturating_add(settle_ns);
-            let part = within(bins, from_ns, phase.to_ns.min(last_ns));
-            if let Some(mean) = Bin::mean(part).filter(|_| known(part) >= LEAST_BINS) {
-                means.add(phase.placement, phase.round, mean);
+        let counted = runs.last().map(|run| self.phases.counted(run.span(), rate, settle_ns));
+        for phase in counted.into_iter().flatten().filter(|phase| known(&phase.bins) >= LEAST_BINS) {
+            let (placement, round) = phase.treatment;
+            if let Some(mean) = Bin::mean(&phase.bins) {
+                means.add(placement, round, mean);
             }
         }
         means

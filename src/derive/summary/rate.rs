@@ -1,6 +1,6 @@
 //! The bins of a rate, all of them as long as there is room, then two in one. Time, payload and migrations stay exact.
 
-use crate::derive::flow::{Bin, CAN_CHANGE_NS};
+use crate::derive::ledger::{Bin, Ledger};
 use crate::derive::moves::MovesByClass;
 use crate::derive::{FlowBasis, Jitter};
 
@@ -28,29 +28,24 @@ pub(super) struct RateTrack {
     in_last: u32,
     settled: Vec<Bin>,
     /// Those that may change.
-    recent: Vec<Bin>,
+    recent: Ledger<Bin>,
 }
 
 impl RateTrack {
     pub fn new(most: usize) -> Self {
-        Self { most: most.max(2), basis: None, merged: 1, in_last: 1, settled: Vec::new(), recent: Vec::new() }
+        Self { most: most.max(2), basis: None, merged: 1, in_last: 1, settled: Vec::new(), recent: Ledger::new() }
     }
 
     /// Takes the bins as they are known now, of the last minute.
     pub fn follow(&mut self, bins: &[Bin], basis: Option<&FlowBasis>) {
-        let Some(newest) = bins.last() else { return };
+        if bins.is_empty() {
+            return;
+        }
         self.basis = basis.cloned().or(self.basis.take());
         let settled_ns = self.settled.last().map_or(0, |bin| bin.to_ns);
-        Bin::follow(&mut self.recent, bins.iter(), settled_ns);
-        let settles = newest.from_ns.saturating_sub(CAN_CHANGE_NS);
-        let over = self.recent.partition_point(|bin| bin.to_ns <= settles);
-        // Some at a time: the rest of the list is carried to its front.
-        if over > 64 {
-            let over: Vec<Bin> = self.recent.drain(..over).collect();
-            for bin in over {
-                self.settle(bin);
-            }
-        }
+        self.recent.follow(bins.iter(), settled_ns);
+        let over: Vec<Bin> = self.recent.take_settled().collect();
+        over.into_iter().for_each(|bin| self.settle(bin));
     }
 
     fn settle(&mut self, bin: Bin) {
@@ -86,7 +81,7 @@ impl RateTrack {
 
     /// Bits that the bins carried, to tell a large test from a small one.
     pub fn bits(&self) -> f64 {
-        self.settled.iter().chain(&self.recent).map(|bin| bin.bits_per_s.unwrap_or(0.0) * bin.length_s()).sum()
+        self.settled.iter().chain(&self.recent).filter_map(Bin::bits).sum()
     }
 
     pub fn summary(&self) -> RateSummary {
@@ -109,7 +104,7 @@ impl RateTrack {
 
 /// Adds a bin that follows at once.
 fn merge(one: &mut Bin, other: &Bin) {
-    let known = |bin: &Bin| bin.bits_per_s.map(|rate| (rate * bin.length_s(), bin.length_s()));
+    let known = |bin: &Bin| Some((bin.bits()?, bin.length_s()));
     one.bits_per_s = match (known(one), known(other)) {
         (Some((bits, seconds)), Some((more, longer))) if seconds + longer > 0.0 => {
             Some((bits + more) / (seconds + longer))
@@ -124,7 +119,7 @@ fn merge(one: &mut Bin, other: &Bin) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::flow::BIN_NS;
+    use crate::derive::ledger::BIN_NS;
 
     fn bins(from: u64, to: u64) -> Vec<Bin> {
         let bin = |n: u64| Bin {

@@ -1,7 +1,7 @@
 //! The tables, plots and sentences of a comparison.
 
-use crate::derive::before_after::Difference;
 use crate::derive::comparison::{Estimate, LoadTable, PathRow, PathVerdict, SideFigures};
+use crate::derive::experiment::Difference;
 use crate::derive::plural;
 use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, points_range, rate_range, seconds, signed_points, small_digits};

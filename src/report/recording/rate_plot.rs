@@ -1,7 +1,7 @@
 //! The rate of a test over time, with the migrations, losses and pins below it on the same axis.
 
 use super::words::{count, known_percent, length, marks};
-use crate::derive::flow::Bin;
+use crate::derive::ledger::Bin;
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, ReportPlot, legend};
 use crate::report::figures::{digits, rate, scale};

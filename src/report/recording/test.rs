@@ -129,7 +129,7 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
     let Some(metrics) = test.test.as_ref().map(|test| &test.metrics) else { return Vec::new() };
     let Some(card) = &metrics.card else { return Vec::new() };
     let (bits, unit) = scale(card.before.jitter.p95.max(card.after.jitter.p95));
-    let row = |label: &str, side: &crate::derive::before_after::CardSide, color| BarRow {
+    let row = |label: &str, side: &crate::derive::experiment::CardSide, color| BarRow {
         label: label.to_owned(),
         value: Some(side.jitter.mean / bits),
         interval: Some((side.jitter.p5 / bits, side.jitter.p95 / bits)),

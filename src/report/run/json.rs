@@ -3,7 +3,7 @@
 
 use super::rows;
 use crate::derive::Card;
-use crate::derive::before_after::CardSide;
+use crate::derive::experiment::CardSide;
 use crate::derive::placement::Proposal;
 use crate::derive::run::{PinComparison, RunCard, Seen};
 use crate::report::json::Numbers;

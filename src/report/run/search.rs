@@ -1,8 +1,8 @@
 //! The ranking of a search in words and figures, and as JSON.
 
-use crate::derive::before_after::{CONFIDENCE, Difference};
+use crate::derive::experiment::{CONFIDENCE, Difference, PlacementStanding};
 use crate::derive::plural;
-use crate::derive::run::{PlacementStanding, RunCard, SearchResult, SearchedPlacement};
+use crate::derive::run::{RunCard, SearchResult, SearchedPlacement};
 use crate::report::figures::{digits, points_range, rate_range, scale, signed_points};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{pins_json, unknown};

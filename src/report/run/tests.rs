@@ -1,12 +1,11 @@
 //! A made-up card in its three forms.
 
 use super::*;
-use crate::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
+use crate::derive::experiment::{Card, CardSide, Difference, Phase, PlacementStanding, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::run::{
-    CardLimit, CommandRun, MovesSeen, PinComparison, PlacementStanding, SearchResult, SearchedPlacement, Seen,
-    WatchedThreads,
+    CardLimit, CommandRun, MovesSeen, PinComparison, SearchResult, SearchedPlacement, Seen, WatchedThreads,
 };
 use crate::derive::{Finding, FindingId, FlowBasis};
 use crate::sample::{

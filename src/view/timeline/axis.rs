@@ -1,7 +1,7 @@
 //! The axis of time: which instants are shown, in which columns of dots each bin stands, what happened in a cell.
 
 use crate::derive::Bin;
-use crate::derive::flow::BIN_NS;
+use crate::derive::ledger::BIN_NS;
 use crate::derive::timeline::{LostTime, Timeline};
 use crate::state::TimeAxis;
 use crate::view::Tone;

@@ -2,7 +2,7 @@
 
 use super::stage::Stage;
 use super::{NETNS, QUIET, Traffic, Work, World, stream};
-use vnettop::derive::before_after::{Card, CardSide, Difference, Phase, Verdict};
+use vnettop::derive::experiment::{Card, CardSide, Difference, Phase, Verdict};
 use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
 use vnettop::derive::{Finding, FindingId, Jitter};

@@ -26,7 +26,7 @@ fn sampled(moved: impl Fn(u64) -> u64 + Copy) -> FlowTrack {
 /// Bytes over time, from the first bin to the last, bits/s.
 fn truth(track: &FlowTrack, moved: impl Fn(u64) -> u64) -> f64 {
     let (from_ns, to_ns) =
-        track.bins.front().zip(track.bins.back()).map_or((0, 1), |(one, end)| (one.from_ns, end.to_ns));
+        track.bins.first().zip(track.bins.last()).map_or((0, 1), |(one, end)| (one.from_ns, end.to_ns));
     (moved(to_ns) - moved(from_ns)) as f64 * 8e9 / (to_ns - from_ns) as f64
 }
 

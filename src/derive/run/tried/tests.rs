@@ -1,7 +1,7 @@
 //! Searches as their recordings tell them.
 
 use super::*;
-use crate::derive::flow::BIN_NS;
+use crate::derive::ledger::BIN_NS;
 use crate::derive::moves::MovesByClass;
 use crate::sample::{PlacedThread, ThreadId};
 
@@ -15,8 +15,8 @@ fn tried(class: PlacementClass, core: Option<u32>, is_rule: bool) -> TriedPlacem
 }
 
 /// A search of so many rounds among these placements with these rates, in their order.
-fn search(placements: &[TriedPlacement], rates: &[f64], rounds: u32) -> (SearchEvents, Vec<Bin>) {
-    let (mut events, mut bins) = (SearchEvents::default(), Vec::new());
+fn search(placements: &[TriedPlacement], rates: &[f64], rounds: u32) -> (SearchEvents, Ledger<Bin>) {
+    let (mut events, mut bins) = (SearchEvents::default(), Ledger::new());
     let started = SearchStep::Started {
         seed: 5,
         placements: placements.to_vec(),
@@ -31,7 +31,7 @@ fn search(placements: &[TriedPlacement], rates: &[f64], rounds: u32) -> (SearchE
             for _ in 0..PHASE_NS / BIN_NS {
                 let (from_ns, to_ns) = (now_ns, now_ns + BIN_NS);
                 let bits_per_s = Some(rate * (1.0 + f64::from(round % 3) * 0.01));
-                bins.push(Bin { from_ns, to_ns, bits_per_s, moves: MovesByClass::default(), unclassed: 0.0 });
+                bins.add(Bin { from_ns, to_ns, bits_per_s, moves: MovesByClass::default(), unclassed: 0.0 });
                 now_ns = to_ns;
             }
         }

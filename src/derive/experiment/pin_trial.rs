@@ -1,9 +1,8 @@
 //! From a pin to its card: which bins are before and which are after, while the second window fills.
 
-use super::{Card, LEAST_BINS, Others, Pair};
-use crate::derive::flow::Bin;
+use super::{Card, LEAST_BINS, OtherLoad, Pair};
+use crate::derive::ledger::{Bin, Ledger, known};
 use crate::sample::Event;
-use std::collections::VecDeque;
 
 /// Time after a pin that belongs to neither window, ns.
 pub const SETTLING_NS: u64 = 2_000_000_000;
@@ -41,7 +40,7 @@ struct PinPress {
 
 impl PinTrial {
     /// Takes the tick into account: what was done in it, from the tick before (`CLOCK_MONOTONIC`, ns) to this one.
-    pub fn tick(&mut self, done: &[Event], before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
+    pub fn tick(&mut self, done: &[Event], before_ns: u64, at_ns: u64, bins: &Ledger<Bin>, others: &Ledger<OtherLoad>) {
         if done.iter().any(|event| matches!(event, Event::Restored { .. })) {
             self.end(before_ns, bins, others);
             self.changed_at_ns = at_ns;
@@ -53,7 +52,7 @@ impl PinTrial {
         self.renew(pin, at_ns, bins, others);
     }
 
-    fn pin(&mut self, before_ns: u64, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
+    fn pin(&mut self, before_ns: u64, at_ns: u64, bins: &Ledger<Bin>, others: &Ledger<OtherLoad>) {
         let joined = self.pin.filter(|pin| !pin.over && before_ns < pin.at_ns + SETTLING_NS);
         if joined.is_none() {
             self.end(before_ns, bins, others);
@@ -66,7 +65,7 @@ impl PinTrial {
     }
 
     /// Closes the window after the pin, with what it has.
-    fn end(&mut self, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
+    fn end(&mut self, at_ns: u64, bins: &Ledger<Bin>, others: &Ledger<OtherLoad>) {
         if let Some(pin) = self.pin.filter(|pin| !pin.over) {
             self.renew(pin, at_ns, bins, others);
         }
@@ -75,15 +74,12 @@ impl PinTrial {
         }
     }
 
-    fn renew(&mut self, pin: PinPress, at_ns: u64, bins: &VecDeque<Bin>, others: &Others) {
+    fn renew(&mut self, pin: PinPress, at_ns: u64, bins: &Ledger<Bin>, others: &Ledger<OtherLoad>) {
         let from_ns = pin.at_ns + SETTLING_NS;
         let to_ns = at_ns.min(from_ns + MOST_AFTER_NS);
         let over = at_ns >= from_ns + MOST_AFTER_NS;
         self.pin = Some(PinPress { renewed_at_ns: at_ns, over, ..pin });
-        let within = |from_ns: u64, to_ns: u64| -> Vec<Bin> {
-            let from = bins.partition_point(|bin| bin.from_ns < from_ns);
-            bins.range(from..).take_while(|bin| bin.to_ns <= to_ns).copied().collect()
-        };
+        let within = |from_ns, to_ns| bins.within(from_ns, to_ns).copied().collect::<Vec<Bin>>();
         // The bins at the edges are cut: a window of ten seconds may lack most of two.
         if to_ns.saturating_sub(from_ns) < LEAST_AFTER_NS {
             return;
@@ -107,6 +103,5 @@ pub(super) fn pairs(before: &[Bin], after: &[Bin]) -> Vec<Pair> {
     let length = |first: &Bin, last: &Bin| last.to_ns.saturating_sub(first.from_ns);
     let whole = length(&before[0], end).min(length(begin, after.last().unwrap_or(begin))) / PIECE_NS;
     let pairs = (0..whole).map(|which| [piece(before, &back, which), piece(after, &on, which)]);
-    let known = |bins: &Vec<Bin>| bins.iter().filter(|bin| bin.bits_per_s.is_some()).count() >= LEAST_BINS;
-    pairs.filter(|pair| pair.iter().all(known)).collect()
+    pairs.filter(|pair| pair.iter().all(|bins| known(bins) >= LEAST_BINS)).collect()
 }

@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::derive::cause::chance::Chance;
-use crate::derive::flow::BIN_NS;
+use crate::derive::ledger::{BIN_NS, Bin, Ledger};
 use crate::derive::moves::MovesByClass;
 use crate::sample::{CoreSet, Event, StretchSide, ThreadId, Word};
-use std::collections::VecDeque;
 
 const RUNS: u32 = 400;
 const SECOND: u64 = 1_000_000_000;
@@ -81,7 +80,7 @@ fn turns(seed: u64, pairs: u64, on: MachineNoise, gain: f64) -> Card {
         let [one, other] = [2 * nth, 2 * nth + 1].map(|nth| phase(nth, &mut chance));
         if side_of(u32::try_from(2 * nth).expect("few")) == StretchSide::Pinned { [other, one] } else { [one, other] }
     };
-    Card::of(&(0..pairs).map(pair).collect::<Vec<_>>(), &Others::default()).expect("enough bins")
+    Card::of(&(0..pairs).map(pair).collect::<Vec<_>>(), &Ledger::new()).expect("enough bins")
 }
 
 #[test]
@@ -166,7 +165,7 @@ fn nothing_is_said_of_fewer_than_four_pairs() {
         process(&mut Chance::seeded(1), 0, PHASE, 1e9, 0.1, 0.0),
         process(&mut Chance::seeded(2), 20, PHASE, 1e9, 0.1, 0.0),
     ];
-    assert_eq!(Card::of(&[none], &Others::default()), None, "one pair has no interval");
+    assert_eq!(Card::of(&[none], &Ledger::new()), None, "one pair has no interval");
 }
 
 #[test]
@@ -199,7 +198,7 @@ fn card(seed: u64, count: u64, one: (f64, f64), other: (f64, f64), phi: f64) -> 
     let mut chance = Chance::seeded(seed);
     let before = process(&mut chance, 0, count, one.0, one.1, phi);
     let after = process(&mut chance, 1000, count, other.0, other.1, phi);
-    Card::of(&pin_trial::pairs(&before, &after), &Others::default()).expect("enough bins")
+    Card::of(&pin_trial::pairs(&before, &after), &Ledger::new()).expect("enough bins")
 }
 
 #[test]
@@ -242,7 +241,7 @@ fn a_rate_that_rose_is_not_called_worse() {
 struct Runner {
     trial: PinTrial,
     done: Vec<Event>,
-    bins: VecDeque<Bin>,
+    bins: Ledger<Bin>,
     at_ns: u64,
 }
 
@@ -251,15 +250,15 @@ impl Runner {
         let mut chance = Chance::seeded(3);
         let mut bins: Vec<Bin> = process(&mut chance, 0, 200, 24e9, 0.3, 0.3);
         bins.extend(process(&mut chance, 200, 600, 34e9, 0.02, 0.3));
-        Self { trial: PinTrial::default(), done: Vec::new(), bins: bins.into(), at_ns: 0 }
+        Self { trial: PinTrial::default(), done: Vec::new(), bins: bins.into_iter().collect(), at_ns: 0 }
     }
 
     fn until(&mut self, second: u64) -> Option<Card> {
         while self.at_ns < second * SECOND {
             let before_ns = self.at_ns;
             self.at_ns += SECOND / 2;
-            let known: VecDeque<Bin> = self.bins.iter().filter(|bin| bin.to_ns <= self.at_ns).copied().collect();
-            self.trial.tick(&std::mem::take(&mut self.done), before_ns, self.at_ns, &known, &Others::default());
+            let known: Ledger<Bin> = self.bins.iter().filter(|bin| bin.to_ns <= self.at_ns).copied().collect();
+            self.trial.tick(&std::mem::take(&mut self.done), before_ns, self.at_ns, &known, &Ledger::new());
         }
         self.trial.card.clone()
     }
@@ -311,9 +310,8 @@ fn a_short_time_before_the_pin_is_too_short_and_worse_says_by_what() {
     let mut chance = Chance::seeded(5);
     let mut side = |mean, cv| process(&mut chance, 0, 300, mean, cv, 0.3);
     let (steady, swinging, slow, both) = (side(30e9, 0.02), side(30e9, 0.4), side(20e9, 0.02), side(15e9, 0.4));
-    let why = |after: &[Bin]| {
-        Card::of(&pin_trial::pairs(&steady, after), &Others::default()).expect("enough bins").sentence()
-    };
+    let why =
+        |after: &[Bin]| Card::of(&pin_trial::pairs(&steady, after), &Ledger::new()).expect("enough bins").sentence();
     assert_eq!(why(&swinging), "worse: the spread rose");
     assert_eq!(why(&slow), "worse: the mean fell");
     assert_eq!(why(&both), "worse: the mean fell, the spread rose");

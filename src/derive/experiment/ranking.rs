@@ -1,22 +1,12 @@
-//! A search for the best placement, as numbers: which placement has the next phase, which of them get no more, how they rank. It
-//! is fed with the means of phases and knows nothing of threads or cores.
-//!
-//! Each round every placement that is left has one phase, in a random order, so that what drifts or comes in turns favours none.
-//! Rates are compared round by round: what the machine did in a round, it did to all of them. After the third
-//! round, and each one after it, those go that are clearly worse than the best.
+//! How the treatments of an experiment rank, by the means of their phases. It knows nothing of threads or cores. Rates are compared
+//! round by round: what the machine did in a round, it did to all of them.
 
-use crate::derive::before_after::{CONFIDENCE, Difference, LEAST, PairedRatio, Significance};
-use crate::derive::cause::chance::Chance;
+use super::{CONFIDENCE, Difference, LEAST, PairedRatio, Significance};
 use crate::derive::cause::series;
 use std::collections::BTreeMap;
 
 /// Nothing is said of fewer rounds.
 pub const LEAST_ROUNDS: u32 = 3;
-/// How sure it must be that a placement is worse before it gets no more phases: it is looked at after each round, and a
-/// chance that comes again and again must be smaller each time.
-const DROPPED: f64 = 0.999;
-/// Placements that surely do not differ are not measured longer than so many rounds.
-const ALIKE_ROUNDS: u32 = 6;
 /// A paired deviation larger than the pooled one by this factor speaks against pooling: the pair then counts alone.
 const UNLIKE: f64 = 1.5;
 
@@ -88,7 +78,7 @@ pub fn ranking(means: &PhaseMeans, left: &[bool]) -> Vec<RankedPlacement> {
     ranking_at(CONFIDENCE, means, left)
 }
 
-fn ranking_at(confidence: f64, means: &PhaseMeans, left: &[bool]) -> Vec<RankedPlacement> {
+pub(super) fn ranking_at(confidence: f64, means: &PhaseMeans, left: &[bool]) -> Vec<RankedPlacement> {
     let has_phase = |placement: &usize| means.of(*placement).next().is_some();
     let known: Vec<usize> = (0..means.count()).filter(has_phase).collect();
     let Some(best) = best(means, left, &known) else { return Vec::new() };
@@ -172,87 +162,6 @@ impl Pooled {
         let own = (ratio.squares() / (count - 1) as f64).sqrt();
         let freedom = if own > UNLIKE * self.deviation { count - 1 } else { self.freedom };
         Some(ratio.resting_on(own.max(self.deviation), freedom, self.confidence))
-    }
-}
-
-/// What a search does next.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SearchTurn {
-    /// These placements get no more phases.
-    pub dropped: Vec<usize>,
-    /// The placement of the next phase, and its round, from 0; none where there is nothing left to find out.
-    pub next: Option<(usize, u32)>,
-}
-
-/// Whose turn it is.
-#[derive(Debug)]
-pub struct SearchSchedule {
-    chance: Chance,
-    left: Vec<bool>,
-    /// Those that still have a phase in this round, the next one last.
-    order: Vec<usize>,
-    /// Rounds that have started.
-    rounds: u32,
-}
-
-impl SearchSchedule {
-    /// Before the first phase of so many placements; the seed decides the order of their phases.
-    #[must_use]
-    pub fn new(seed: u64, placements: usize) -> Self {
-        Self { chance: Chance::seeded(seed), left: vec![true; placements], order: Vec::new(), rounds: 0 }
-    }
-
-    /// The next phase, by the means of those before it.
-    pub fn next(&mut self, means: &PhaseMeans) -> SearchTurn {
-        let mut turn = SearchTurn::default();
-        if self.order.is_empty() {
-            if self.rounds >= LEAST_ROUNDS {
-                turn.dropped = self.drop_worse(means);
-            }
-            if self.is_over(means) {
-                return turn;
-            }
-            self.rounds += 1;
-            self.order = (0..self.left.len()).filter(|&placement| self.left[placement]).collect();
-            for at in (1..self.order.len()).rev() {
-                self.order.swap(at, self.chance.below(at + 1));
-            }
-        }
-        turn.next = self.order.pop().map(|placement| (placement, self.rounds - 1));
-        turn
-    }
-
-    /// A placement that cannot be had gets no more phases.
-    pub fn exclude(&mut self, placement: usize) {
-        self.left[placement] = false;
-        self.order.retain(|&other| other != placement);
-    }
-
-    /// Rounds that are over.
-    #[must_use]
-    pub fn rounds(&self) -> u32 {
-        if self.order.is_empty() { self.rounds } else { self.rounds.saturating_sub(1) }
-    }
-
-    fn drop_worse(&mut self, means: &PhaseMeans) -> Vec<usize> {
-        let is_worse = |one: &RankedPlacement| one.standing == PlacementStanding::Worse && self.left[one.placement];
-        let worse: Vec<usize> = ranking_at(DROPPED, means, &self.left)
-            .iter()
-            .filter(|one| is_worse(one))
-            .map(|one| one.placement)
-            .collect();
-        for &placement in &worse {
-            self.left[placement] = false;
-        }
-        worse
-    }
-
-    /// One is left, or those that are left surely do not differ.
-    fn is_over(&self, means: &PhaseMeans) -> bool {
-        let is_left = |one: &&RankedPlacement| self.left[one.placement];
-        let is_alike = |one: &RankedPlacement| !matches!(one.standing, PlacementStanding::Open);
-        self.left.iter().filter(|left| **left).count() < 2
-            || self.rounds >= ALIKE_ROUNDS && ranking(means, &self.left).iter().filter(is_left).all(is_alike)
     }
 }
 

@@ -1,23 +1,11 @@
-//! The card of a pin: phases without it and phases with it, compared pair by pair, and a verdict in words.
-//! It compares and says what it found; it pins nothing, and it takes nothing back.
+//! The card of two treatments: phases without a pin and phases with it, compared pair by pair, and a verdict.
 
-mod interval;
-mod others;
-mod pin_trial;
-mod words;
-
-use super::Mean;
-use super::cause::Crossing;
-use super::cause::moves_in;
-use super::flow::Bin;
-use super::jitter::Jitter;
+use super::{Difference, LEAST, OtherLoad, PairedRatio, Significance};
+use crate::derive::cause::{Crossing, moves_in};
+use crate::derive::jitter::Jitter;
+use crate::derive::ledger::{Bin, Ledger, Mean};
 use crate::sample::StretchSide;
 use serde::Serialize;
-
-pub use interval::{CONFIDENCE, Difference, Significance};
-pub(in crate::derive) use interval::{LEAST, PairedRatio};
-pub use others::Others;
-pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, PinTrial, SETTLING_NS};
 
 /// What the comparison says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
@@ -95,7 +83,7 @@ pub const LEAST_BINS: usize = 5;
 impl Card {
     /// Compares phases pair by pair; none while there are fewer than two pairs.
     #[must_use]
-    pub fn of(pairs: &[Pair], others: &Others) -> Option<Self> {
+    pub fn of(pairs: &[Pair], others: &Ledger<OtherLoad>) -> Option<Self> {
         let [before, after] = [0, 1].map(|kind| {
             let phases: Vec<&Vec<Bin>> = pairs.iter().map(|pair| &pair[kind]).collect();
             CardSide::of(&phases, others)
@@ -126,12 +114,12 @@ impl Card {
         self.phases.len() / 2
     }
 
-    fn mean_significance(&self) -> Significance {
+    pub(super) fn mean_significance(&self) -> Significance {
         self.mean.significance(LEAST * self.before.jitter.mean)
     }
 
     /// A coefficient of variation is a share of the mean already.
-    fn cv_significance(&self) -> Significance {
+    pub(super) fn cv_significance(&self) -> Significance {
         self.cv.map_or(Significance::Same, |cv| cv.significance(LEAST))
     }
 
@@ -155,7 +143,7 @@ impl Card {
 }
 
 impl CardSide {
-    fn of(phases: &[&Vec<Bin>], others: &Others) -> Option<Self> {
+    fn of(phases: &[&Vec<Bin>], others: &Ledger<OtherLoad>) -> Option<Self> {
         let bins = || phases.iter().flat_map(|bins| bins.iter());
         let jitter = Jitter::of(bins())?;
         let known = || bins().filter(|bin| bin.bits_per_s.is_some());
@@ -164,7 +152,7 @@ impl CardSide {
         let mut busy = Mean::default();
         for (from_ns, to_ns) in phases.iter().filter_map(|bins| Some((bins.first()?.from_ns, bins.last()?.to_ns))) {
             let length = to_ns.saturating_sub(from_ns) as f64;
-            busy.add(others.between(from_ns, to_ns), length);
+            busy.add(others.mean_between(from_ns, to_ns), length);
         }
         Some(Self { jitter, moves_per_s: (seconds > 0.0).then(|| moves / seconds), others: busy.value() })
     }
@@ -188,17 +176,3 @@ fn square(bins: &[Bin], mean_of_side: f64) -> f64 {
     }
     squares.value().unwrap_or(0.0)
 }
-
-/// Whose turn it is, unpinned or pinned, where phases take turns.
-///
-/// By the number of the phase, from 0: U P P U P U U P, P U U P U P P U, and so on (Thue and Morse). In plain turns
-/// the pinned phases would come later than their neighbours each time, so that a rate that drifts would pass for their gain, and
-/// other work that comes and goes in step with the turns would fall on one kind. Here a steady drift cancels after four phases, a
-/// bent one after eight, and no two phases that follow each other are of one kind more than twice.
-#[must_use]
-pub fn side_of(phase: u32) -> StretchSide {
-    if phase.count_ones() % 2 == 1 { StretchSide::Pinned } else { StretchSide::Unpinned }
-}
-
-#[cfg(test)]
-mod tests;

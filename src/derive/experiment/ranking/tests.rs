@@ -1,6 +1,8 @@
 //! Searches through made-up rates whose differences are known.
 
+use super::super::Rounds;
 use super::*;
+use crate::derive::cause::chance::Chance;
 
 /// What a made-up machine does to the rate.
 #[derive(Clone, Copy)]
@@ -30,7 +32,7 @@ impl Searched {
 
 /// A search among placements with these rates that has so many phases at most.
 fn searched(seed: u64, rates: &[f64], noise: Noise, most: usize) -> Searched {
-    let (mut chance, mut schedule) = (Chance::seeded(seed ^ 0xabcd), SearchSchedule::new(seed, rates.len()));
+    let (mut chance, mut schedule) = (Chance::seeded(seed ^ 0xabcd), Rounds::new(seed, rates.len()));
     let (mut means, mut left, mut walk) = (PhaseMeans::none(rates.len()), vec![true; rates.len()], 0.0_f64);
     let (mut dropped, mut phases) = (Vec::new(), 0);
     while phases < most {
@@ -102,7 +104,7 @@ fn a_search_ends_when_it_knows() {
 
 #[test]
 fn every_round_has_every_placement_that_is_left_once_in_another_order() {
-    let (mut schedule, means) = (SearchSchedule::new(7, 5), PhaseMeans::none(5));
+    let (mut schedule, means) = (Rounds::new(7, 5), PhaseMeans::none(5));
     let mut orders = Vec::new();
     for round in 0..4 {
         let order: Vec<usize> = (0..5)
