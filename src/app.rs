@@ -5,6 +5,7 @@ mod agent;
 pub mod compare;
 pub mod doctor;
 mod experiment;
+#[cfg(feature = "export")]
 mod export;
 mod headless;
 mod hosts;
@@ -42,6 +43,7 @@ use std::time::{Duration, Instant};
 const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
 pub use agent::Agent;
+#[cfg(feature = "export")]
 pub use export::export;
 pub use headless::{json, print};
 pub use hosts::{EndingFeeds, Hosts, WatchedHost, json_of_hosts, print_hosts};

@@ -46,6 +46,7 @@ pub mod export;
 pub mod input;
 pub mod mounts;
 pub mod networks;
+#[cfg(feature = "fleet")]
 pub mod prometheus;
 pub mod record;
 pub mod report;

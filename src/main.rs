@@ -2,8 +2,10 @@
 
 #[path = "main/compare.rs"]
 mod compare;
+#[cfg(feature = "export")]
 #[path = "main/export.rs"]
 mod export;
+#[cfg(feature = "fleet")]
 #[path = "main/fleet.rs"]
 mod fleet;
 #[path = "main/hosts.rs"]
@@ -131,8 +133,14 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
             Ok(ExitCode::SUCCESS)
         }
         Face::Compare(asked) => compare::run(config, configured, asked),
+        #[cfg(feature = "export")]
         Face::Export(asked) => export::run(config, asked),
+        #[cfg(not(feature = "export"))]
+        Face::Export(_) => Ok(left_out("export")),
+        #[cfg(feature = "fleet")]
         Face::Fleet(asked) => fleet::run(config, configured, asked),
+        #[cfg(not(feature = "fleet"))]
+        Face::Fleet(_) => Ok(left_out("fleet")),
         Face::Agent => hosts::agent(config),
         Face::ListWays => compare::list(),
         Face::ShowScript(way) => compare::show(way),
@@ -143,6 +151,13 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Card { recording, format, card } => recordings::card(recording, *format, card.as_deref()),
         Face::Report(asked) => recordings::report(asked),
     }
+}
+
+/// A command that this vnettop was built without.
+#[cfg(not(all(feature = "export", feature = "fleet")))]
+fn left_out(command: &str) -> ExitCode {
+    term::say(format_args!("this vnettop was built without {command}: build it with cargo build --features {command}"));
+    ExitCode::from(2)
 }
 
 /// Where seccomp forbids it, all rights are kept. `run` and `demo` do not call this: the programs that they start are to have theirs.

@@ -5,6 +5,7 @@ pub mod card;
 pub mod comparison;
 pub mod doctor;
 mod document;
+#[cfg(feature = "export")]
 pub mod exposition;
 mod figures;
 pub mod fleet;

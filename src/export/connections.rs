@@ -1,7 +1,7 @@
 //! Every connection, from its start to its end.
 
-use super::ScrapeHandover;
 use super::access::{AccessRules, Admission};
+use super::exporter::ScrapeHandover;
 use super::listener::{ClientStream, Listener};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};

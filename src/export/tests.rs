@@ -1,9 +1,12 @@
 //! Scrapes over real sockets: who is answered, who is refused, who gives way.
 
 use super::*;
-use std::io::{Read, Write};
+use hyper::body::Bytes;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 fn started(place: &Place, web_config: Option<&PathBuf>) -> Exporter {
