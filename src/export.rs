@@ -14,11 +14,15 @@ mod exporter;
 mod listener;
 mod place;
 #[cfg(feature = "export")]
+mod scrape;
+#[cfg(feature = "export")]
 mod web_config;
 
 #[cfg(feature = "export")]
-pub use exporter::{ExportError, Exporter, Scrape, ScrapeAnswer};
+pub use exporter::{ExportError, Exporter};
 pub use place::Place;
+#[cfg(feature = "export")]
+pub use scrape::{Scrape, ScrapeAnswer};
 #[cfg(feature = "export")]
 pub use web_config::WebConfigError;
 

@@ -17,7 +17,7 @@ use std::collections::{HashMap, VecDeque};
 
 pub use masks::MaskChange;
 pub use probe::RoundTripProbes;
-pub use surroundings::{CauseCandidate, OtherCause};
+pub use surroundings::{CauseCandidate, ComparedCauses, LEAST_TICKS, OtherCause};
 
 use masks::Masks;
 use settled::Settled;
@@ -60,6 +60,8 @@ pub struct Conclusion {
     pub cause: Option<Cause>,
     /// What else the rate follows; looked for only where moves are not the cause.
     pub rival: Option<CauseCandidate>,
+    /// With what else the rate was compared, where moves are not the cause.
+    pub compared: ComparedCauses,
     /// The dips are those with which BBR measures the round trip.
     pub probes: Option<RoundTripProbes>,
     /// What the rate is the rate of.
@@ -121,12 +123,13 @@ impl RateDiagnosis {
         let jitter = Jitter::of(&window);
         let unexplained = cause.is_none() && jitter.is_some();
         let from_ns = window.first().map_or(u64::MAX, |first| first.from_ns);
-        let rival = if unexplained { self.surroundings.rival(from_ns) } else { None };
+        let (rival, compared) = if unexplained { self.surroundings.rival(from_ns) } else { Default::default() };
         let rival = self.rival.observe(rival, |one, other| one.suspect == other.suspect, metrics.machine.at_ns);
         self.conclusion = Conclusion {
             jitter,
             cause,
             rival,
+            compared,
             probes: if unexplained && sends_by_bbr(sample) { RoundTripProbes::of(&window) } else { None },
             basis: basis.cloned(),
             moves_per_s: per_s(moves),

@@ -1,8 +1,8 @@
 //! Every connection, from its start to its end.
 
 use super::access::{AccessRules, Admission};
-use super::exporter::ScrapeHandover;
 use super::listener::{ClientStream, Listener};
+use super::scrape::ScrapeHandover;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};

@@ -2,21 +2,15 @@
 
 use super::access::AccessRules;
 use super::listener::Listener;
+use super::scrape::{Scrape, ScrapeHandover};
 use super::web_config::{Secured, WebConfigError};
 use super::{Place, connections};
-use http_body_util::Full;
-use hyper::body::Bytes;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
-use std::time::Duration;
-use tokio::sync::oneshot;
-
-/// How long a scrape waits for its answer, whoever gives it.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why nothing is exported.
 #[derive(Debug, thiserror::Error)]
@@ -37,35 +31,6 @@ pub enum ExportError {
     Config(#[from] WebConfigError),
 }
 
-/// A scrape that waits for its answer.
-pub struct Scrape {
-    /// What its `Accept` header said.
-    pub accept: Option<String>,
-    answer: oneshot::Sender<ScrapeAnswer>,
-}
-
-/// What a scrape gets.
-#[derive(Debug, Clone)]
-pub struct ScrapeAnswer {
-    /// Its `Content-Type`.
-    pub content_type: &'static str,
-    /// All of it.
-    pub text: Bytes,
-}
-
-impl Scrape {
-    /// Nobody waits for it any more.
-    #[must_use]
-    pub fn is_given_up(&self) -> bool {
-        self.answer.is_closed()
-    }
-
-    /// Answers it; that nobody waits for it any more is no failure.
-    pub fn answer(self, answer: ScrapeAnswer) {
-        let _gone = self.answer.send(answer);
-    }
-}
-
 /// Listens until it is dropped with its program.
 pub struct Exporter {
     scrapes: Receiver<Scrape>,
@@ -83,13 +48,6 @@ impl Drop for RingAtTheEnd {
     fn drop(&mut self) {
         let _full = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
-}
-
-/// Hands scrapes over, and wakes whoever answers them.
-#[derive(Clone)]
-pub(super) struct ScrapeHandover {
-    scrapes: mpsc::Sender<Scrape>,
-    ready: Arc<OwnedFd>,
 }
 
 impl Exporter {
@@ -155,22 +113,6 @@ impl Drop for Exporter {
         {
             let _gone = std::fs::remove_file(path);
         }
-    }
-}
-
-impl ScrapeHandover {
-    /// Asks for an answer; none when nobody gives answers any more.
-    pub(super) async fn ask(&self, accept: Option<String>) -> Option<ScrapeAnswer> {
-        let (answer, given) = oneshot::channel();
-        self.scrapes.send(Scrape { accept, answer }).ok()?;
-        let _full = rustix::io::write(&*self.ready, &1u64.to_ne_bytes());
-        tokio::time::timeout(PATIENCE, given).await.ok()?.ok()
-    }
-}
-
-impl ScrapeAnswer {
-    pub(super) fn body(self) -> Full<Bytes> {
-        Full::new(self.text)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Diagnostic, LintInput};
 use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
-use crate::derive::diagnosis::{Conclusion, OtherCause};
+use crate::derive::diagnosis::{ComparedCauses, Conclusion, LEAST_TICKS, OtherCause};
 use crate::derive::figure::{Unit, bytes, decimal, percent, rate};
 use crate::derive::jitter::Jitter;
 use crate::derive::{FlowBasis, TestMetrics};
@@ -85,7 +85,13 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
         format!("{follows}; {moves}{doubt}")
     } else {
         let found = input.unsteady_by.unwrap_or("No cause found");
-        format!("{found}: {moves}, {and}steal, other softirqs, CPU wait and squeezes do not correlate")
+        let ComparedCauses { ticks, starved } = conclusion.compared;
+        let last = if starved { ", squeezes and the CPU time its busiest thread did not get" } else { " and squeezes" };
+        let compared = match conclusion.compared.is_any() {
+            true => format!("{and}steal, other softirqs, CPU wait{last} do not correlate"),
+            false => format!("{and}{ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)"),
+        };
+        format!("{found}: {moves}, {compared}")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
