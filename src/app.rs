@@ -30,11 +30,8 @@ use crate::source::SourceError;
 use crate::source::feed::{Feed, FeedCommand, Next, Pace};
 use crate::state::{Mode, State};
 use crate::term;
-use crate::ui::{self, Theme};
 use crate::update;
 use crate::view::{self, View};
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -45,8 +42,8 @@ const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 pub use agent::Agent;
 #[cfg(feature = "export")]
 pub use export::export;
-pub use headless::{json, print};
-pub use hosts::{EndingFeeds, Hosts, WatchedHost, json_of_hosts, print_hosts};
+pub use headless::json;
+pub use hosts::{EndingFeeds, Hosts, WatchedHost, json_of_hosts, print};
 pub use player::{Player, SHIPPED_STARTS_AT};
 pub use remote::{Controls, RemoteAgent};
 pub use screen::{Console, Terminal, Woken, screen};
@@ -249,6 +246,11 @@ impl App {
         }
     }
 
+    /// What is shown is of an interval, which the first sample is not.
+    fn has_interval(&self) -> bool {
+        self.state.metrics().is_some_and(|metrics| metrics.machine.elapsed_s.is_some())
+    }
+
     /// The count is reached.
     fn counted_out(&self) -> bool {
         self.options.count == Some(0)
@@ -342,13 +344,6 @@ impl App {
     /// The frame of this moment.
     fn view(&self, width: u16, height: u16) -> View {
         view::prepare(&self.state, self.stream.derivation.history(), width, height)
-    }
-
-    /// The same as text.
-    fn frame(&self, width: u16, height: u16, theme: Theme) -> String {
-        let mut buffer = Buffer::empty(Rect::new(0, 0, width, height));
-        ui::paint(&self.view(width, height), theme, &mut buffer);
-        ui::text(&buffer)
     }
 
     /// Puts masks back if that was asked for, else says which stay; closes the recording. What is left is to be waited for.

@@ -11,12 +11,12 @@ mod run;
 mod unknown;
 mod values;
 
-pub use compare::{AskedComparison, ComparisonFace};
+pub use compare::AskedComparison;
 pub use cut::AskedCut;
 pub use export::AskedExport;
 pub use fleet::AskedFleet;
 pub use hosts::AskedHosts;
-pub use report::{AskedReport, WrittenAs};
+pub use report::AskedReport;
 pub use run::{CardFormat, ObservedCommand};
 
 use crate::action::KeyStep;

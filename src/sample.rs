@@ -23,6 +23,7 @@ mod spaces;
 mod steering;
 mod threads;
 mod trace;
+mod written_as;
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -61,6 +62,7 @@ pub use spaces::Space;
 pub use steering::{Interrupts, NapiThread, Steering};
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
+pub use written_as::WrittenAs;
 
 /// The word of a variant as it is shown and written, by `strum::IntoStaticStr`.
 pub trait Word: Into<&'static str> {

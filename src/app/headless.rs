@@ -1,13 +1,11 @@
-//! Without a terminal: JSON lines, and one frame as text.
+//! This machine without a terminal: JSON lines. One frame as text is that of `hosts`.
 
 use super::signals::{wait, wait_to_write};
-use super::{App, AppError, Ended, Signals, Stream};
-use crate::action::KeyStep;
+use super::{AppError, Ended, Signals, Stream};
 use crate::report::json as json_lines;
 use crate::sample::Problem;
 use crate::source::feed::{Feed, Next};
 use crate::term;
-use crate::ui::Theme;
 use std::collections::HashSet;
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
@@ -141,80 +139,6 @@ impl ReportedProblems {
             }
         }
     }
-}
-
-/// A recording that is not read ahead by then is printed without its end.
-const READ_AHEAD: Duration = Duration::from_mins(1);
-
-/// Waits for the intervals asked for (at least one), presses the keys, prints the frame. Damage of a recording is told on standard error.
-///
-/// # Errors
-/// The source or the output failed.
-pub fn print(
-    mut app: App,
-    signals: &Signals,
-    steps: &[KeyStep],
-    size: (u16, u16),
-    theme: Theme,
-    out: &mut (impl Write + AsFd),
-) -> Result<Ended, AppError> {
-    let ended = press_all(&mut app, signals, steps);
-    let text = app.frame(size.0, size.1, theme);
-    let damage = app.state.playback.as_ref().and_then(|playback| playback.damage.clone());
-    // However it ended: masks are put back if that was asked for, and the recording is closed.
-    let (_, failed, _ending) = app.close();
-    if let Some(signal) = ended? {
-        return Ok(Ended::Signal(signal));
-    }
-    failed.map_or(Ok(()), Err)?;
-    // The frame may be one from before it.
-    damage.iter().for_each(term::say);
-    Ok(hand_over(out, text.as_bytes(), signals, None)?.unwrap_or(Ended::Done))
-}
-
-/// Waits for the intervals, presses the keys; the signal that came instead, if one did.
-fn press_all(app: &mut App, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
-    app.hear_player(READ_AHEAD)?;
-    let intervals = app.options.count.take();
-    // One that starts in the middle shows a sample already.
-    let is_there = app.state.metrics().is_some();
-    let samples = if is_there { intervals.unwrap_or(0) } else { intervals.unwrap_or(1).max(1) + 1 };
-    for _ in 0..samples {
-        if let Some(signal) = next_sample(app, signals)? {
-            return Ok(Some(signal));
-        }
-    }
-    app.state.metrics().and_then(|metrics| metrics.machine.elapsed_s).ok_or(AppError::NoSample)?;
-    for step in steps {
-        match step {
-            KeyStep::Press(key) => app.press(*key)?,
-            KeyStep::Tick => {
-                if let Some(signal) = next_sample(app, signals)? {
-                    return Ok(Some(signal));
-                }
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Waits for one sample; a signal that came instead is given back. At the end of a recording there is none to wait for.
-fn next_sample(app: &mut App, signals: &Signals) -> Result<Option<i32>, AppError> {
-    while !app.ended {
-        if let Some(signal) = signals.ending() {
-            return Ok(Some(signal));
-        }
-        match app.feed.next()? {
-            Next::Item(item) => {
-                if app.take(item)? {
-                    return Ok(None);
-                }
-            }
-            Next::End => app.end()?,
-            Next::Waiting => drop(wait(&[app.feed.ready(), signals.fd()], None)),
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]

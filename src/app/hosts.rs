@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-pub use headless::{json_of_hosts, print_hosts};
+pub use headless::{json_of_hosts, print};
 
 /// Samples that come faster than this are taken together: nobody reads ten figures a second, and a frame costs as much as
 /// the sample that it shows. Keys are answered at once.

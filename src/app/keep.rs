@@ -6,8 +6,9 @@ use super::player::Player;
 use crate::config::{self, Preferences, SaveError};
 use crate::record::{RecordError, StoredIn};
 use crate::report::card::card;
-use crate::report::recording::{ReportFormat, ReportOptions, ReportedRecording, length, report};
+use crate::report::recording::{ReportOptions, ReportedRecording, length, report};
 use crate::report::{Format, timestamp};
+use crate::sample::WrittenAs;
 use crate::text;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -66,7 +67,7 @@ impl App {
         let length = length(summary.seconds());
         let (name, recorded_by) = self.name_of_what_is_seen(&summary.facts.host.name);
         let seen = ReportedRecording { name, summary: Some(summary), recorded_by, ..ReportedRecording::default() };
-        write("report", &path, &report(&[seen], ReportFormat::Html, ReportOptions::default()))?;
+        write("report", &path, &report(&[seen], WrittenAs::Html, ReportOptions::default()))?;
         Ok(format!("report of {length} written to {}", path.display()))
     }
 

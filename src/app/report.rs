@@ -6,20 +6,20 @@ use crate::derive::run::Run;
 use crate::derive::{Derivation, SummaryRoom, SummaryTrack};
 use crate::record::{RecordError, Recording};
 use crate::report::anonymise::Anonymiser;
-use crate::report::comparison::{ComparisonFormat, NoComparison, comparison};
+use crate::report::comparison::{NoComparison, comparison};
 use crate::report::recording::{ReportedRecording, report as written};
-use crate::sample::{Comparison, Event, Item};
+use crate::sample::{Comparison, Event, Item, WrittenAs};
 use crate::text;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-pub use crate::report::recording::{ReportFormat, ReportOptions};
+pub use crate::report::recording::ReportOptions;
 
 /// The report of these recordings.
 ///
 /// # Errors
 /// One of them cannot be opened: it is none, or cannot be read. What is damaged further on is reported as far as it goes.
-pub fn report(recordings: &[PathBuf], format: ReportFormat, options: ReportOptions) -> Result<String, AppError> {
+pub fn report(recordings: &[PathBuf], format: WrittenAs, options: ReportOptions) -> Result<String, AppError> {
     if let Some(comparisons) = comparisons(recordings)? {
         return Ok(compared(comparisons, format, options));
     }
@@ -50,18 +50,13 @@ fn comparisons(files: &[PathBuf]) -> Result<Option<Vec<Comparison>>, AppError> {
 }
 
 /// The page of one comparison, or of two: the later against the earlier.
-fn compared(mut comparisons: Vec<Comparison>, format: ReportFormat, options: ReportOptions) -> String {
+fn compared(mut comparisons: Vec<Comparison>, format: WrittenAs, options: ReportOptions) -> String {
     if options.anonymised {
         for one in &mut comparisons {
             "host".clone_into(&mut one.machine.host.name);
         }
     }
     comparisons.sort_by_key(|one| std::cmp::Reverse(one.began_ms));
-    let format = match format {
-        ReportFormat::Html => ComparisonFormat::Html,
-        ReportFormat::Markdown => ComparisonFormat::Markdown,
-        ReportFormat::Json => ComparisonFormat::Json,
-    };
     comparisons.first().map_or_else(String::new, |now| comparison(now, comparisons.get(1), format))
 }
 
@@ -170,7 +165,7 @@ mod tests {
             paths: Vec::new(),
         };
         let path = folder.join(format!("{name}.json"));
-        std::fs::write(&path, comparison(&one, None, ComparisonFormat::Json)).expect("writable");
+        std::fs::write(&path, comparison(&one, None, WrittenAs::Json)).expect("writable");
         path
     }
 
@@ -179,7 +174,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("a\u{1b}[31m\u{202e}.jsonl");
         std::fs::write(&path, "{\"vnettop_recording\":1,\"vnettop\":\"0.2.0\"}\nno line\nno line\n").expect("writable");
-        for format in [ReportFormat::Html, ReportFormat::Markdown] {
+        for format in [WrittenAs::Html, WrittenAs::Markdown] {
             let text = report(std::slice::from_ref(&path), format, ReportOptions::default()).expect("a recording");
             assert!(text.contains("a?[31m?.jsonl") || text.contains("a?\\[31m?.jsonl"), "{text}");
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
@@ -190,7 +185,7 @@ mod tests {
     fn comparisons_have_a_page_too_the_later_against_the_earlier() {
         let folder = tempfile::tempdir().expect("a directory");
         let (old, new) = (written_to(folder.path(), "oldhost", 1), written_to(folder.path(), "newhost", 2));
-        let page = |files: &[PathBuf], anonymised| report(files, ReportFormat::Markdown, ReportOptions { anonymised });
+        let page = |files: &[PathBuf], anonymised| report(files, WrittenAs::Markdown, ReportOptions { anonymised });
         let of_two = page(&[old.clone(), new.clone()], false).expect("two comparisons");
         assert!(of_two.starts_with("# newhost") && of_two.contains("Against oldhost"), "{of_two}");
         let without = page(&[old.clone(), new.clone()], true).expect("two comparisons");

@@ -1,7 +1,7 @@
 //! The arguments of `vnettop compare`.
 
 use super::Face;
-use crate::sample::Load;
+use crate::sample::{Load, WrittenAs};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -28,24 +28,11 @@ pub struct AskedComparison {
     /// Lines instead of the live screen.
     pub plain: bool,
     /// What standard output gets.
-    pub face: ComparisonFace,
+    pub face: WrittenAs,
     /// Files that are written too, by the ends of their names.
     pub output: Vec<PathBuf>,
     /// An earlier comparison.
     pub against: Option<PathBuf>,
-}
-
-/// What standard output gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComparisonFace {
-    /// Tables for a terminal.
-    Text,
-    /// The same in Markdown.
-    Markdown,
-    /// One JSON object.
-    Json,
-    /// A page for a browser.
-    Html,
 }
 
 const EXAMPLES: &str = "\
@@ -131,10 +118,10 @@ impl CompareArguments {
             unpinned: self.unpinned || readonly,
             plain: self.plain,
             face: match (json, self.md, self.html) {
-                (true, ..) => ComparisonFace::Json,
-                (_, true, _) => ComparisonFace::Markdown,
-                (_, _, true) => ComparisonFace::Html,
-                _ => ComparisonFace::Text,
+                (true, ..) => WrittenAs::Json,
+                (_, true, _) => WrittenAs::Markdown,
+                (_, _, true) => WrittenAs::Html,
+                _ => WrittenAs::Text,
             },
             output: self.output.clone(),
             against: self.against.clone(),

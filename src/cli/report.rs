@@ -2,8 +2,10 @@
 
 use super::options::Options;
 use super::{CliError, Face};
+use crate::sample::{Word, WrittenAs};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// A report of recordings that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,15 +20,21 @@ pub struct AskedReport {
     pub anonymise: bool,
 }
 
-/// What a report is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum WrittenAs {
-    /// One page that needs nothing else
-    Html,
-    /// For an issue or a wiki
-    Markdown,
-    /// For a program: one object on one line
-    Json,
+/// What a report of recordings may be written as: plots are what it is about, so that it has no text for a terminal.
+impl ValueEnum for WrittenAs {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Html, Self::Markdown, Self::Json]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::Html => "One page that needs nothing else",
+            Self::Markdown => "For an issue or a wiki",
+            Self::Json => "For a program: one object on one line",
+            Self::Text => return None,
+        };
+        Some(PossibleValue::new(self.word()).help(help))
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -68,21 +76,12 @@ impl ReportArguments {
             (None, None) => {
                 return Err(usage("name the report, as in -o report.html, or give --format for standard output"));
             }
-            (None, Some(file)) => by_name(file).ok_or_else(|| {
+            (None, Some(file)) => WrittenAs::by_name(file).filter(|one| *one != WrittenAs::Text).ok_or_else(|| {
                 usage("the name of the report ends in .html, .md or .json; for another name give --format")
             })?,
         };
         let asked = AskedReport { recordings: self.recordings.clone(), output, format, anonymise: self.anonymise };
         Ok(Face::Report(asked))
-    }
-}
-
-fn by_name(file: &Path) -> Option<WrittenAs> {
-    match file.extension()?.to_str()?.to_ascii_lowercase().as_str() {
-        "html" | "htm" => Some(WrittenAs::Html),
-        "md" | "markdown" => Some(WrittenAs::Markdown),
-        "json" => Some(WrittenAs::Json),
-        _ => None,
     }
 }
 

@@ -45,17 +45,17 @@ pub enum CheckGroup {
     Machine,
 }
 
-/// A group with its title in a text, and its checks.
-type GroupRow = (CheckGroup, &'static str, fn(&DoctorFacts) -> Vec<Check>);
+/// A group with its title in a text, and what is looked at in it.
+type GroupRow = (CheckGroup, &'static str, &'static [CheckRow]);
 
 /// Every group, in their order.
 const GROUPS: [GroupRow; 6] = [
-    (CheckGroup::Kernel, "Kernel", kernel::checks),
-    (CheckGroup::Rights, "Rights", rights::checks),
-    (CheckGroup::Sight, "Visible from here", sight::checks),
-    (CheckGroup::Programs, "Programs", programs::checks),
-    (CheckGroup::Terminal, "Terminal", terminal::checks),
-    (CheckGroup::Machine, "Machine under test", machine::checks),
+    (CheckGroup::Kernel, "Kernel", kernel::CHECKS),
+    (CheckGroup::Rights, "Rights", rights::CHECKS),
+    (CheckGroup::Sight, "Visible from here", sight::CHECKS),
+    (CheckGroup::Programs, "Programs", programs::CHECKS),
+    (CheckGroup::Terminal, "Terminal", terminal::CHECKS),
+    (CheckGroup::Machine, "Machine under test", machine::CHECKS),
 ];
 
 /// One thing that was looked at.
@@ -77,41 +77,68 @@ pub struct Check {
     pub remedy: Option<String>,
 }
 
-/// What a check is called, and what it looks at.
-#[derive(Clone, Copy)]
-struct CheckSubject(&'static str, &'static str);
+/// What a check is called, what it looks at and adds, and how it judges the facts.
+struct CheckRow {
+    name: &'static str,
+    source: &'static str,
+    adds: &'static str,
+    needed: bool,
+    judge: fn(&CheckRow, &DoctorFacts) -> Check,
+    /// Whether a machine has such a thing.
+    applies: fn(&DoctorFacts) -> bool,
+}
 
-impl CheckSubject {
-    fn stands(self, state: CheckState, found: impl Into<String>) -> Check {
-        let Self(name, source) = self;
-        Check { name, state, needed: false, found: found.into(), source, adds: None, remedy: None }
+impl CheckRow {
+    /// What it adds, and how it is judged; it adds nothing where that is empty.
+    const fn new(
+        name: &'static str,
+        source: &'static str,
+        adds: &'static str,
+        judge: fn(&CheckRow, &DoctorFacts) -> Check,
+    ) -> Self {
+        Self { name, source, adds, needed: false, judge, applies: |_| true }
     }
 
-    fn ok(self, found: impl Into<String>) -> Check {
-        self.stands(CheckState::Ok, found)
+    const fn needed(self) -> Self {
+        Self { needed: true, ..self }
     }
 
-    fn note(self, found: impl Into<String>) -> Check {
+    const fn only(self, applies: fn(&DoctorFacts) -> bool) -> Self {
+        Self { applies, ..self }
+    }
+
+    fn stands(&self, state: CheckState, found: impl Into<String>) -> Check {
+        let adds = (!self.adds.is_empty()).then_some(self.adds);
+        let Self { name, source, needed, .. } = *self;
+        Check { name, state, needed, found: found.into(), source, adds, remedy: None }
+    }
+
+    /// What works need not be told what it adds.
+    fn ok(&self, found: impl Into<String>) -> Check {
+        self.stands(CheckState::Ok, found).adding_nothing()
+    }
+
+    fn note(&self, found: impl Into<String>) -> Check {
         self.stands(CheckState::Note, found)
     }
 
-    fn unknown(self, why: impl Into<String>) -> Check {
+    fn unknown(&self, why: impl Into<String>) -> Check {
         self.stands(CheckState::Unknown, why)
     }
 
     /// What cannot be known where /sys is not mounted.
-    fn without_sys(self, why: &str, adds: &'static str, facts: &DoctorFacts) -> Check {
-        self.unknown(why).adding(adds).mended_by(mount_sys(facts))
+    fn without_sys(&self, why: impl Into<String>, facts: &DoctorFacts) -> Check {
+        self.unknown(why).mended_by(mount_sys(facts))
     }
 
     /// What cannot be known where /proc is not mounted.
-    fn without_proc(self, why: impl Into<String>, adds: &'static str, facts: &DoctorFacts) -> Check {
-        self.unknown(why).adding(adds).mended_by(mount_proc(facts))
+    fn without_proc(&self, why: impl Into<String>, facts: &DoctorFacts) -> Check {
+        self.unknown(why).mended_by(mount_proc(facts))
     }
 
-    /// What is missing says what it would add and what to do.
-    fn missing(self, found: impl Into<String>, adds: &'static str, remedy: impl Into<String>) -> Check {
-        self.stands(CheckState::Missing, found).adding(adds).mended_by(remedy)
+    /// What is missing says what to do.
+    fn missing(&self, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+        self.stands(CheckState::Missing, found).mended_by(remedy)
     }
 }
 
@@ -120,12 +147,16 @@ impl Check {
         Self { adds: Some(adds), ..self }
     }
 
-    fn mended_by(self, remedy: impl Into<String>) -> Self {
-        Self { remedy: Some(remedy.into()), ..self }
+    fn adding_nothing(self) -> Self {
+        Self { adds: None, ..self }
     }
 
-    fn needed(self) -> Self {
-        Self { needed: true, ..self }
+    fn read_from(self, source: &'static str) -> Self {
+        Self { source, ..self }
+    }
+
+    fn mended_by(self, remedy: impl Into<String>) -> Self {
+        Self { remedy: Some(remedy.into()), ..self }
     }
 }
 
@@ -150,7 +181,10 @@ impl Diagnosis {
 /// Judges the facts.
 #[must_use]
 pub fn judge(facts: &DoctorFacts) -> Diagnosis {
-    let groups = GROUPS.map(|(group, title, checks)| (group, title, checks(facts)));
+    let groups = GROUPS.map(|(group, title, rows)| {
+        let applying = rows.iter().filter(|row| (row.applies)(facts));
+        (group, title, applying.map(|row| (row.judge)(row, facts)).collect::<Vec<_>>())
+    });
     let all = || groups.iter().flat_map(|(_, _, checks)| checks);
     let lacking: Vec<&str> =
         all().filter(|check| check.needed && check.state == CheckState::Missing).map(|check| check.name).collect();

@@ -85,7 +85,7 @@ pub fn watch(
         Presentation::Json => app::json_of_hosts(hosts, &signals, &mut stdout()?)?,
         Presentation::Print { width, height, keys } => {
             let theme = Theme::plain(!config.preferences.ascii);
-            app::print_hosts(hosts, &signals, keys, (*width, *height), theme, &mut stdout()?)?
+            app::print(hosts, &signals, keys, (*width, *height), theme, &mut stdout()?)?
         }
         Presentation::Screen => live_screen(config, configured, hosts, &signals)?,
     };

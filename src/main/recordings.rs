@@ -57,13 +57,8 @@ pub fn report(asked: &cli::AskedReport) -> Result<ExitCode, Box<dyn Error>> {
     // Before a long recording is read: whether its report can be written.
     let output = asked.output.as_deref();
     let destination = output.map(|path| Destination::open("report", path, None)).transpose()?;
-    let format = match asked.format {
-        cli::WrittenAs::Html => app::report::ReportFormat::Html,
-        cli::WrittenAs::Markdown => app::report::ReportFormat::Markdown,
-        cli::WrittenAs::Json => app::report::ReportFormat::Json,
-    };
     let options = app::report::ReportOptions { anonymised: asked.anonymise };
-    let text = app::report::report(&asked.recordings, format, options)?;
+    let text = app::report::report(&asked.recordings, asked.format, options)?;
     write_card("report", &text, destination, &mut io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,9 +6,9 @@ mod cells;
 mod json;
 mod published;
 
-use super::document::{Block, Document, ListItem, Section};
+use super::document::{Block, Document, ListItem, Section, written};
 use crate::derive::comparison::{LoadTable, PathRow, tables};
-use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, Load, Word};
+use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, Load, Word, WrittenAs};
 
 /// Why a file is no comparison that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,28 +32,10 @@ pub fn read(text: &[u8]) -> Result<Comparison, NoComparison> {
     json::read(text)
 }
 
-/// What a comparison is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComparisonFormat {
-    /// For a terminal.
-    Text,
-    /// For a page or an issue.
-    Markdown,
-    /// For a program.
-    Json,
-    /// For a browser.
-    Html,
-}
-
 /// The comparison and what it says against an earlier one (not in JSON: that has its two files), ending with an end of line.
 #[must_use]
-pub fn comparison(comparison: &Comparison, earlier: Option<&Comparison>, format: ComparisonFormat) -> String {
-    match format {
-        ComparisonFormat::Text => document(comparison, earlier).text(),
-        ComparisonFormat::Markdown => document(comparison, earlier).markdown(),
-        ComparisonFormat::Html => document(comparison, earlier).html(),
-        ComparisonFormat::Json => json::json(comparison),
-    }
+pub fn comparison(comparison: &Comparison, earlier: Option<&Comparison>, format: WrittenAs) -> String {
+    written(format, || document(comparison, earlier), || json::json(comparison))
 }
 
 /// Everything that is said of a comparison, in the order in which it is said.

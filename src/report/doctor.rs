@@ -3,6 +3,7 @@
 use super::timestamp;
 use crate::derive::doctor::{Check, CheckGroup, Diagnosis};
 use crate::sample::{DoctorFacts, Word};
+use crate::text::wrap;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
@@ -58,21 +59,9 @@ fn steps(below: impl Fn(&str) -> String, remedy: &str) -> Vec<String> {
 
 /// The words behind the head, the further lines below the first word.
 fn wrapped(head: &str, words: &str) -> Vec<String> {
-    let indent = head.width();
-    let (mut rows, mut row, mut is_first) = (Vec::new(), head.to_owned(), true);
-    for word in words.split(' ') {
-        if !is_first && row.width() + 1 + word.width() > WIDTH {
-            rows.push(std::mem::replace(&mut row, " ".repeat(indent)));
-            is_first = true;
-        }
-        if !is_first {
-            row.push(' ');
-        }
-        row.push_str(word);
-        is_first = false;
-    }
-    rows.push(row);
-    rows
+    let indent = " ".repeat(head.width());
+    let lines = wrap(words, WIDTH - indent.len(), UnicodeWidthStr::width);
+    lines.iter().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { head } else { &indent })).collect()
 }
 
 /// One object on one line, and its end of line.

@@ -6,6 +6,7 @@ mod text;
 
 use super::page::Page;
 use super::plot::{PlotText, PlotWidth};
+use crate::sample::WrittenAs;
 
 /// A whole report.
 pub(super) struct Document {
@@ -22,20 +23,13 @@ pub(super) struct Document {
     pub words: Vec<(&'static str, &'static str)>,
 }
 
-impl Document {
-    /// One page that needs nothing else.
-    pub fn html(&self) -> String {
-        html::page(self)
-    }
-
-    /// Text for an issue or a wiki; plots are described.
-    pub fn markdown(&self) -> String {
-        markdown::text(self)
-    }
-
-    /// Text for a terminal, without plots.
-    pub fn text(&self) -> String {
-        text::text(self)
+/// The document, or the object that stands for it.
+pub(super) fn written(format: WrittenAs, document: impl FnOnce() -> Document, json: impl FnOnce() -> String) -> String {
+    match format {
+        WrittenAs::Text => text::text(&document()),
+        WrittenAs::Markdown => markdown::text(&document()),
+        WrittenAs::Html => html::page(&document()),
+        WrittenAs::Json => json(),
     }
 }
 

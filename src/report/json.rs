@@ -31,7 +31,7 @@ const SCHEMA_VERSION: u32 = 1;
 /// # Errors
 /// The output cannot be written; a closed pipe is an error of kind `BrokenPipe`.
 pub fn write(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &OneSample(metrics))?;
+    serde_json::to_writer(&mut *out, &InJson(metrics, &metrics.subject))?;
     out.write_all(b"\n")
 }
 
@@ -74,48 +74,40 @@ impl<T: JsonObject> Serialize for Each<'_, T> {
     }
 }
 
-/// Everything of one sample.
-struct OneSample<'a>(&'a Metrics);
-
-impl Serialize for OneSample<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_map(None)?;
-        fields_of_sample(self.0, &mut object)?;
-        object.end()
+/// Everything of one sample, of the test that it is about.
+impl JsonObject for Metrics {
+    fn fields<M: SerializeMap>(&self, of: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        let (machine, concluded) = (&*self.machine, &*self.conclusions);
+        object.serialize_entry("schema_version", &SCHEMA_VERSION)?;
+        object.serialize_entry("ts", &timestamp(machine.wall_ms))?;
+        object.serialize_entry("elapsed_s", &machine.elapsed_s)?;
+        object.serialize_entry("host", &InJson(&*machine.facts.host, of))?;
+        object.serialize_entry("own", &InJson(&machine.own, of))?;
+        object.serialize_entry("trace", &Tracing::of(machine))?;
+        object.serialize_entry("tracer", &machine.tracer)?;
+        object.serialize_entry("namespaces", &Each(&machine.facts.spaces, of))?;
+        object.serialize_entry("links", &Each(&machine.links, of))?;
+        object.serialize_entry("ovs", &Each(&machine.facts.ovs, of))?;
+        object.serialize_entry("cores", &Each(&machine.cores, of))?;
+        let tests_of = self.tests_of_threads();
+        let threads: Vec<_> = self.threads.iter().map(|thread| ThreadRow::of(thread, &tests_of)).collect();
+        object.serialize_entry("threads", &threads)?;
+        object.serialize_entry("short_lives", &machine.short_lives)?;
+        object.serialize_entry("test", &self.test)?;
+        object.serialize_entry("flows", &Each(&of.flow.connections, of))?;
+        object.serialize_entry("datagrams", &Each(&of.flow.tests, of))?;
+        object.serialize_entry("benchmarks", &Each(&of.benchmarks, of))?;
+        object.serialize_entry("losses", &Each(&of.losses.places, of))?;
+        object.serialize_entry("drops", &loss::everywhere(of).as_ref().map(|drops| Each(drops, of)))?;
+        object.serialize_entry("jitter", &of.jitter.as_ref().map(|jitter| InJson(jitter, of)))?;
+        object.serialize_entry("events", &Events(&self.moves, of))?;
+        object.serialize_entry("findings", &Each(&concluded.findings, of))?;
+        object.serialize_entry("limit", &concluded.limit.as_ref().map(|limit| InJson(limit, of)))?;
+        object.serialize_entry("card", &of.card.as_ref().map(|card| InJson(card, of)))?;
+        let tests: Vec<_> = self.tests.iter().map(|test| InJson(&**test, of)).collect();
+        object.serialize_entry("tests", &tests)?;
+        object.serialize_entry("problems", &machine.facts.problems)
     }
-}
-
-fn fields_of_sample<M: SerializeMap>(metrics: &Metrics, object: &mut M) -> Result<(), M::Error> {
-    let (machine, of, concluded) = (&*metrics.machine, &*metrics.subject, &*metrics.conclusions);
-    object.serialize_entry("schema_version", &SCHEMA_VERSION)?;
-    object.serialize_entry("ts", &timestamp(machine.wall_ms))?;
-    object.serialize_entry("elapsed_s", &machine.elapsed_s)?;
-    object.serialize_entry("host", &InJson(&*machine.facts.host, of))?;
-    object.serialize_entry("own", &InJson(&machine.own, of))?;
-    object.serialize_entry("trace", &Tracing::of(machine))?;
-    object.serialize_entry("tracer", &machine.tracer)?;
-    object.serialize_entry("namespaces", &Each(&machine.facts.spaces, of))?;
-    object.serialize_entry("links", &Each(&machine.links, of))?;
-    object.serialize_entry("ovs", &Each(&machine.facts.ovs, of))?;
-    object.serialize_entry("cores", &Each(&machine.cores, of))?;
-    let tests_of = metrics.tests_of_threads();
-    let threads: Vec<_> = metrics.threads.iter().map(|thread| ThreadRow::of(thread, &tests_of)).collect();
-    object.serialize_entry("threads", &threads)?;
-    object.serialize_entry("short_lives", &machine.short_lives)?;
-    object.serialize_entry("test", &metrics.test)?;
-    object.serialize_entry("flows", &Each(&of.flow.connections, of))?;
-    object.serialize_entry("datagrams", &Each(&of.flow.tests, of))?;
-    object.serialize_entry("benchmarks", &Each(&of.benchmarks, of))?;
-    object.serialize_entry("losses", &Each(&of.losses.places, of))?;
-    object.serialize_entry("drops", &loss::everywhere(of).as_ref().map(|drops| Each(drops, of)))?;
-    object.serialize_entry("jitter", &of.jitter.as_ref().map(|jitter| InJson(jitter, of)))?;
-    object.serialize_entry("events", &Events(&metrics.moves, of))?;
-    object.serialize_entry("findings", &Each(&concluded.findings, of))?;
-    object.serialize_entry("limit", &concluded.limit.as_ref().map(|limit| InJson(limit, of)))?;
-    object.serialize_entry("card", &of.card.as_ref().map(|card| InJson(card, of)))?;
-    let tests: Vec<_> = metrics.tests.iter().map(|test| InJson(&**test, of)).collect();
-    object.serialize_entry("tests", &tests)?;
-    object.serialize_entry("problems", &machine.facts.problems)
 }
 
 impl JsonObject for Host {

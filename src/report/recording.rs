@@ -10,9 +10,10 @@ mod test;
 mod tests;
 mod words;
 
-use super::document::{Block, Document, Section};
+use super::document::{Block, Document, Section, written};
 use crate::derive::RecordingSummary;
 use crate::derive::run::RunCard;
+use crate::sample::WrittenAs;
 
 pub use words::length;
 
@@ -31,17 +32,6 @@ pub struct ReportedRecording {
     pub notes: Vec<String>,
 }
 
-/// What a report is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportFormat {
-    /// One page that needs nothing else.
-    Html,
-    /// Text for an issue or a wiki; plots are described.
-    Markdown,
-    /// One object for a program.
-    Json,
-}
-
 /// How a report differs from the plain one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReportOptions {
@@ -51,12 +41,8 @@ pub struct ReportOptions {
 
 /// The whole report, ending with an end of line.
 #[must_use]
-pub fn report(recordings: &[ReportedRecording], format: ReportFormat, options: ReportOptions) -> String {
-    match format {
-        ReportFormat::Html => document(recordings, options).html(),
-        ReportFormat::Markdown => document(recordings, options).markdown(),
-        ReportFormat::Json => json::object(recordings, options),
-    }
+pub fn report(recordings: &[ReportedRecording], format: WrittenAs, options: ReportOptions) -> String {
+    written(format, || document(recordings, options), || json::object(recordings, options))
 }
 
 fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Document {

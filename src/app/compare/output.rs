@@ -1,8 +1,8 @@
 //! Files that a comparison is read from and written to.
 
 use crate::app::run::{CardError, Destination};
-use crate::report::comparison::{self, ComparisonFormat, NoComparison};
-use crate::sample::Comparison;
+use crate::report::comparison::{self, NoComparison};
+use crate::sample::{Comparison, WrittenAs};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> Result<Comparison, CompareFileError> {
 #[derive(Debug)]
 pub struct CompareOutput {
     destination: Destination,
-    format: ComparisonFormat,
+    format: WrittenAs,
 }
 
 impl CompareOutput {
@@ -60,14 +60,7 @@ impl CompareOutput {
     /// # Errors
     /// It cannot, is a recording, or has a name that tells no format.
     pub fn open(path: &Path) -> Result<Self, CompareFileError> {
-        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
-        let format = match ending.as_deref() {
-            Some("json") => ComparisonFormat::Json,
-            Some("md" | "markdown") => ComparisonFormat::Markdown,
-            Some("html" | "htm") => ComparisonFormat::Html,
-            Some("txt") => ComparisonFormat::Text,
-            _ => return Err(CompareFileError::Ending(path.to_owned())),
-        };
+        let format = WrittenAs::by_name(path).ok_or_else(|| CompareFileError::Ending(path.to_owned()))?;
         Ok(Self { destination: Destination::open("comparison", path, None)?, format })
     }
 

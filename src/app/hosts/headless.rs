@@ -1,4 +1,4 @@
-//! Several hosts without a terminal: JSON lines, and one frame as text.
+//! Without a terminal: the JSON lines of several hosts, and the frame of one machine or of several as text.
 
 use super::{Hosts, WatchedHost};
 use crate::action::KeyStep;
@@ -14,6 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 /// Sentences on standard error: a host that says more fills somebody's disk.
 const MOST_SAID: usize = 1000;
@@ -69,38 +70,59 @@ fn write_objects(hosts: &mut Hosts, signals: &Signals, out: &mut (impl Write + A
     }
 }
 
+/// A recording that is not read ahead by then is printed without its end.
+const READ_AHEAD: Duration = Duration::from_mins(1);
+
 /// Waits until every host has shown the intervals asked for (at least one) or cannot be reached, presses the keys, prints the frame.
+/// Damage of a recording is told on standard error.
 ///
 /// # Errors
 /// A source or the output failed, or no host can be reached.
-pub fn print_hosts(
-    mut hosts: Hosts,
+pub fn print(
+    shown: impl Into<Hosts>,
     signals: &Signals,
     steps: &[KeyStep],
     (width, height): (u16, u16),
     theme: Theme,
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
+    let mut hosts = shown.into();
     let ended = press_all(&mut hosts, signals, steps);
     hosts.each.iter().filter(|host| host.is_lost()).for_each(|host| {
         host.app.say_warnings();
     });
     let mut frame = Buffer::empty(Rect::new(0, 0, width, height));
     ui::paint(&hosts.view(width, height), theme, &mut frame);
-    let missing = hosts.missing();
+    let playbacks = hosts.each.iter().filter_map(|host| host.app.state.playback.as_ref());
+    let damage: Vec<_> = playbacks.filter_map(|playback| playback.damage.clone()).collect();
+    let (missing, is_alone) = (hosts.missing(), hosts.all.is_none());
+    // However it ended: masks are put back if that was asked for, and the recording is closed.
     let (closed, _ending) = hosts.close();
     if let Some(signal) = ended? {
         return Ok(Ended::Signal(signal));
     }
-    closed?.lines.iter().for_each(|line| term::say(&line.text));
+    closed?.lines.iter().filter(|_| !is_alone).for_each(|line| term::say(&line.text));
+    // The frame may be one from before it.
+    damage.iter().for_each(term::say);
     let ended = hand_over(out, ui::text(&frame).as_bytes(), signals, None)?.unwrap_or(Ended::Done);
     missing.map_or(Ok(ended), Err)
 }
 
+/// Waits for the intervals, presses the keys; the signal that came instead, if one did.
 fn press_all(hosts: &mut Hosts, signals: &Signals, steps: &[KeyStep]) -> Result<Option<i32>, AppError> {
-    let intervals = hosts.each[0].app.options.count.unwrap_or(1).max(1);
+    let mut intervals = 0;
+    for host in &mut hosts.each {
+        host.app.hear_player(READ_AHEAD)?;
+        // One that starts in the middle shows a sample already.
+        let least = u64::from(host.app.state.metrics().is_none());
+        intervals = host.app.options.count.take().unwrap_or(least).max(least);
+    }
     if let Some(signal) = await_intervals(hosts, signals, intervals)? {
         return Ok(Some(signal));
+    }
+    // Of several hosts the others are there to be seen.
+    if hosts.all.is_none() && !hosts.each[0].app.has_interval() {
+        return Err(AppError::NoSample);
     }
     for step in steps {
         match step {
@@ -118,9 +140,6 @@ fn press_all(hosts: &mut Hosts, signals: &Signals, steps: &[KeyStep]) -> Result<
 /// Waits for so many intervals more of each host that can be reached; a signal that came instead is given back.
 fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Result<Option<i32>, AppError> {
     let mut left = vec![intervals; hosts.each.len()];
-    for host in &mut hosts.each {
-        host.app.options.count = None;
-    }
     loop {
         if let Some(signal) = signals.ending() {
             return Ok(Some(signal));
@@ -129,7 +148,7 @@ fn await_intervals(hosts: &mut Hosts, signals: &Signals, intervals: u64) -> Resu
         for (host, left) in hosts.each.iter_mut().zip(&mut left) {
             if *left > 0 && host.takes_one()? {
                 has_more = true;
-                *left -= u64::from(host.app.state.metrics().is_some_and(|metrics| metrics.machine.elapsed_s.is_some()));
+                *left -= u64::from(host.app.has_interval());
             }
         }
         let mut each = hosts.each.iter().zip(&left);

@@ -7,7 +7,9 @@ use crate::effect::{self, PinController};
 use crate::sample::{OnRequest, Word};
 use crate::source::feed::{Feed, Next, Pace};
 use crate::state::{Mode, Settings, Units};
-use crate::ui::Theme;
+use crate::ui::{self, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::collections::BTreeMap;
 
@@ -81,7 +83,9 @@ fn press(app: &mut App, keys: &str) {
 }
 
 fn frame(app: &App) -> String {
-    app.frame(120, 40, Theme::plain(true))
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 120, 40));
+    ui::paint(&app.view(120, 40), Theme::plain(true), &mut buffer);
+    ui::text(&buffer)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The kernel: its version, and each feature that vnettop asks of it.
 
 use super::remedy::{as_root, mount_proc, outside, own_proc, unlocked, way_to};
-use super::{Check, CheckSubject};
+use super::{Check, CheckRow};
 use crate::derive::plural;
 use crate::sample::{BpfAnswer, DoctorFacts, HeldRights, KnownFact, ModuleState, TracefsState, version_of};
 
@@ -14,40 +14,43 @@ const UNCHARGED: (u32, u32) = (5, 11);
 /// A dropped packet has a reason from here on.
 const REASONS: (u32, u32) = (5, 17);
 
+const ADDS_ETHTOOL: &str = "speed changes are reported at once; without it drivers are polled by ioctl";
 const ADDS_TCP: &str = "rate, retransmits and windows of each connection; without it the busiest link's rate is used";
 const ADDS_TRACE: &str = "each migration with its time and both cores; else migrations are counted";
 const ADDS_DROPS: &str = "each lost packet with its reason and function; exact softirq time; the cores of each hop";
 const WITH_BTF: &str = "a kernel of Linux 5.5 or newer with CONFIG_DEBUG_INFO_BTF=y";
 
-pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
-    vec![
-        release(facts),
-        links(facts),
-        ethtool(facts),
-        diag("TCP sockets", "tcp_diag", ADDS_TCP, &facts.kernel.tcp_diag, facts),
-        diag("UDP sockets", "udp_diag", "queues and drops of each UDP socket", &facts.kernel.udp_diag, facts),
-        btf(facts),
-        traced(facts),
-        dropped(facts),
-        tracefs(facts),
-        pidfd(facts),
-    ]
-}
+const MODULES: &str = "/proc/modules, /lib/modules, /proc/kallsyms";
+const LOADED: &str = "BPF program, loaded and not attached";
 
-fn release(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("version", "uname");
+pub(super) const CHECKS: &[CheckRow] = &[
+    CheckRow::new("version", "uname", "everything", release).needed(),
+    CheckRow::new("link counters", "RTM_GETLINK, RTM_GETSTATS", "links, their rates and drops", links).needed(),
+    CheckRow::new("ethtool netlink", "list of generic netlink families", ADDS_ETHTOOL, ethtool),
+    CheckRow::new("TCP sockets", MODULES, ADDS_TCP, |about, facts| {
+        diag(about, "tcp_diag", &facts.kernel.tcp_diag, facts)
+    }),
+    CheckRow::new("UDP sockets", MODULES, "queues and drops of each UDP socket", |about, facts| {
+        diag(about, "udp_diag", &facts.kernel.udp_diag, facts)
+    }),
+    CheckRow::new("BTF", "/sys/kernel/btf/vmlinux", ADDS_DROPS, btf),
+    CheckRow::new("migrations", LOADED, ADDS_TRACE, traced),
+    CheckRow::new("lost packets", LOADED, ADDS_DROPS, dropped),
+    CheckRow::new("tracefs", "/sys/kernel/tracing, /proc/filesystems", ADDS_TRACE, tracefs),
+    CheckRow::new("pidfd", "pidfd_open", "", pidfd),
+];
+
+fn release(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let host = &facts.host;
     let found = format!("Linux {} {} (needs 4.18 or newer)", host.kernel, host.arch);
     match version_of(&host.kernel) {
         Some(running) if running >= LEAST => about.ok(found),
-        Some(_) => about.missing(found, "everything", "boot Linux 4.18 or newer"),
-        None => about.unknown(format!("'{}' is not a version (needs 4.18 or newer)", host.kernel)),
+        Some(_) => about.missing(found, "boot Linux 4.18 or newer"),
+        None => about.unknown(format!("'{}' is not a version (needs 4.18 or newer)", host.kernel)).adding_nothing(),
     }
-    .needed()
 }
 
-fn links(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("link counters", "RTM_GETLINK, RTM_GETSTATS");
+fn links(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let mends = match facts.sight.cores {
         Ok(_) if facts.sight.foreign_proc => own_proc(&facts.rights),
         Ok(_) => "allow AF_NETLINK in the sandbox".to_owned(),
@@ -55,129 +58,114 @@ fn links(facts: &DoctorFacts) -> Check {
     };
     match &facts.kernel.links {
         Ok(links) => about.ok(format!("{} in this namespace", plural(*links, "link"))),
-        Err(why) => about.missing(why, "links, their rates and drops", mends),
+        Err(why) => about.missing(why, mends),
     }
-    .needed()
 }
 
-fn ethtool(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("ethtool netlink", "list of generic netlink families");
-    let adds = "speed changes are reported at once; without it drivers are polled by ioctl";
+fn ethtool(about: &CheckRow, facts: &DoctorFacts) -> Check {
     match facts.kernel.ethtool {
         Ok(true) => about.ok("the family ethtool is listed"),
         Ok(false) if version_of(&facts.host.kernel).is_some_and(|running| running < ETHTOOL) => {
-            about.note("it needs Linux 5.6; drivers are polled by ioctl").adding(adds)
+            about.note("it needs Linux 5.6; drivers are polled by ioctl")
         }
-        Ok(false) => about.missing("the family ethtool is not listed", adds, "a kernel with CONFIG_ETHTOOL_NETLINK=y"),
-        Err(ref why) => about.unknown(why).adding(adds),
+        Ok(false) => about.missing("the family ethtool is not listed", "a kernel with CONFIG_ETHTOOL_NETLINK=y"),
+        Err(ref why) => about.unknown(why),
     }
 }
 
 /// A kind of sockets that a module of the kernel lists.
-fn diag(
-    name: &'static str,
-    module: &str,
-    adds: &'static str,
-    state: &KnownFact<ModuleState>,
-    facts: &DoctorFacts,
-) -> Check {
-    let about = CheckSubject(name, "/proc/modules, /lib/modules, /proc/kallsyms");
+fn diag(about: &CheckRow, module: &str, state: &KnownFact<ModuleState>, facts: &DoctorFacts) -> Check {
     let load = format!("modprobe {module}");
     match state {
         Ok(ModuleState::Present) => about.ok(format!("{module} is in the kernel")),
         Ok(ModuleState::Loadable) => about.ok(format!("{module} is a module, which the kernel loads on first use")),
         Ok(ModuleState::Absent) => {
             let found = format!("this kernel has no {module}");
-            about.missing(found, adds, format!("a kernel with CONFIG_INET_{}", module.to_uppercase()))
+            about.missing(found, format!("a kernel with CONFIG_INET_{}", module.to_uppercase()))
         }
         Ok(ModuleState::NotLoaded) => {
             let found = format!("{module} is not loaded, and the list of modules is not visible here");
-            about.unknown(found).adding(adds).mended_by(format!("{load}  (on the host)"))
+            about.unknown(found).mended_by(format!("{load}  (on the host)"))
         }
-        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, adds, facts),
-        Err(why) => about.unknown(why).adding(adds).mended_by(as_root(&facts.rights, &load)),
+        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, facts),
+        Err(why) => about.unknown(why).mended_by(as_root(&facts.rights, &load)),
     }
 }
 
-fn btf(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("BTF", "/sys/kernel/btf/vmlinux");
+fn btf(about: &CheckRow, facts: &DoctorFacts) -> Check {
     match (&facts.kernel.btf, &facts.sight.sysfs) {
         (Ok(true), _) => about.ok("the kernel describes its types"),
-        (Ok(false), Ok(())) => about.missing("this kernel has none", ADDS_DROPS, WITH_BTF),
-        (Ok(false), Err(_)) => about.without_sys("/sys is not visible here", ADDS_DROPS, facts),
-        (Err(why), _) => about.unknown(why).adding(ADDS_DROPS),
+        (Ok(false), Ok(())) => about.missing("this kernel has none", WITH_BTF),
+        (Ok(false), Err(_)) => about.without_sys("/sys is not visible here", facts),
+        (Err(why), _) => about.unknown(why),
     }
 }
 
-fn traced(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("migrations", "BPF program, loaded and not attached");
+fn traced(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let by_tracefs = facts.kernel.btf != Ok(true);
     match (&facts.kernel.moves, &facts.kernel.tracefs) {
         (BpfAnswer::Loads, _) if !by_tracefs => about.ok("each one is traced"),
         (BpfAnswer::Loads, Ok(TracefsState::Readable)) => about.ok("each one is traced, through tracefs"),
         (BpfAnswer::Loads, Ok(TracefsState::Known)) if facts.sight.sysfs.is_err() => {
             let found = "no BTF, so tracefs is needed, but /sys is not visible here";
-            about.without_sys(found, ADDS_TRACE, facts)
+            about.without_sys(found, facts)
         }
         (BpfAnswer::Loads, Ok(TracefsState::Known)) if facts.rights.sys_admin => {
             about.ok("each one is traced, through a tracefs mounted for a moment")
         }
         (BpfAnswer::Loads, Ok(TracefsState::Known)) => {
-            about.missing("tracefs is not visible", ADDS_TRACE, way_to(&facts.rights, &["SYS_ADMIN"]))
+            about.missing("tracefs is not visible", way_to(&facts.rights, &["SYS_ADMIN"]))
         }
         (BpfAnswer::Loads, Ok(TracefsState::Absent)) => about.missing(
             "this kernel has neither BTF nor tracefs",
-            ADDS_TRACE,
             "a kernel with CONFIG_DEBUG_INFO_BTF=y (Linux 5.5) or CONFIG_FTRACE=y",
         ),
-        (BpfAnswer::Loads, Err(why)) => about.unknown(why).adding(ADDS_TRACE),
-        (answer, _) => refused(facts, about, answer, ADDS_TRACE),
+        (BpfAnswer::Loads, Err(why)) => about.unknown(why),
+        (answer, _) => refused(about, answer, facts),
     }
 }
 
-fn dropped(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("lost packets", "BPF program, loaded and not attached");
+fn dropped(about: &CheckRow, facts: &DoctorFacts) -> Check {
     match &facts.kernel.drops {
         BpfAnswer::Loads if version_of(&facts.host.kernel).is_some_and(|running| running < REASONS) => {
-            let found = "each one with its function; reasons need Linux 5.17";
-            about.note(found).adding(ADDS_DROPS)
+            about.note("each one with its function; reasons need Linux 5.17")
         }
         BpfAnswer::Loads => about.ok("each one with its reason and function"),
-        answer => refused(facts, about, answer, ADDS_DROPS),
+        answer => refused(about, answer, facts),
     }
 }
 
 /// A program that the kernel does not take.
-fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &'static str) -> Check {
+fn refused(about: &CheckRow, answer: &BpfAnswer, facts: &DoctorFacts) -> Check {
     let rights = &facts.rights;
     let lacking = lacking(rights);
     let also = lacking.map(|lacking| format!("; {lacking}")).unwrap_or_default();
     match (answer, lacking) {
         (BpfAnswer::Loads, _) => about.ok("the kernel takes it"),
         // Older versions of Docker know no CAP_BPF.
-        (BpfAnswer::NoRight, Some(lacking)) => about.missing(lacking, adds, way_to(rights, &["SYS_ADMIN"])),
+        (BpfAnswer::NoRight, Some(lacking)) => about.missing(lacking, way_to(rights, &["SYS_ADMIN"])),
         (BpfAnswer::NoRight, None) if rights.user_namespace == Ok(true) => {
-            about.missing("the capability holds in this user namespace only", adds, way_to(rights, &[]))
+            about.missing("the capability holds in this user namespace only", way_to(rights, &[]))
         }
         (BpfAnswer::NoRight, None) if is_locked_out(facts) => {
             let kib = rights.locked_memory.unwrap_or_default() / 1024;
             let found = format!("{kib} KiB may be locked in memory; before Linux 5.11 BPF needs more");
-            about.missing(found, adds, unlocked(rights))
+            about.missing(found, unlocked(rights))
         }
         (BpfAnswer::NoRight, None) => {
             let found = "BPF is refused although the capability is there";
             let remedy = "grep Seccomp /proc/self/status; cat /sys/kernel/security/lockdown";
-            about.missing(found, adds, format!("{remedy}  (one of them blocks it)"))
+            about.missing(found, format!("{remedy}  (one of them blocks it)"))
         }
         (BpfAnswer::NoBtf, _) if facts.sight.sysfs.is_err() => {
-            about.without_sys(&format!("it needs BTF, and /sys is not visible here{also}"), adds, facts)
+            about.without_sys(format!("it needs BTF, and /sys is not visible here{also}"), facts)
         }
         (BpfAnswer::NoBtf, _) if let Err(why) = &facts.kernel.btf => {
-            about.unknown(format!("it needs BTF: {why}{also}")).adding(adds)
+            about.unknown(format!("it needs BTF: {why}{also}"))
         }
-        (BpfAnswer::NoBtf, _) => about.missing(format!("it needs BTF, which this kernel lacks{also}"), adds, WITH_BTF),
+        (BpfAnswer::NoBtf, _) => about.missing(format!("it needs BTF, which this kernel lacks{also}"), WITH_BTF),
         (BpfAnswer::Elsewhere, _) if facts.sight.cores.is_err() => {
-            about.without_proc("not tried: /proc is not visible here", adds, facts)
+            about.without_proc("not tried: /proc is not visible here", facts)
         }
         (BpfAnswer::Elsewhere, _) => {
             let found = if facts.sight.foreign_proc {
@@ -185,11 +173,10 @@ fn refused(facts: &DoctorFacts, about: CheckSubject, answer: &BpfAnswer, adds: &
             } else {
                 "not tried: vnettop is not in the machine's own PID namespace"
             };
-            about.missing(found, adds, outside(facts))
+            about.missing(found, outside(facts))
         }
         (BpfAnswer::Refused(why), _) => about.missing(
             format!("the kernel refuses it: {why}"),
-            adds,
             "a kernel with CONFIG_BPF_SYSCALL=y and CONFIG_BPF_EVENTS=y",
         ),
     }
@@ -210,8 +197,7 @@ fn lacking(rights: &HeldRights) -> Option<&'static str> {
     }
 }
 
-fn tracefs(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("tracefs", "/sys/kernel/tracing, /proc/filesystems");
+fn tracefs(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let has_btf = facts.kernel.btf == Ok(true);
     match &facts.kernel.tracefs {
         Ok(TracefsState::Readable) => about.ok("its event of migrations is readable"),
@@ -219,24 +205,21 @@ fn tracefs(facts: &DoctorFacts) -> Check {
             about.ok("not needed: BPF traces migrations here")
         }
         Ok(_) if has_btf => about.ok("not needed: with BTF migrations are traced without it"),
-        Ok(TracefsState::Known) if facts.sight.sysfs.is_err() => {
-            about.without_sys("/sys is not visible here", ADDS_TRACE, facts)
-        }
+        Ok(TracefsState::Known) if facts.sight.sysfs.is_err() => about.without_sys("/sys is not visible here", facts),
         Ok(TracefsState::Known) if facts.rights.sys_admin => {
             about.ok("the kernel has it; vnettop mounts it for itself for a moment")
         }
         Ok(TracefsState::Known) => {
             let found = "not readable; without BTF migrations are traced through it";
-            about.note(found).adding(ADDS_TRACE).mended_by(way_to(&facts.rights, &["SYS_ADMIN"]))
+            about.note(found).mended_by(way_to(&facts.rights, &["SYS_ADMIN"]))
         }
-        Ok(TracefsState::Absent) => about.missing("this kernel has none", ADDS_TRACE, "a kernel with CONFIG_FTRACE=y"),
-        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, ADDS_TRACE, facts),
-        Err(why) => about.unknown(why).adding(ADDS_TRACE),
+        Ok(TracefsState::Absent) => about.missing("this kernel has none", "a kernel with CONFIG_FTRACE=y"),
+        Err(why) if facts.sight.cores.is_err() => about.without_proc(why, facts),
+        Err(why) => about.unknown(why),
     }
 }
 
-fn pidfd(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("pidfd", "pidfd_open");
+fn pidfd(about: &CheckRow, facts: &DoctorFacts) -> Check {
     match &facts.kernel.pidfd {
         Ok(true) => about.ok("a namespace is released when its last process exits"),
         Ok(false) => about.note("it needs Linux 5.3; processes are checked on each sample instead"),

@@ -1,7 +1,7 @@
 //! What the machine does behind a benchmark's back: where its cores sit, their clocks, who moves interrupts and pages.
 
 use super::remedy::as_root;
-use super::{Check, CheckSubject, sight};
+use super::{Check, CheckRow, sight};
 use crate::derive::plural;
 use crate::sample::{CorePlace, DoctorFacts};
 
@@ -10,20 +10,25 @@ const CAPPED: u64 = 98;
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpu*/cpufreq";
 const UNSEEN: &str = "not known: /sys is not visible here";
 
-pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
-    let mut checks = vec![topology(facts), governor(facts), clock(facts), irqbalance(facts)];
-    checks.extend(balancing(facts));
-    checks
-}
+const ADDS_TOPOLOGY: &str = "distances between cores, for proposals and classes of migrations";
+const ADDS_QUIET: &str = "interrupts that stay where they are";
+const ADDS_STILL: &str = "threads and pages that stay where they are";
 
-fn topology(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("topology", "/sys/devices/system/cpu, node");
-    let adds = "distances between cores, for proposals and classes of migrations";
+pub(super) const CHECKS: &[CheckRow] = &[
+    CheckRow::new("topology", "/sys/devices/system/cpu, node", ADDS_TOPOLOGY, topology),
+    CheckRow::new("governor", "cpu0/cpufreq/scaling_governor", "a steadier rate", governor),
+    CheckRow::new("clock", "scaling_max_freq, cpuinfo_max_freq", "the full clock", clock),
+    CheckRow::new("irqbalance", "names of the processes in /proc", ADDS_QUIET, irqbalance),
+    CheckRow::new("NUMA balancing", "/proc/sys/kernel/numa_balancing", ADDS_STILL, balancing)
+        .only(|facts| facts.sight.topology.nodes >= 2),
+];
+
+fn topology(about: &CheckRow, facts: &DoctorFacts) -> Check {
     if facts.sight.sysfs.is_err() {
-        return about.without_sys(UNSEEN, adds, facts);
+        return about.without_sys(UNSEEN, facts);
     }
     if facts.sight.cores.is_err() {
-        return about.without_proc("not known: /proc is not visible here", adds, facts);
+        return about.without_proc("not known: /proc is not visible here", facts);
     }
     let topology = &facts.sight.topology;
     let online: Vec<&CorePlace> = topology.cores.iter().filter(|place| place.online).collect();
@@ -60,14 +65,12 @@ fn no_clock(facts: &DoctorFacts) -> &'static str {
     }
 }
 
-fn governor(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("governor", "cpu0/cpufreq/scaling_governor");
+fn governor(about: &CheckRow, facts: &DoctorFacts) -> Check {
     match facts.host.policy.governor.as_deref() {
-        None => about.unknown(no_clock(facts)),
+        None => about.unknown(no_clock(facts)).adding_nothing(),
         Some("performance") => about.ok("performance"),
         Some(governor) => about
             .note(format!("{governor}: {}", effect(governor, facts.sight.clock_driver.as_deref())))
-            .adding("a steadier rate")
             .mended_by(set_cpufreq(facts, "performance", "scaling_governor")),
     }
 }
@@ -85,44 +88,36 @@ fn set_cpufreq(facts: &DoctorFacts, value: impl std::fmt::Display, file: &str) -
     format!("echo {value} | {}", as_root(&facts.rights, &format!("tee {CPUFREQ}/{file}")))
 }
 
-fn clock(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("clock", "scaling_max_freq, cpuinfo_max_freq");
+fn clock(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let (Some(limit), Some(most)) = (facts.host.policy.limit_khz, facts.host.policy.most_khz) else {
-        return about.unknown(no_clock(facts));
+        return about.unknown(no_clock(facts)).adding_nothing();
     };
     if limit.saturating_mul(100) >= most.saturating_mul(CAPPED) {
         return about.ok(format!("core 0 may run at its full {} MHz", most / 1000));
     }
     let found = format!("core 0 is capped at {} of its {} MHz", limit / 1000, most / 1000);
-    about.note(found).adding("the full clock").mended_by(set_cpufreq(facts, most, "scaling_max_freq"))
+    about.note(found).mended_by(set_cpufreq(facts, most, "scaling_max_freq"))
 }
 
-fn irqbalance(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("irqbalance", "names of the processes in /proc");
+fn irqbalance(about: &CheckRow, facts: &DoctorFacts) -> Check {
+    let not_seen = |why: &str| about.unknown(why).adding_nothing();
     match facts.host.policy.irqbalance {
-        Some(false) if facts.sight.foreign_proc => about.unknown("not known: /proc is that of another PID namespace"),
-        Some(false) if sight::is_partial(facts) => about.unknown("not known: only some processes are visible here"),
+        Some(false) if facts.sight.foreign_proc => not_seen("not known: /proc is that of another PID namespace"),
+        Some(false) if sight::is_partial(facts) => not_seen("not known: only some processes are visible here"),
         Some(false) => about.ok("it does not run"),
         Some(true) => about
             .note("it runs, and may put interrupts on cores that threads are pinned to")
-            .adding("interrupts that stay where they are")
             .mended_by(as_root(&facts.rights, "systemctl stop irqbalance")),
-        None => about.unknown("no process is visible, or there are too many to check"),
+        None => not_seen("no process is visible, or there are too many to check"),
     }
 }
 
-/// Only of a machine with several nodes.
-fn balancing(facts: &DoctorFacts) -> Option<Check> {
-    let about = CheckSubject("NUMA balancing", "/proc/sys/kernel/numa_balancing");
-    if facts.sight.topology.nodes < 2 {
-        return None;
-    }
-    Some(match facts.host.policy.numa_balancing {
+fn balancing(about: &CheckRow, facts: &DoctorFacts) -> Check {
+    match facts.host.policy.numa_balancing {
         Some(false) => about.ok("off"),
         Some(true) => about
             .note("on: the kernel migrates pages and threads between nodes")
-            .adding("threads and pages that stay where they are")
             .mended_by(as_root(&facts.rights, "sysctl kernel.numa_balancing=0")),
-        None => about.unknown("the kernel does not report it"),
-    })
+        None => about.unknown("the kernel does not report it").adding_nothing(),
+    }
 }

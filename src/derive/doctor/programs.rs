@@ -1,7 +1,7 @@
 //! Programs that vnettop works with: Docker, Open vSwitch, iperf3 and its traps.
 
 use super::remedy::{engine, way_to};
-use super::{Check, CheckSubject};
+use super::{Check, CheckRow};
 use crate::sample::{DoctorFacts, SocketFound, SocketState};
 use std::path::Path;
 
@@ -10,28 +10,29 @@ const THREADS: (u32, u32) = (3, 16);
 /// From here on it has `--json-stream`.
 const STREAM: (u32, u32) = (3, 17);
 
-pub(super) fn checks(facts: &DoctorFacts) -> Vec<Check> {
-    vec![docker(facts), ovs(facts), iperf3(facts)]
-}
+const ADDS_DOCKER: &str = "names of containers and networks beside their links";
+const ADDS_OVS: &str = "bridges, ports and upcalls of Open vSwitch";
 
-fn docker(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("Docker", "its socket, looked at and not opened");
-    let adds = "names of containers and networks beside their links";
+pub(super) const CHECKS: &[CheckRow] = &[
+    CheckRow::new("Docker", "its socket, looked at and not opened", ADDS_DOCKER, docker),
+    CheckRow::new("Open vSwitch", "its database's socket, looked at and not opened", ADDS_OVS, ovs),
+    CheckRow::new("iperf3", "iperf3 --version of PATH", "a benchmark to watch", iperf3),
+];
+
+fn docker(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let option = given(facts, |place| place, "vnettop --docker-socket PATH", &facts.programs.docker);
     match &facts.programs.docker_elsewhere {
         Some(host) if facts.programs.docker.iter().all(|socket| socket.state == SocketState::Absent) => {
             let found = format!("DOCKER_HOST is not a socket of this machine: {host}");
-            about.note(found).adding(adds).mended_by(option)
+            about.note(found).mended_by(option)
         }
-        _ => opened(about, facts, &facts.programs.docker, adds, &option),
+        _ => opened(about, facts, &facts.programs.docker, &option),
     }
 }
 
-fn ovs(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("Open vSwitch", "its database's socket, looked at and not opened");
-    let adds = "bridges, ports and upcalls of Open vSwitch";
+fn ovs(about: &CheckRow, facts: &DoctorFacts) -> Check {
     let option = given(facts, folder, "vnettop --ovs-socket PATH", &facts.programs.ovs);
-    opened(about, facts, &facts.programs.ovs, adds, &option)
+    opened(about, facts, &facts.programs.ovs, &option)
 }
 
 /// The daemon makes its sockets anew in it.
@@ -48,33 +49,25 @@ fn given(facts: &DoctorFacts, what: fn(&Path) -> &Path, option: &str, sockets: &
 }
 
 /// A program with a socket: the best of the places counts.
-fn opened(
-    about: CheckSubject,
-    facts: &DoctorFacts,
-    sockets: &[SocketFound],
-    adds: &'static str,
-    option: &str,
-) -> Check {
+fn opened(about: &CheckRow, facts: &DoctorFacts, sockets: &[SocketFound], option: &str) -> Check {
     let first = |is: fn(&SocketState) -> bool| sockets.iter().find(|socket| is(&socket.state));
     if let Some(socket) = first(|state| *state == SocketState::MayOpen) {
         return about.ok(format!("{} may be opened", socket.path.display()));
     }
     if let Some(socket) = first(|state| *state == SocketState::Denied) {
         let found = format!("{} may not be opened", socket.path.display());
-        return about.missing(found, adds, way_to(&facts.rights, &["DAC_OVERRIDE"]));
+        return about.missing(found, way_to(&facts.rights, &["DAC_OVERRIDE"]));
     }
     for socket in sockets {
         if let SocketState::Unknown(why) = &socket.state {
-            return about.unknown(format!("{}: {why}", socket.path.display())).adding(adds);
+            return about.unknown(format!("{}: {why}", socket.path.display()));
         }
     }
     let places: Vec<String> = sockets.iter().map(|socket| socket.path.display().to_string()).collect();
-    about.note(format!("not here: no {}", places.join(", "))).adding(adds).mended_by(option)
+    about.note(format!("not here: no {}", places.join(", "))).mended_by(option)
 }
 
-fn iperf3(facts: &DoctorFacts) -> Check {
-    let about = CheckSubject("iperf3", "iperf3 --version of PATH");
-    let adds = "a benchmark to watch";
+fn iperf3(about: &CheckRow, facts: &DoctorFacts) -> Check {
     match &facts.programs.iperf3 {
         Ok(Some(found)) if found.version < THREADS => {
             let (words, path) = (&found.words, found.path.display());
@@ -101,8 +94,8 @@ fn iperf3(facts: &DoctorFacts) -> Check {
                     }
                 },
             );
-            about.missing("PATH has none", adds, remedy)
+            about.missing("PATH has none", remedy)
         }
-        Err(why) => about.unknown(why).adding(adds),
+        Err(why) => about.unknown(why),
     }
 }

@@ -65,8 +65,8 @@ pub(super) fn whole() -> Comparison {
 
 #[test]
 fn the_table_has_order_spread_gain_claim_and_what_was_left_out() {
-    insta::assert_snapshot!("comparison_text", comparison(&whole(), None, ComparisonFormat::Text));
-    insta::assert_snapshot!("comparison_markdown", comparison(&whole(), None, ComparisonFormat::Markdown));
+    insta::assert_snapshot!("comparison_text", comparison(&whole(), None, WrittenAs::Text));
+    insta::assert_snapshot!("comparison_markdown", comparison(&whole(), None, WrittenAs::Markdown));
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn what_would_mislead_is_said() {
     for one in busy.paths.iter_mut().flat_map(|path| &mut path.measurements) {
         (one.cv, one.others_cores) = (None, Some(2.5));
     }
-    let text = |of: &Comparison| comparison(of, None, ComparisonFormat::Text);
+    let text = |of: &Comparison| comparison(of, None, WrittenAs::Text);
     let used = "Other programs used 2.50 of 128 cores before the loads";
     assert!(!text(&busy).contains(used), "a fiftieth of a large machine is little: {}", text(&busy));
     assert!(text(&busy).contains("CV needs --time 2 or more (veth tcp, bridge tcp, tun tcp)"), "{}", text(&busy));
@@ -93,7 +93,7 @@ fn what_would_mislead_is_said() {
         path.measurements.truncate(2);
     }
     assert!(text(&once).contains("intervals and PLACE need two rounds or more (--repeat)\n"), "{}", text(&once));
-    let json = comparison(&busy, None, ComparisonFormat::Json);
+    let json = comparison(&busy, None, WrittenAs::Json);
     assert!(read(json.as_bytes()).is_ok_and(|read| !text(&read).contains("Other programs")), "not a number is unknown");
 }
 
@@ -103,12 +103,12 @@ fn an_earlier_one_stands_beside_it_with_a_verdict() {
     for one in earlier.paths.iter_mut().flat_map(|path| &mut path.measurements) {
         one.rate = one.rate.map(|rate| if rate < 2e9 { rate * 2.0 } else { rate * 1.01 });
     }
-    insta::assert_snapshot!("comparison_against", comparison(&whole(), Some(&earlier), ComparisonFormat::Text));
+    insta::assert_snapshot!("comparison_against", comparison(&whole(), Some(&earlier), WrittenAs::Text));
 }
 
 #[test]
 fn what_is_written_is_read_back_and_anything_else_is_one_sentence() {
-    let json = comparison(&whole(), None, ComparisonFormat::Json);
+    let json = comparison(&whole(), None, WrittenAs::Json);
     assert_eq!(read(json.as_bytes()), Ok(whole()));
     assert_eq!(read(b"{}"), Err(NoComparison::Foreign));
     assert_eq!(read(b"\xff"), Err(NoComparison::Foreign));
@@ -119,7 +119,5 @@ fn what_is_written_is_read_back_and_anything_else_is_one_sentence() {
         assert!(!sentence.contains('\n') && sentence.len() > 10, "{sentence:?}");
     }
     let steers = json.replace("kp920", "kp\\u001b[31m");
-    assert!(
-        !comparison(&read(steers.as_bytes()).expect("a comparison"), None, ComparisonFormat::Text).contains('\u{1b}')
-    );
+    assert!(!comparison(&read(steers.as_bytes()).expect("a comparison"), None, WrittenAs::Text).contains('\u{1b}'));
 }

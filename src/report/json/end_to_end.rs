@@ -4,17 +4,8 @@
 use super::{InJson, JsonObject, ThreadRow};
 use crate::derive::TestMetrics;
 use crate::derive::end_to_end::{EndToEnd, HostEnd, HostMetrics};
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-
-/// All of them.
-pub(super) struct EndToEnds<'a>(pub &'a [EndToEnd<'a>], pub &'a [HostMetrics<'a>]);
-
-impl Serialize for EndToEnds<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|test| EndToEndObject(test, self.1)))
-    }
-}
 
 struct EndToEndObject<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
 
@@ -23,12 +14,21 @@ impl Serialize for EndToEndObject<'_> {
         let Self(test, hosts) = self;
         let gaps: Vec<_> =
             test.gaps.iter().map(|(host, why)| serde_json::json!({"from": hosts[*host].name, "gap": why})).collect();
+        let path = test.hops.iter().map(|hop| {
+            let HostMetrics { name, metrics } = hosts[hop.host];
+            OfHostObject { name, metrics: &metrics.subject, of: &hop.hop }
+        });
+        let losses = test.losses.iter().map(|lost| {
+            // The losses of a test are over that test's own interval.
+            let end = if test.sender.host == lost.host { &test.sender } else { &test.receiver };
+            OfHostObject { name: hosts[lost.host].name, metrics: &end.test.metrics, of: lost.loss }
+        });
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry("sender", &EndObject(&test.sender, &hosts[test.sender.host]))?;
         object.serialize_entry("receiver", &EndObject(&test.receiver, &hosts[test.receiver.host]))?;
-        object.serialize_entry("path", &PathList(test, hosts))?;
+        object.serialize_entry("path", &path.collect::<Vec<_>>())?;
         object.serialize_entry("path_gaps", &gaps)?;
-        object.serialize_entry("losses", &LossList(test, hosts))?;
+        object.serialize_entry("losses", &losses.collect::<Vec<_>>())?;
         object.serialize_entry("findings", &test.findings)?;
         object.end()
     }
@@ -73,32 +73,6 @@ impl<T: JsonObject> Serialize for OfHostObject<'_, T> {
     }
 }
 
-struct PathList<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
-
-impl Serialize for PathList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.hops.iter().map(|hop| {
-            let HostMetrics { name, metrics } = self.1[hop.host];
-            OfHostObject { name, metrics: &metrics.subject, of: &hop.hop }
-        }))
-    }
-}
-
-struct LossList<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
-
-impl Serialize for LossList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        for lost in &self.0.losses {
-            // The losses of a test are over that test's own interval.
-            let name = self.1[lost.host].name;
-            let end = if self.0.sender.host == lost.host { &self.0.sender } else { &self.0.receiver };
-            list.serialize_element(&OfHostObject { name, metrics: &end.test.metrics, of: lost.loss })?;
-        }
-        list.end()
-    }
-}
-
 /// What is written of a host among several: its name as vnettop was given it, and the tests that two hosts see.
 pub(super) struct OfHost<'a> {
     pub hosts: &'a [HostMetrics<'a>],
@@ -111,8 +85,9 @@ impl Serialize for OfHost<'_> {
         let host = &self.hosts[self.at];
         let mut object = serializer.serialize_map(None)?;
         object.serialize_entry("from", host.name)?;
-        super::fields_of_sample(host.metrics, &mut object)?;
-        object.serialize_entry("end_to_end", &EndToEnds(self.tests, self.hosts))?;
+        host.metrics.fields(&host.metrics.subject, &mut object)?;
+        let tests: Vec<_> = self.tests.iter().map(|test| EndToEndObject(test, self.hosts)).collect();
+        object.serialize_entry("end_to_end", &tests)?;
         object.end()
     }
 }
