@@ -14,7 +14,7 @@ pub mod links;
 pub mod live;
 pub mod losses;
 pub mod moves;
-mod netlink;
+pub(crate) mod netlink;
 pub mod netns;
 pub mod ovs;
 mod own_core;

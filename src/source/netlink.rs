@@ -1,10 +1,10 @@
 //! Netlink as everyone here speaks it: framing, a dialogue with the kernel, the socket beneath. It knows no message's
 //! meaning; what is asked and what an answer says belongs to the readers of links and of flows.
 
-pub(in crate::source) mod client;
+pub(crate) mod client;
 pub(in crate::source) mod generic;
-pub(in crate::source) mod message;
-pub(in crate::source) mod socket;
+pub(crate) mod message;
+pub(crate) mod socket;
 
 /// Where a number stands among those of `sock_diag` about a socket's memory (`SK_MEMINFO_VARS`, each of 32 bits), bytes.
 pub(in crate::source) mod meminfo {
