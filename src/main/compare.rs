@@ -7,9 +7,9 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use vnettop::app::compare::{CompareOutput, ComparePlan, CompareWorld, LinesDesk, ScreenDesk, compare, select};
 use vnettop::app::{self, AppError, Ended, Signals, look};
-use vnettop::cli::{AskedComparison, ComparisonFace, Config};
+use vnettop::cli::{AskedComparison, Config};
 use vnettop::networks::{self, KINDS, LOAD_NAME, NetworkKind, PrivateNetwork};
-use vnettop::report::{self, comparison::ComparisonFormat};
+use vnettop::report;
 use vnettop::sample::Comparison;
 use vnettop::source::feed::Feed;
 use vnettop::source::sampler::{Choice, ReadPolicy, ReadScope, SamplerSettings};
@@ -53,13 +53,7 @@ pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) ->
         let comparison = compare(&plan, CompareWorld { machine, open: &open, desk: &mut desk });
         (comparison, desk.ended())
     };
-    let format = match asked.face {
-        ComparisonFace::Text => ComparisonFormat::Text,
-        ComparisonFace::Markdown => ComparisonFormat::Markdown,
-        ComparisonFace::Json => ComparisonFormat::Json,
-        ComparisonFace::Html => ComparisonFormat::Html,
-    };
-    let text = report::comparison::comparison(&comparison, earlier.as_ref(), format);
+    let text = report::comparison::comparison(&comparison, earlier.as_ref(), asked.face);
     let printed = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
     // Each, also where one fails: an hour of measuring is in it.
     let written: Vec<_> = outputs.into_iter().map(|output| output.write(&comparison, earlier.as_ref())).collect();

@@ -32,7 +32,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("rights", &[]),
     ("config", &["sample", "action", "state", "ui", "text", "trust"]),
     ("term", &["text"]),
-    ("cli", &["sample", "derive", "action", "config", "export"]),
+    ("cli", &["sample", "derive", "report", "action", "config", "export"]),
     ("networks", &[]),
     ("export", &[]),
     ("prometheus", &["text"]),
