@@ -4,7 +4,7 @@
 use crate::networks::RoleError;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::{NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, Request, nested, u32_at};
-use crate::source::netlink::socket::{KernelSocket, protocols};
+use crate::source::netlink::socket::protocols;
 use std::io;
 use std::net::Ipv4Addr;
 
@@ -19,7 +19,7 @@ const LINK: [u8; 16] = [0; 16];
 const UP: [u32; 4] = [0, 0, 1, 1];
 
 /// A rtnetlink socket; it stays bound to the network namespace it was opened in, also after the process left it.
-pub struct Rtnl(NetlinkClient<KernelSocket>);
+pub struct Rtnl(NetlinkClient);
 
 impl Rtnl {
     /// Opens a socket in the network namespace the calling thread is in now.

@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 /// Room → the rooms it may import. A room is the first name below `src/`.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("sample", &[]),
+    ("clock", &[]),
     ("sched", &["sample"]),
     ("mounts", &[]),
     ("bpf", &["mounts"]),
     ("record", &["sample", "text"]),
-    ("source", &["sample", "sched", "mounts", "bpf", "record", "text"]),
+    ("source", &["sample", "clock", "sched", "mounts", "bpf", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive", "text"]),
-    ("effect", &["sample", "sched", "trust"]),
+    ("effect", &["sample", "clock", "sched", "trust"]),
     ("action", &["sample"]),
     ("input", &["action"]),
     ("state", &["sample", "derive", "effect", "action"]),
@@ -40,8 +41,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     (
         "app",
         &[
-            "sample", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state", "update",
-            "view", "ui", "term", "text", "config", "networks", "export",
+            "sample", "clock", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state",
+            "update", "view", "ui", "term", "text", "config", "networks", "export",
         ],
     ),
     ("lib", &[]),

@@ -52,14 +52,14 @@ pub(crate) struct DumpEnd {
 
 /// A socket that asks and is answered.
 #[derive(Debug)]
-pub(crate) struct NetlinkClient<W> {
+pub(crate) struct NetlinkClient<W = KernelSocket> {
     wire: W,
     sequence: u32,
     /// An answer was not heard to its end; what is left of it must not be taken for the next one's.
     unfinished: bool,
 }
 
-impl NetlinkClient<KernelSocket> {
+impl NetlinkClient {
     /// Opens a socket of that netlink protocol in the calling thread's network namespace.
     pub fn open(protocol: isize) -> io::Result<Self> {
         KernelSocket::open(protocol).map(Self::new)
