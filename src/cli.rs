@@ -17,21 +17,18 @@ pub use export::AskedExport;
 pub use fleet::AskedFleet;
 pub use hosts::AskedHosts;
 pub use report::AskedReport;
-pub use run::{CardFormat, ObservedCommand};
+pub use run::{AskedCard, CardFormat, ObservedCommand};
 
 use crate::action::KeyStep;
 use crate::config::{Override, Preferences};
 use crate::sample::PinMode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
-use compare::CompareArguments;
-use cut::CutArguments;
-use export::ExportArguments;
 use fleet::FleetArguments;
 use hosts::HostOptions;
 use options::{Options, PaceArguments};
 use report::ReportArguments;
-use run::{CardArguments, RunArguments};
+use run::RunArguments;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,7 +68,7 @@ impl Config {
         !matches!(
             self.face,
             Face::Undo
-                | Face::Card { .. }
+                | Face::Card(_)
                 | Face::Cut(_)
                 | Face::Report(_)
                 | Face::Doctor(_)
@@ -89,7 +86,7 @@ impl Config {
         match &self.face {
             Face::Watch(Presentation::Screen) => self.interval = self.preferences.interval,
             Face::Run(run) if self.preferences.readonly && run.asked.pin == PinMode::Compare => {
-                return Err(CliError::Usage(run::READONLY_COMPARES.to_owned()));
+                return Err(CliError::usage(run::READONLY_COMPARES));
             }
             Face::Run(_) if !self.named => self.preferences.watch = Preferences::default().watch,
             _ => {}
@@ -148,14 +145,7 @@ pub enum Face {
     /// The script that makes a way.
     ShowScript(String),
     /// The card of a recorded run.
-    Card {
-        /// The recording.
-        recording: PathBuf,
-        /// How it is written.
-        format: CardFormat,
-        /// Where to; none is standard output.
-        card: Option<PathBuf>,
-    },
+    Card(AskedCard),
     /// A part of a recording, as a recording of its own.
     Cut(AskedCut),
     /// A report of recordings.
@@ -189,6 +179,12 @@ pub enum CliError {
     Usage(String),
     /// Wrong settings: the same, but the help says nothing of it.
     Settings(String),
+}
+
+impl CliError {
+    fn usage(sentence: &str) -> Self {
+        Self::Usage(sentence.to_owned())
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -236,15 +232,15 @@ enum CliCommand {
     /// Run a benchmark under observation, then print a card: how steady it was, what migrated, what was dropped
     Run(RunArguments),
     /// Print the card of a recording: of a run, or of the pins in it
-    Card(CardArguments),
+    Card(AskedCard),
     /// Write a part of a recording to a file of its own
-    Cut(CutArguments),
+    Cut(AskedCut),
     /// Write a report of recordings: one page with plots (HTML), Markdown or JSON
     Report(ReportArguments),
     /// Measure each virtual network that this machine can make, unpinned and pinned
-    Compare(CompareArguments),
+    Compare(AskedComparison),
     /// Serve metrics to Prometheus, on 127.0.0.1 unless another address is given
-    Export(ExportArguments),
+    Export(AskedExport),
     /// List the hosts that a Prometheus server knows, worst first
     Fleet(FleetArguments),
     /// What --host starts on another host: samples as a stream on standard output, commands on standard input
@@ -288,11 +284,11 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         (Some(CliCommand::Undo), _) => Face::Undo,
         (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
-        (Some(CliCommand::Card(card)), _) => card.face(),
-        (Some(CliCommand::Cut(cut)), _) => cut.face()?,
+        (Some(CliCommand::Card(card)), _) => Face::Card(card.clone()),
+        (Some(CliCommand::Cut(cut)), _) => cut.clone().face()?,
         (Some(CliCommand::Report(report)), _) => report.checked()?,
-        (Some(CliCommand::Compare(compare)), _) => compare.face(options.json, options.readonly),
-        (Some(CliCommand::Export(export)), _) => export.face(),
+        (Some(CliCommand::Compare(compare)), _) => compare.clone().face(options.json, options.readonly),
+        (Some(CliCommand::Export(export)), _) => Face::Export(export.clone()),
         (Some(CliCommand::Fleet(fleet)), _) => fleet.checked(options.json)?,
         (Some(CliCommand::Agent), _) => Face::Agent,
         (_, Some((width, height))) => {
@@ -317,12 +313,12 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let has_pace = options.pace.speed.is_some() || options.pace.at.is_some();
     let origin = match (arguments.command, options.replay) {
         (Some(_), Some(_)) => {
-            return Err(CliError::Usage("--replay cannot be combined with a command: vnettop replay FILE".to_owned()));
+            return Err(CliError::usage("--replay cannot be combined with a command: vnettop replay FILE"));
         }
         (None, Some(file)) => replayed(Some(file), options.pace),
         (_, None) if has_pace => {
             let sentence = "--speed and --at need a recording: vnettop replay FILE --speed 10 --at 1:30";
-            return Err(CliError::Usage(sentence.to_owned()));
+            return Err(CliError::usage(sentence));
         }
         (Some(CliCommand::Replay(replay)), None) => replayed(replay.file, replay.pace),
         (Some(CliCommand::Demo), None) => Origin::Demo,

@@ -5,13 +5,11 @@
 
 mod child;
 mod echo;
-mod failure;
 mod rtnl;
 
 pub use child::run_child;
-pub use rtnl::RtnlError;
 
-use crate::networks::{NamespaceError, READY, end, enter_private, first_line};
+use crate::networks::{NamespaceError, READY, RoleError, end, enter_private, first_line};
 use std::io;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,7 +29,7 @@ pub enum DemoError {
     Namespace(#[from] NamespaceError),
     /// A link or an address of the demo was refused.
     #[error("the demo {0}")]
-    Link(#[from] RtnlError),
+    Link(#[from] RoleError),
     /// A process of the demo could not be started.
     #[error("the demo cannot start its {role} process: {error}")]
     Spawn {

@@ -38,6 +38,7 @@ pub mod action;
 pub mod app;
 pub mod bpf;
 pub mod cli;
+pub mod clock;
 pub mod config;
 pub mod demo;
 pub mod derive;

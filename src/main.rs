@@ -110,7 +110,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         // Doctor says itself how many there are.
         (
             Face::Undo
-            | Face::Card { .. }
+            | Face::Card(_)
             | Face::Cut(_)
             | Face::Report(_)
             | Face::Doctor(_)
@@ -148,7 +148,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Doctor(json) => doctor(config, configured, *json),
         Face::Run(run) => run::command(config, run),
         Face::Cut(asked) => recordings::cut(asked),
-        Face::Card { recording, format, card } => recordings::card(recording, *format, card.as_deref()),
+        Face::Card(asked) => recordings::card(asked),
         Face::Report(asked) => recordings::report(asked),
     }
 }

@@ -18,9 +18,10 @@ pub use child::run_child;
 pub use kinds::{KINDS, NetworkKind, Through, is_installed};
 pub use load::{ASK, ECHO, FILL, LOAD_NAME, SINK};
 pub use namespace::{NamespaceError, enter_private, is_capable_root};
-pub use network::{BuildError, NetworkEnd, PrivateNetwork};
+pub use network::{BuildError, NetworkEnd, PrivateNetwork, become_program};
 pub use role::{
-    READY, RoleError, RoleOptions, SUBCOMMAND, cannot, command, die_with, end, first_line, pid, ready, say,
+    READY, RoleError, RoleOptions, SUBCOMMAND, cannot, command, die_with, end, exit_code, first_line, pid, ready, say,
 };
 pub use standin::ClientRun;
 pub use sys::{TunKind, attach_tun, leave_namespaces};
+pub use wire::{TUN_DEVICE, open_device};

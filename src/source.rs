@@ -14,7 +14,7 @@ pub mod links;
 pub mod live;
 pub mod losses;
 pub mod moves;
-mod netlink;
+pub(crate) mod netlink;
 pub mod netns;
 pub mod ovs;
 mod own_core;
@@ -34,6 +34,9 @@ pub mod steering;
 pub mod threads;
 mod untrusted_reader;
 
+pub use crate::clock::now_ns;
+
+use crate::clock::clock_ns;
 use rustix::event::{Timespec, epoll};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -160,18 +163,6 @@ fn publish<T: PartialEq>(published: &mut Arc<T>, now: T) {
     if **published != now {
         *published = Arc::new(now);
     }
-}
-
-/// `CLOCK_MONOTONIC` now, ns.
-#[must_use]
-pub fn now_ns() -> u64 {
-    clock_ns(rustix::time::ClockId::Monotonic)
-}
-
-/// What a clock shows: the time, or the CPU time of the calling thread or of the process, ns.
-fn clock_ns(clock: rustix::time::ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// Inode of the network namespace of a process, by its directory of /proc.

@@ -7,12 +7,13 @@ mod order;
 mod output;
 mod visit;
 
+use crate::clock::wall_ms;
 use crate::networks::{NetworkKind, PrivateNetwork};
 use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Word};
 use crate::source::SourceError;
 use crate::source::feed::Feed;
 use order::Visit;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 pub use bench::has_iperf3;
 pub use desk::{Desk, LinesDesk, Progress, ScreenDesk};
@@ -56,11 +57,10 @@ pub struct CompareWorld<'a> {
 pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
     let CompareWorld { machine, open, desk } = world;
     let began = Instant::now();
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut comparison = Comparison {
         version: COMPARISON_VERSION,
         vnettop: env!("CARGO_PKG_VERSION").to_owned(),
-        began_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        began_ms: wall_ms(),
         machine,
         plan: ComparisonPlan {
             seconds: plan.length.as_secs_f64(),

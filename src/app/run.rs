@@ -10,6 +10,7 @@ mod session;
 
 use super::AppError;
 use super::stream::Stream;
+use crate::clock::wall_ms;
 use crate::derive::run::{Run, RunCard};
 use crate::derive::{Derivation, Metrics, Test};
 use crate::effect::{self, PinController};
@@ -24,7 +25,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 pub use destination::{CardError, Destination};
 pub use far_ends::FarEnd;
@@ -158,9 +159,8 @@ fn of_pins(metrics: &Metrics, format: Format) -> Option<String> {
 }
 
 fn asked(plan: &Plan) -> RunAsked {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     RunAsked {
-        wall_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+        wall_ms: wall_ms(),
         command: plan.command.iter().map(|word| clean(word.as_encoded_bytes())).collect(),
         watch: plan.watch.iter().map(|name| clean(name.as_bytes())).collect(),
         measure: Some(if plan.named { Measure::Named } else { Measure::Command }),

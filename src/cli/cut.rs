@@ -7,19 +7,6 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What part of which recording is to be written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedCut {
-    /// The recording.
-    pub recording: PathBuf,
-    /// How long after its first sample the part begins.
-    pub from: Duration,
-    /// And ends; none is with the recording.
-    pub to: Option<Duration>,
-    /// Where to; it must not be there yet.
-    pub output: PathBuf,
-}
-
 const EXAMPLES: &str = "\
 What is written replays by itself, with the facts and pins in force there.
 
@@ -27,33 +14,31 @@ Examples:
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
   vnettop cut run.zst --from 59:30 -o end.zst";
 
-#[derive(Debug, Args)]
+/// What part of which recording is to be written.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct CutArguments {
+pub struct AskedCut {
     /// The recording to cut from
-    recording: PathBuf,
+    pub recording: PathBuf,
     /// First moment of the new recording, as time since the first sample: 90, 1:30 or 1:02:03 [default: the start]
-    #[arg(long, value_name = "TIME", value_parser = place)]
-    from: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = place, default_value = "0", hide_default_value = true)]
+    pub from: Duration,
     /// Last moment of it, as --from [default: the end]
     #[arg(long, value_name = "TIME", value_parser = place)]
-    to: Option<Duration>,
+    pub to: Option<Duration>,
     /// The new recording, compressed when it ends in .zst; a file that is there already is left as it is
     #[arg(short = 'o', long = "output", value_name = "FILE")]
-    output: PathBuf,
+    pub output: PathBuf,
 }
 
-impl CutArguments {
+impl AskedCut {
     /// # Errors
     /// The sentence of what contradicts itself.
-    pub(super) fn face(&self) -> Result<Face, CliError> {
-        if let (Some(from), Some(to)) = (self.from, self.to)
-            && from > to
-        {
-            return Err(CliError::Usage("--from is after --to: exchange the two".to_owned()));
+    pub(super) fn face(self) -> Result<Face, CliError> {
+        match self.to {
+            Some(to) if self.from > to => Err(CliError::usage("--from is after --to: exchange the two")),
+            _ => Ok(Face::Cut(self)),
         }
-        let (recording, output) = (self.recording.clone(), self.output.clone());
-        Ok(Face::Cut(AskedCut { recording, from: self.from.unwrap_or_default(), to: self.to, output }))
     }
 
     /// Options of every command that mean nothing where a recording is the result.

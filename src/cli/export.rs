@@ -1,21 +1,9 @@
 //! The arguments of `vnettop export`.
 
-use super::Face;
 use super::options::Options;
 use crate::export::Place;
 use clap::Args;
 use std::path::PathBuf;
-
-/// What is to be exported, and to whom.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskedExport {
-    /// Where it listens.
-    pub place: Place,
-    /// Who may ask, and TLS: the file that exporters share.
-    pub web_config: Option<PathBuf>,
-    /// Links that have series of their own.
-    pub most_links: usize,
-}
 
 const EXAMPLES: &str = "\
 Prometheus scrapes /metrics: counters of all links with their owners, softirq
@@ -30,29 +18,22 @@ Examples:
   vnettop export --web.listen-address unix:/run/vnettop.sock --netns all";
 
 #[allow(clippy::doc_markdown, reason = "they are printed as they are")]
-#[derive(Debug, Args)]
+/// What is to be exported, and to whom.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
-pub(super) struct ExportArguments {
+pub struct AskedExport {
     /// Listen on ADDRESS:PORT, :PORT (all addresses) or unix:PATH
     #[arg(long = "web.listen-address", value_name = "ADDRESS", default_value = "127.0.0.1:9782")]
-    listen: Place,
+    pub place: Place,
     /// Passwords and TLS: the file that Prometheus' exporters share (basic_auth_users, tls_server_config)
     #[arg(long = "web.config.file", value_name = "FILE")]
-    web_config: Option<PathBuf>,
+    pub web_config: Option<PathBuf>,
     /// Links with series of their own; metric vnettop_left_out counts the others
-    #[arg(long, value_name = "N", default_value = "2000")]
-    max_links: usize,
+    #[arg(long = "max-links", value_name = "N", default_value = "2000")]
+    pub most_links: usize,
 }
 
-impl ExportArguments {
-    pub(super) fn face(&self) -> Face {
-        Face::Export(AskedExport {
-            place: self.listen.clone(),
-            web_config: self.web_config.clone(),
-            most_links: self.max_links,
-        })
-    }
-
+impl AskedExport {
     /// What it has nothing to do with.
     pub(super) fn refused(options: &Options) -> [(bool, &'static str); 6] {
         [

@@ -1,12 +1,11 @@
 //! The arguments of `vnettop fleet`.
 
 use super::options::Options;
+use super::values::words;
 use super::{CliError, Face};
 use crate::derive::fleet::FleetOrder;
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 /// Which hosts are listed, and in which order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +34,9 @@ Examples:
   vnettop fleet --prometheus http://prometheus:9090 --sort rate --window 1h
   PROMETHEUS_URL=https://USER:PASSWORD@prometheus vnettop fleet --json";
 
+/// What may come first.
+const ORDERS: [&str; 6] = ["worst", "variation", "migrations", "losses", "rate", "softirq"];
+
 #[allow(clippy::doc_markdown, reason = "they are printed as they are")]
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -46,7 +48,7 @@ pub(super) struct FleetArguments {
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = window)]
     window: String,
     /// First the worst, or the highest: worst, variation, migrations, losses, rate, softirq
-    #[arg(long, value_name = "BY", default_value = "worst", hide_possible_values = true, value_parser = orders())]
+    #[arg(long, value_name = "BY", default_value = "worst", hide_possible_values = true, value_parser = words::<FleetOrder, 6>(ORDERS))]
     sort: FleetOrder,
     /// Certificates that may sign the server's, instead of those that the system trusts
     #[arg(long, value_name = "FILE")]
@@ -56,8 +58,7 @@ pub(super) struct FleetArguments {
 impl FleetArguments {
     pub(super) fn checked(&self, json: bool) -> Result<Face, CliError> {
         let Some(url) = self.prometheus.clone() else {
-            let sentence = "which server? --prometheus http://HOST:9090 (or variable PROMETHEUS_URL)";
-            return Err(CliError::Usage(sentence.to_owned()));
+            return Err(CliError::usage("which server? --prometheus http://HOST:9090 (or variable PROMETHEUS_URL)"));
         };
         Ok(Face::Fleet(AskedFleet {
             url,
@@ -77,11 +78,6 @@ impl FleetArguments {
             (!options.watch.is_empty(), "--watch cannot be combined with fleet: each host watches its own threads"),
         ]
     }
-}
-
-fn orders() -> impl TypedValueParser<Value = FleetOrder> {
-    let words = ["worst", "variation", "migrations", "losses", "rate", "softirq"].map(PossibleValue::new);
-    PossibleValuesParser::new(words).try_map(|word| FleetOrder::from_str(&word))
 }
 
 /// It becomes part of a query: digits and a unit, nothing else.

@@ -104,7 +104,7 @@ impl HostOptions {
             (self.hosts.len() > MOST_HOSTS, "--host can be given 16 times at most"),
         ];
         if let Some((_, why)) = refused.iter().find(|(is_it, _)| *is_it) {
-            return Err(CliError::Usage((*why).to_owned()));
+            return Err(CliError::usage(why));
         }
         if let Some(twice) = self.hosts.iter().enumerate().find(|(at, name)| self.hosts[..*at].contains(name)) {
             return Err(CliError::Usage(format!("--host {} is given twice", twice.1)));
@@ -112,7 +112,7 @@ impl HostOptions {
         let words = |command: &str| command.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let ssh = words(&self.ssh_command);
         if ssh.is_empty() || self.remote_command.trim().is_empty() {
-            return Err(CliError::Usage("--ssh-command and --remote-command need a command".to_owned()));
+            return Err(CliError::usage("--ssh-command and --remote-command need a command"));
         }
         Ok(Some(AskedHosts {
             names: self.hosts.iter().map(|name| Some(name.clone()).filter(|name| name != LOCAL)).collect(),

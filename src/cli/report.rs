@@ -74,10 +74,12 @@ impl ReportArguments {
         let format = match (self.format, &output) {
             (Some(format), _) => format,
             (None, None) => {
-                return Err(usage("name the report, as in -o report.html, or give --format for standard output"));
+                return Err(CliError::usage(
+                    "name the report, as in -o report.html, or give --format for standard output",
+                ));
             }
             (None, Some(file)) => WrittenAs::by_name(file).filter(|one| *one != WrittenAs::Text).ok_or_else(|| {
-                usage("the name of the report ends in .html, .md or .json; for another name give --format")
+                CliError::usage("the name of the report ends in .html, .md or .json; for another name give --format")
             })?,
         };
         let asked = AskedReport { recordings: self.recordings.clone(), output, format, anonymise: self.anonymise };
@@ -94,10 +96,6 @@ pub(super) fn others(options: &Options) -> [(bool, &'static str); 5] {
         (options.bytes, "--bytes cannot be combined with report: its rates are in bits/s"),
         (options.count.is_some(), "--count cannot be combined with report: it is of the whole recording"),
     ]
-}
-
-fn usage(sentence: &str) -> CliError {
-    CliError::Usage(sentence.to_owned())
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
-use super::cut::CutArguments;
-use super::export::ExportArguments;
+use super::cut::AskedCut;
+use super::export::AskedExport;
 use super::fleet::FleetArguments;
 use super::hosts::HostOptions;
 use super::options::Options;
-use super::values::packets;
-use super::{CliCommand, CliError, Face, hosts, report};
+use super::values::{packets, seconds_of};
+use super::{CliCommand, CliError, hosts, report};
 use crate::sample::{PinMode, RunAsked, Word};
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
@@ -164,16 +164,17 @@ pub(super) struct RunArguments {
     command: Vec<OsString>,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct CardArguments {
+/// The card of a recorded run that was asked for.
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct AskedCard {
     /// The recording
-    recording: PathBuf,
+    pub recording: PathBuf,
     /// How the card is written: text, markdown or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
-    format: CardFormat,
+    pub format: CardFormat,
     /// Write the card to FILE instead of standard output
     #[arg(long, value_name = "FILE")]
-    card: Option<PathBuf>,
+    pub card: Option<PathBuf>,
 }
 
 pub(super) const READONLY_COMPARES: &str = "--readonly pins nothing, so there is nothing to compare: use --pin propose";
@@ -182,16 +183,18 @@ impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
         let takes_turns = matches!(self.pin, PinMode::Compare | PinMode::Search);
         if readonly && takes_turns {
-            return Err(usage(READONLY_COMPARES));
+            return Err(CliError::usage(READONLY_COMPARES));
         }
         if self.pin == PinMode::Search && self.repeat > 1 {
-            return Err(usage("--pin search takes phases within one run: use a longer command, not --repeat"));
+            return Err(CliError::usage(
+                "--pin search takes phases within one run: use a longer command, not --repeat",
+            ));
         }
         if self.pin != PinMode::Search && self.stretch < LEAST_PHASE {
-            return Err(usage("a phase is between 1 and 3600 seconds; with --pin search from 0.5 on"));
+            return Err(CliError::usage("a phase is between 1 and 3600 seconds; with --pin search from 0.5 on"));
         }
         if takes_turns && self.settle.is_some_and(|settle| settle >= self.stretch) {
-            return Err(usage("--settle must be shorter than --phase"));
+            return Err(CliError::usage("--settle must be shorter than --phase"));
         }
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let asked = RunAsked {
@@ -207,81 +210,58 @@ impl RunArguments {
     }
 }
 
-impl CardArguments {
-    pub(super) fn face(&self) -> Face {
-        Face::Card { recording: self.recording.clone(), format: self.format, card: self.card.clone() }
-    }
-}
-
 /// Options of every command that mean nothing where a card is the result, or what the doctor says.
 pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> Result<(), CliError> {
-    let of_a_card = [
-        (options.json, "--json cannot be combined with a card: use --format json"),
-        (options.print.is_some(), "--print cannot be combined with a card"),
-        (options.bytes, "--bytes cannot be combined with a card: its rates are in bits/s"),
-        (options.count.is_some(), "--count cannot be combined with a card: it lasts as long as the command"),
-    ];
-    let of_the_doctor = [
-        (options.print.is_some(), "--print cannot be combined with doctor; it prints lines, or one object with --json"),
-        (options.record.is_some(), "--record cannot be combined with doctor: it takes no samples"),
-    ];
-    let of_settings = [
-        (options.json, "--json cannot be combined with config: it prints TOML"),
-        (options.print.is_some(), "--print cannot be combined with config: it prints lines"),
-        (options.record.is_some(), "--record cannot be combined with config: it takes no samples"),
-    ];
-    let of_a_comparison = [
-        (options.print.is_some(), "--print cannot be combined with compare: it prints tables"),
-        (options.record.is_some(), "--record cannot be combined with compare: -o FILE.json keeps what it measures"),
-        (options.count.is_some(), "--count cannot be combined with compare: use --repeat and --time"),
-        (!options.watch.is_empty(), "--watch cannot be combined with compare: it watches what it starts"),
-        (!options.netns.is_empty(), "--netns cannot be combined with compare: it makes its own namespaces"),
-        (options.bytes, "--bytes cannot be combined with compare: its rates are in bits/s"),
-    ];
-    let of_a_recording = [
-        (options.record.is_some(), "--record cannot be combined with a replay: that is recorded already"),
-        (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with a replay: it is in the recording"),
-        (options.drops, "--drops cannot be combined with a replay: it shows what was recorded"),
-        (options.exact_softirqs, "--exact-softirqs cannot be combined with a replay: it shows what was recorded"),
-        (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
-    ];
-    let of_a_cut = CutArguments::refused(options);
-    let of_a_report = report::others(options);
-    let of_a_fleet = FleetArguments::refused(options);
-    let of_an_export = ExportArguments::refused(options);
-    let of_an_agent = hosts::refused(options);
     let given: &[(bool, &str)] = match command {
-        Some(CliCommand::Run(_) | CliCommand::Card(_)) => &of_a_card,
-        Some(CliCommand::Report(_)) => &of_a_report,
-        Some(CliCommand::Doctor) => &of_the_doctor,
-        Some(CliCommand::Config) => &of_settings,
-        Some(CliCommand::Replay(_)) => &of_a_recording,
-        Some(CliCommand::Cut(_)) => &of_a_cut,
-        Some(CliCommand::Compare(_)) => &of_a_comparison,
-        Some(CliCommand::Export(_)) => &of_an_export,
-        Some(CliCommand::Fleet(_)) => &of_a_fleet,
-        Some(CliCommand::Agent) => &of_an_agent,
+        Some(CliCommand::Run(_) | CliCommand::Card(_)) => &[
+            (options.json, "--json cannot be combined with a card: use --format json"),
+            (options.print.is_some(), "--print cannot be combined with a card"),
+            (options.bytes, "--bytes cannot be combined with a card: its rates are in bits/s"),
+            (options.count.is_some(), "--count cannot be combined with a card: it lasts as long as the command"),
+        ],
+        Some(CliCommand::Report(_)) => &report::others(options),
+        Some(CliCommand::Doctor) => &[
+            (
+                options.print.is_some(),
+                "--print cannot be combined with doctor; it prints lines, or one object with --json",
+            ),
+            (options.record.is_some(), "--record cannot be combined with doctor: it takes no samples"),
+        ],
+        Some(CliCommand::Config) => &[
+            (options.json, "--json cannot be combined with config: it prints TOML"),
+            (options.print.is_some(), "--print cannot be combined with config: it prints lines"),
+            (options.record.is_some(), "--record cannot be combined with config: it takes no samples"),
+        ],
+        Some(CliCommand::Replay(_)) => &[
+            (options.record.is_some(), "--record cannot be combined with a replay: that is recorded already"),
+            (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with a replay: it is in the recording"),
+            (options.drops, "--drops cannot be combined with a replay: it shows what was recorded"),
+            (options.exact_softirqs, "--exact-softirqs cannot be combined with a replay: it shows what was recorded"),
+            (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
+        ],
+        Some(CliCommand::Cut(_)) => &AskedCut::refused(options),
+        Some(CliCommand::Compare(_)) => &[
+            (options.print.is_some(), "--print cannot be combined with compare: it prints tables"),
+            (options.record.is_some(), "--record cannot be combined with compare: -o FILE.json keeps what it measures"),
+            (options.count.is_some(), "--count cannot be combined with compare: use --repeat and --time"),
+            (!options.watch.is_empty(), "--watch cannot be combined with compare: it watches what it starts"),
+            (!options.netns.is_empty(), "--netns cannot be combined with compare: it makes its own namespaces"),
+            (options.bytes, "--bytes cannot be combined with compare: its rates are in bits/s"),
+        ],
+        Some(CliCommand::Export(_)) => &AskedExport::refused(options),
+        Some(CliCommand::Fleet(_)) => &FleetArguments::refused(options),
+        Some(CliCommand::Agent) => &hosts::refused(options),
         Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
     };
-    given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(usage(sentence)))
-}
-
-fn usage(sentence: &str) -> CliError {
-    CliError::Usage(sentence.to_owned())
+    given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(CliError::usage(sentence)))
 }
 
 fn stretch(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.5..=3600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("a phase is between 1 and 3600 seconds".to_owned()),
-    }
+    seconds_of(text, 0.5..=3600.0, "a phase is between 1 and 3600 seconds")
 }
 
 fn settle(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(seconds) if (0.0..=600.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("--settle is between 0 and 600 seconds".to_owned()),
-    }
+    seconds_of(text, 0.0..=600.0, "--settle is between 0 and 600 seconds")
 }
 
 /// A share, as such or in percent, in millionths.

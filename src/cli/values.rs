@@ -1,14 +1,28 @@
 //! Values of options: each is what was meant, or one sentence that says what is allowed.
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::error::Error;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
 use std::time::Duration;
 
+/// One of these words, as what it says.
+pub(super) fn words<T, const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Value = T>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words.map(PossibleValue::new)).try_map(|word| T::from_str(&word))
+}
+
+/// Seconds of this range, or the sentence that says which.
+pub(super) fn seconds_of(text: &str, range: RangeInclusive<f64>, wrong: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| range.contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| wrong.to_owned())
+}
+
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text.parse().map_err(|_| "give seconds, for example 0.5".to_owned())?;
-    if (0.01..=3600.0).contains(&seconds) {
-        Ok(Duration::from_secs_f64(seconds))
-    } else {
-        Err("an interval is between 0.01 and 3600 seconds".to_owned())
-    }
+    let _number: f64 = text.parse().map_err(|_| "give seconds, for example 0.5".to_owned())?;
+    seconds_of(text, 0.01..=3600.0, "an interval is between 0.01 and 3600 seconds")
 }
 
 /// How many intervals.

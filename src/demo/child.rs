@@ -1,18 +1,17 @@
 //! The processes that the demo consists of, re-executed from the own program: two ends with a namespace each, the tun
 //! echo, and the stand-ins that tests also start alone. None outlives its parent, none keeps the terminal.
 
-use super::failure::ChildFailure;
 use super::rtnl::Rtnl;
 use super::{BRIDGE, Generator, echo};
 use crate::networks::{
-    ClientRun, RoleError, RoleOptions, cannot, die_with, leave_namespaces, pid, ready, say, standin,
+    ClientRun, RoleError, RoleOptions, become_program, cannot, die_with, exit_code, leave_namespaces, pid, ready, say,
+    standin,
 };
 use rustix::process::getpid;
 use rustix::thread::UnshareFlags;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -36,19 +35,13 @@ const IPERF3_SECONDS: &str = "86400";
 /// Runs one child of the demo; `args` is what follows `demo-child` on the command line. Internal: its words may change.
 #[must_use]
 pub fn run_child(args: &[OsString]) -> ExitCode {
-    let (text, code) = match dispatch(args) {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(ChildFailure::Role(RoleError::Usage(text))) => (format!("demo-child: {text}"), 2),
-        Err(failure) => (failure.to_string(), 1),
-    };
-    // The children of `start` are heard through the pipe that their ready line would have taken; the others speak to a
-    // person or a test. Either reader may be gone already.
-    let heard = [PART_SERVER, PART_CLIENT, PART_TUN].iter().any(|part| args.first().is_some_and(|role| role == part));
-    let _ = if heard { writeln!(io::stdout(), "{text}") } else { writeln!(io::stderr(), "vnettop: {text}") };
-    ExitCode::from(code)
+    // The children of `start` are heard by it; the others speak to a person or a test.
+    let is_heard =
+        args.first().is_some_and(|role| [PART_SERVER, PART_CLIENT, PART_TUN].iter().any(|part| role == part));
+    exit_code(SUBCOMMAND, dispatch(args), is_heard)
 }
 
-fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
+fn dispatch(args: &[OsString]) -> Result<(), RoleError> {
     let (role, rest) = args.split_first().ok_or_else(|| RoleError::Usage("a role is missing".to_owned()))?;
     let role = role.to_string_lossy();
     if role == "exec" {
@@ -62,7 +55,7 @@ fn dispatch(args: &[OsString]) -> Result<(), ChildFailure> {
         "standin-server" => standin_server(&options),
         "standin-client" => standin_client(&options),
         "hold" => hold(&options),
-        other => Err(RoleError::Usage(format!("{other:?} is not a role")).into()),
+        other => Err(RoleError::Usage(format!("{other:?} is not a role"))),
     }
 }
 
@@ -71,15 +64,7 @@ pub fn command(role: &str) -> Command {
     crate::networks::command(SUBCOMMAND, role)
 }
 
-/// Makes the kernel kill this process when its parent dies, if one was named: a stand-in started alone may outlive whoever started it.
-fn die_with_given(options: &RoleOptions) -> Result<(), ChildFailure> {
-    if options.given("--parent").is_some() {
-        die_with(options.parent()?)?;
-    }
-    Ok(())
-}
-
-fn server(options: &RoleOptions) -> Result<(), ChildFailure> {
+fn server(options: &RoleOptions) -> Result<(), RoleError> {
     end_of_veth(options, "veth-srv", SERVER)?;
     match options.required("--generator")? {
         Generator::Iperf3 => {
@@ -91,12 +76,12 @@ fn server(options: &RoleOptions) -> Result<(), ChildFailure> {
             let listener = standin::listen((SERVER, PORT).into(), name)
                 .map_err(cannot(format!("listen on {SERVER} port {PORT}")))?;
             ready()?;
-            Ok(standin::serve(&listener, name).map_err(cannot("accept connections"))?)
+            standin::serve(&listener, name).map_err(cannot("accept connections"))
         }
     }
 }
 
-fn client(options: &RoleOptions) -> Result<(), ChildFailure> {
+fn client(options: &RoleOptions) -> Result<(), RoleError> {
     end_of_veth(options, "veth-cli", CLIENT)?;
     let streams: usize = options.required("--streams")?;
     let generator = options.required("--generator")?;
@@ -123,7 +108,7 @@ fn client(options: &RoleOptions) -> Result<(), ChildFailure> {
 }
 
 /// Moves this process into a namespace of its own at the far end of a veth whose near end is a port of the bridge.
-fn end_of_veth(options: &RoleOptions, near: &str, address: Ipv4Addr) -> Result<(), ChildFailure> {
+fn end_of_veth(options: &RoleOptions, near: &str, address: Ipv4Addr) -> Result<(), RoleError> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER).map_err(cannot("name the process"))?;
     // Opened first, this socket stays with the namespace of the bridge.
@@ -133,20 +118,20 @@ fn end_of_veth(options: &RoleOptions, near: &str, address: Ipv4Addr) -> Result<(
     let mut inside = Rtnl::open()?;
     inside.set_up("lo")?;
     inside.add_address("eth0", address, 24)?;
-    Ok(inside.set_up("eth0")?)
+    inside.set_up("eth0")
 }
 
-fn tun(options: &RoleOptions) -> Result<(), ChildFailure> {
+fn tun(options: &RoleOptions) -> Result<(), RoleError> {
     die_with(options.parent()?)?;
     standin::rename(HOLDER).map_err(cannot("name the process"))?;
     let device = echo::open()?;
     ready()?;
-    Ok(echo::run(device).map_err(cannot("send through the tun device"))?)
+    echo::run(device).map_err(cannot("send through the tun device"))
 }
 
 /// Runs iperf3 and runs it again when it ends: the client's first attempt may come before the server listens, and a
 /// refused connection is no event to wait for, so attempts are spaced, at most a second apart.
-fn keep_running(args: &[&str]) -> Result<(), ChildFailure> {
+fn keep_running(args: &[&str]) -> Result<(), RoleError> {
     let own = getpid().as_raw_nonzero().to_string();
     let mut pause = Duration::from_millis(25);
     loop {
@@ -162,41 +147,38 @@ fn keep_running(args: &[&str]) -> Result<(), ChildFailure> {
 }
 
 /// Becomes another program that dies with its parent: `exec PARENT PROGRAM ARGS...`.
-fn exec(args: &[OsString]) -> Result<(), ChildFailure> {
+fn exec(args: &[OsString]) -> Result<(), RoleError> {
     let [parent, program, args @ ..] = args else {
-        return Err(RoleError::Usage("exec: PARENT and PROGRAM are missing".to_owned()).into());
+        return Err(RoleError::Usage("exec: PARENT and PROGRAM are missing".to_owned()));
     };
     die_with(pid(parent)?)?;
-    let error = Command::new(program).args(args).exec();
-    Err(cannot(format!("run {}", program.display()))(error).into())
+    become_program(program, args)
 }
 
-fn standin_server(options: &RoleOptions) -> Result<(), ChildFailure> {
-    die_with_given(options)?;
+fn standin_server(options: &RoleOptions) -> Result<(), RoleError> {
+    options.die_with_given_parent()?;
     let name: String = options.required("--name")?;
     let address: SocketAddr = options.required("--bind")?;
     let listener = standin::listen(address, &name).map_err(cannot(format!("listen on {address}")))?;
     say(format_args!("listening {}", listener.local_addr().map_err(cannot("read the port"))?))?;
-    Ok(standin::serve(&listener, &name).map_err(cannot("accept connections"))?)
+    standin::serve(&listener, &name).map_err(cannot("accept connections"))
 }
 
-fn standin_client(options: &RoleOptions) -> Result<(), ChildFailure> {
-    die_with_given(options)?;
+fn standin_client(options: &RoleOptions) -> Result<(), RoleError> {
+    options.die_with_given_parent()?;
     let server: SocketAddr = options.required("--connect")?;
-    let seconds: f64 = options.required("--seconds")?;
-    let duration = Duration::try_from_secs_f64(seconds)
-        .map_err(|error| RoleError::Usage(format!("--seconds {seconds}: {error}")))?;
+    let duration = options.seconds("--seconds")?;
     let streams = options.required("--streams")?;
     let name = options.required("--name")?;
     let run = ClientRun { server, streams, name, duration: Some(duration), patience: Duration::from_secs(5) };
     let began = Instant::now();
     let bytes = run.send().map_err(cannot(format!("connect to {server}")))?;
-    Ok(say(format_args!("{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64()))?)
+    say(format_args!("{{\"seconds\":{:.6},\"bytes\":{bytes}}}", began.elapsed().as_secs_f64()))
 }
 
 /// Holds a whole demo without a screen until standard input ends; `--end panic` then ends it by a panic.
-fn hold(options: &RoleOptions) -> Result<(), ChildFailure> {
-    let demo = super::start(options.required("--streams")?)?;
+fn hold(options: &RoleOptions) -> Result<(), RoleError> {
+    let demo = super::start(options.required("--streams")?).map_err(|error| RoleError::Said(error.to_string()))?;
     say(format_args!("watch {}: {}", demo.watch.join(" "), demo.notice))?;
     io::stdin().read_to_end(&mut Vec::new()).map_err(cannot("wait for the end of standard input"))?;
     assert!(options.given("--end") != Some(OsStr::new("panic")), "the demo is asked to end by a panic");

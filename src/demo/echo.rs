@@ -1,10 +1,9 @@
 //! The tun device of the demo: a paced UDP flow into it, and an echo behind it that sends every packet back, so that
 //! both directions move. It answers nothing but its own kind of packet: IPv4, UDP, not a fragment.
 
-use super::failure::ChildFailure;
 use super::rtnl::Rtnl;
-use crate::networks::{TunKind, attach_tun, cannot};
-use rustix::fs::{Mode, OFlags};
+use crate::networks::{RoleError, TUN_DEVICE, TunKind, attach_tun, cannot, open_device};
+use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -12,7 +11,6 @@ use std::time::{Duration, Instant};
 
 /// The name of the device.
 pub const NAME: &str = "tun0";
-const DEVICE: &str = "/dev/net/tun";
 const NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 1);
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 2);
 /// The discard port: nobody answers there but the echo.
@@ -24,14 +22,13 @@ const BURST: usize = 17;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Makes the device, with its address, up.
-pub fn open() -> Result<File, ChildFailure> {
-    let device = rustix::fs::open(DEVICE, OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .map_err(cannot(format!("open {DEVICE}")))?;
+pub fn open() -> Result<File, RoleError> {
+    let device = open_device(TUN_DEVICE, OFlags::NONBLOCK)?;
     attach_tun(&device, NAME, TunKind::Tun).map_err(cannot(format!("create tun device {NAME}")))?;
     let mut rtnl = Rtnl::open()?;
     rtnl.add_address(NAME, NEAR, 24)?;
     rtnl.set_up(NAME)?;
-    Ok(File::from(device))
+    Ok(device)
 }
 
 /// Drives the flow for ever.

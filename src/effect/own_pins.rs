@@ -6,11 +6,11 @@ use super::journal::others::ForeignPins;
 use super::journal::{Entry, Journal, JournalError, PinOwner};
 use super::pin::{self, PinError};
 use super::put_back::{self, ActivePin};
-use super::{Outcome, PinRequest, Pinner, cores_of, monotonic_ns};
+use super::{Outcome, PinRequest, Pinner, cores_of};
+use crate::clock::{now_ns, wall_ms};
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What changes the machine on behalf of one vnettop.
 pub struct PinController {
@@ -192,7 +192,7 @@ impl PinController {
         if ready.is_empty() {
             return Ok(());
         }
-        let (wall_ms, at_ns) = (wall_ms(), monotonic_ns());
+        let (wall_ms, at_ns) = (wall_ms(), now_ns());
         let line = |(request, before): &(&PinRequest, CoreSet)| Entry::Pin {
             thread: request.thread,
             label: request.label.clone(),
@@ -218,7 +218,7 @@ impl PinController {
                 self.journal.note(Entry::Pinned { thread, got: got.clone() });
                 self.hold(request, before, Some(got.clone()));
                 let (old, asked) = (before.clone(), request.cores.clone());
-                outcome.events.push(Event::Pinned { thread, old, asked, got, at_ns: monotonic_ns() });
+                outcome.events.push(Event::Pinned { thread, old, asked, got, at_ns: now_ns() });
                 true
             }
             Err(error) => {
@@ -281,9 +281,4 @@ fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, JournalError>
     let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(JournalError::OwnerUnknown)?;
     let boot = pinner.boot_id().map_err(JournalError::OwnerUnknown)?;
     Ok(Entry::Begun { owner: PinOwner { pid, start }, boot, spaces: pinner.number_spaces(), compares })
-}
-
-fn wall_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,8 @@
 //! gave it. A mask that someone else set since is never overwritten.
 
 use super::pin::{Identity, PinError, are, gone, identity, shortfall, who};
-use super::{Outcome, Pinner, cores_of, monotonic_ns};
+use super::{Outcome, Pinner, cores_of};
+use crate::clock::now_ns;
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::io;
 
@@ -120,11 +121,11 @@ pub(super) fn report(outcome: &mut Outcome, held: &ActivePin, verdict: &RestoreR
                 None => outcome.say(format!("{who} is back on {}", cores_of(got))),
                 Some(sentence) => outcome.warn(sentence),
             }
-            outcome.events.push(Event::Restored { thread, got: got.clone(), at_ns: monotonic_ns() });
+            outcome.events.push(Event::Restored { thread, got: got.clone(), at_ns: now_ns() });
         }
         RestoreResult::Already => {
             outcome.say(format!("{who} is on {} already, as before vnettop", cores_of(old)));
-            outcome.events.push(Event::Restored { thread, got: old.clone(), at_ns: monotonic_ns() });
+            outcome.events.push(Event::Restored { thread, got: old.clone(), at_ns: now_ns() });
         }
         RestoreResult::Ended => outcome.say(format!("{who} has exited, nothing to undo")),
         RestoreResult::Reused => {

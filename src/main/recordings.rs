@@ -3,7 +3,6 @@
 use super::keep_rights;
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use vnettop::app::run::{CardError, Destination};
 use vnettop::{app, cli, record, rights, term};
@@ -17,10 +16,10 @@ pub fn cut(asked: &cli::AskedCut) -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// The card of a recording.
-pub fn card(recording: &Path, format: cli::CardFormat, card: Option<&Path>) -> Result<ExitCode, Box<dyn Error>> {
+pub fn card(asked: &cli::AskedCard) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(rights::Work::Replaying);
-    let text = app::run::card(recording, card_format(format))?;
-    let destination = card.map(|path| Destination::open("card", path, None)).transpose()?;
+    let text = app::run::card(&asked.recording, card_format(asked.format))?;
+    let destination = asked.card.as_deref().map(|path| Destination::open("card", path, None)).transpose()?;
     write_card("card", &text, destination, &mut io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

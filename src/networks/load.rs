@@ -2,7 +2,7 @@
 //! pipes that are no network. Those that measure write `{"seconds":…,"count":…}`
 //! to standard error at the end.
 
-use super::role::{RoleError, RoleOptions, cannot, die_with, say};
+use super::role::{RoleError, RoleOptions, cannot, say};
 use super::standin;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -45,11 +45,7 @@ struct MeasuredTime {
 
 impl MeasuredTime {
     fn of(options: &RoleOptions) -> Result<Self, RoleError> {
-        let seconds = |key: &str| {
-            let seconds: f64 = options.required(key)?;
-            Duration::try_from_secs_f64(seconds).map_err(|error| RoleError::Usage(format!("{key} {seconds}: {error}")))
-        };
-        let (warm_up, length) = (seconds("--warm-up")?, seconds("--seconds")?);
+        let (warm_up, length) = (options.seconds("--warm-up")?, options.seconds("--seconds")?);
         Ok(Self { from: Instant::now() + warm_up, length, count: 0, began: None })
     }
 
@@ -72,9 +68,7 @@ fn report(report: LoadReport) -> Result<(), RoleError> {
 }
 
 fn begin(options: &RoleOptions) -> Result<(), RoleError> {
-    if options.given("--parent").is_some() {
-        die_with(options.parent()?)?;
-    }
+    options.die_with_given_parent()?;
     standin::rename(LOAD_NAME).map_err(cannot("name the process"))
 }
 

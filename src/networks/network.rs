@@ -195,7 +195,11 @@ pub fn enter(args: &[OsString]) -> Result<(), RoleError> {
     become_program(program, args)
 }
 
-fn become_program(program: &OsStr, args: &[OsString]) -> Result<(), RoleError> {
+/// Becomes another program.
+///
+/// # Errors
+/// It cannot be run.
+pub fn become_program(program: &OsStr, args: &[OsString]) -> Result<(), RoleError> {
     let error = Command::new(program).args(args).exec();
     Err(cannot(format!("run {}", program.display()))(error))
 }

@@ -1,17 +1,16 @@
 //! What the processes have in common that vnettop starts from its own program to make a network or traffic: how they are
 //! started, their options, their ready line, and that none outlives vnettop.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::str::FromStr;
-use std::time::Instant;
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::time::{Duration, Instant};
 
 /// The word on the command line that leads to the roles of a network.
 pub const SUBCOMMAND: &str = "network-child";
@@ -44,6 +43,19 @@ pub enum RoleError {
 /// The failure of an operation, named with its object.
 pub fn cannot<E: Into<io::Error>>(operation: impl Into<String>) -> impl FnOnce(E) -> RoleError {
     |error| RoleError::Run { operation: operation.into(), error: error.into() }
+}
+
+/// How a role's process exits. What it says of its failure takes the place of its ready line where that `is_heard`; else it is said
+/// to a log, a person or a test. Either reader may be gone already.
+#[must_use]
+pub fn exit_code(subcommand: &str, done: Result<(), RoleError>, is_heard: bool) -> ExitCode {
+    let (text, code) = match done {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(RoleError::Usage(text)) => (format!("{subcommand}: {text}"), 2),
+        Err(failure) => (failure.to_string(), 1),
+    };
+    let _ = if is_heard { writeln!(io::stdout(), "{text}") } else { writeln!(io::stderr(), "vnettop: {text}") };
+    ExitCode::from(code)
 }
 
 /// A command that runs this program again, without the terminal: null input and error, a pipe for the ready line, and a
@@ -126,6 +138,24 @@ impl RoleOptions {
     pub fn tell_ready(&self) -> Result<(), RoleError> {
         let Some(file) = self.given("--ready") else { return Ok(()) };
         std::fs::write(file, "").map_err(cannot(format!("write {}", file.display())))
+    }
+
+    /// A length of time in seconds.
+    ///
+    /// # Errors
+    /// It is not there, or none.
+    pub fn seconds(&self, key: &str) -> Result<Duration, RoleError> {
+        let seconds: f64 = self.required(key)?;
+        Duration::try_from_secs_f64(seconds).map_err(|error| RoleError::Usage(format!("{key} {seconds}: {error}")))
+    }
+
+    /// Makes the kernel kill this process when its parent dies, if one was named: one that was started alone may outlive whoever
+    /// started it.
+    ///
+    /// # Errors
+    /// The parent is gone.
+    pub fn die_with_given_parent(&self) -> Result<(), RoleError> {
+        if self.given("--parent").is_some() { die_with(self.parent()?) } else { Ok(()) }
     }
 
     /// The process that started this one.

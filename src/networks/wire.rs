@@ -13,7 +13,8 @@ use std::thread;
 
 /// The largest packet that the kernel gives: 64 KiB and an Ethernet header.
 const LARGEST: usize = 65_536 + 18;
-const DEVICE: &str = "/dev/net/tun";
+/// What makes tuns and taps.
+pub const TUN_DEVICE: &str = "/dev/net/tun";
 
 /// Copies for ever.
 pub fn wire(options: &RoleOptions) -> Result<(), RoleError> {
@@ -34,14 +35,22 @@ fn open(end: &str, kind: TunKind) -> Result<File, RoleError> {
     let (path, link) = match end.split_once(':') {
         Some((space, link)) => {
             go_into(&OsString::from(format!("/run/netns/{space}")))?;
-            (DEVICE, link)
+            (TUN_DEVICE, link)
         }
         None => (end, ""),
     };
-    let device = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
-    let device = device.map_err(cannot(format!("open {path}")))?;
+    let device = open_device(path, OFlags::empty())?;
     attach_tun(&device, link, kind).map_err(cannot(format!("attach to {end}")))?;
-    Ok(File::from(device))
+    Ok(device)
+}
+
+/// A device file, for packets in both directions.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn open_device(path: &str, flags: OFlags) -> Result<File, RoleError> {
+    let device = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC | flags, Mode::empty());
+    device.map(File::from).map_err(cannot(format!("open {path}")))
 }
 
 /// A packet that the other side does not take is lost, as on a wire.

@@ -16,6 +16,7 @@ use super::owners::SocketPlaces;
 use super::threads::ThreadReader;
 use super::{LEAST_TO_WATCH, Roots, SourceError, enough_descriptors, host, now_ns, proc_file};
 use crate::bpf::{self, Refusal};
+use crate::clock::wall_ms;
 use crate::sample::{
     BpfAnswer, Containment, DoctorFacts, HeldRights, KernelFeatures, KnownFact, Problem, ProgramsFound, Sight,
     TerminalFacts, Topology, TracefsState,
@@ -30,7 +31,6 @@ use rustix::thread::{CapabilitySet, capabilities};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where to look, and what the command line and the environment say.
 #[derive(Debug, Clone)]
@@ -63,9 +63,7 @@ pub fn probe(scope: &DoctorScope) -> DoctorFacts {
     let _told_by_the_limit = enough_descriptors(LEAST_TO_WATCH);
     let open_files = (proc_file::descriptor_limit(), LEAST_TO_WATCH);
     DoctorFacts {
-        wall_ms: SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0)),
+        wall_ms: wall_ms(),
         host: host::read(),
         kernel: features(roots),
         rights: rights(scope, open_files),

@@ -16,7 +16,7 @@ mod tests;
 use crate::sample::{LinkCounters, LinkFacts};
 use crate::source::ethtool_ioctl::Drivers;
 use crate::source::netlink::client::NetlinkClient;
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::socket::{KernelSocket, protocols};
 use crate::source::{SourceError, host};
 use claimed_speed::EthtoolSpeed;
 use facts::MessageNamespace;
@@ -57,7 +57,7 @@ impl LinkReader {
         let netns =
             std::fs::metadata(OWN_NETNS).map_err(|error| SourceError::File { path: OWN_NETNS.into(), error })?.ino();
         let failed = |operation| move |error: io::Error| SourceError::Netlink { operation, error };
-        let route = || KernelSocket::open(netlink_sys::protocols::NETLINK_ROUTE);
+        let route = || KernelSocket::open(protocols::NETLINK_ROUTE);
         let dumps = route().map_err(failed("open a socket"))?;
         dumps.check_strictly();
         let mut news = route().map_err(failed("open a socket"))?;

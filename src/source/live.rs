@@ -15,10 +15,10 @@ use super::paths::{PathReader, WalkState};
 use super::steering::SteeringReader;
 use super::threads::{SwitchReader, ThreadReader, Watch};
 use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reader};
+use crate::clock::wall_ms;
 use crate::sample::{Facts, OnRequest, OwnCost, Problem, Sample};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Which links a tick reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -218,9 +218,4 @@ impl Live {
         }
         Arc::new(now().cloned().collect())
     }
-}
-
-/// Milliseconds since 1970, UTC.
-fn wall_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

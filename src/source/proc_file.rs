@@ -1,10 +1,13 @@
 //! Files of /proc and /sys: kept open and read again from the start, or read once. It knows no file's content.
 
 use super::{SourceError, scan};
-use rustix::fs::{Mode, OFlags};
+use crate::text::clean;
+use rustix::fs::{Mode, OFlags, RawDir, readlinkat_raw};
 use rustix::io::Errno;
+use std::ffi::CStr;
 use std::fs::File;
 use std::io::{self, Read};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -118,8 +121,50 @@ pub(crate) fn open_below(directory: impl AsFd, path: &str) -> Result<OwnedFd, Er
 
 /// Opens a directory for listing.
 pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, SourceError> {
-    rustix::fs::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+    open_directory_below(rustix::fs::CWD, path)
         .map_err(|error| SourceError::File { path: path.to_owned(), error: error.into() })
+}
+
+/// Opens a directory below another one for listing.
+pub(crate) fn open_directory_below(directory: impl AsFd, path: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(directory, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Bytes for the entries of about 170 descriptors a call.
+pub(crate) const ENTRIES: usize = 4096;
+
+/// Hands over the name and the target of each entry of a directory of descriptors; a target is cut where it is longer than any
+/// that is looked for. `.` and `..` have none, nor has a descriptor that was closed meanwhile.
+pub(crate) fn descriptors(
+    directory: &OwnedFd,
+    entries: &mut [MaybeUninit<u8>],
+    mut each: impl FnMut(&CStr, Option<&[u8]>),
+) -> Result<(), Errno> {
+    let mut listing = RawDir::new(directory, entries);
+    while let Some(entry) = listing.next() {
+        let entry = entry?;
+        let mut buffer = [MaybeUninit::uninit(); 64];
+        let target = readlinkat_raw(directory, entry.file_name(), &mut buffer);
+        each(entry.file_name(), target.ok().map(|(target, _)| &*target));
+    }
+    Ok(())
+}
+
+/// The inodes of the sockets in a directory of descriptors, sorted, and how many entries of any kind there are.
+pub(crate) fn sockets(directory: &OwnedFd, entries: &mut [MaybeUninit<u8>]) -> Result<(Vec<u32>, usize), Errno> {
+    let (mut sockets, mut count) = (Vec::new(), 0);
+    descriptors(directory, entries, |_, target| {
+        count += 1;
+        sockets.extend(target.and_then(socket));
+    })?;
+    sockets.sort_unstable();
+    sockets.dedup();
+    Ok((sockets, count))
+}
+
+/// The inode of a socket as a descriptor names it, `socket:[123]`; none for anything else.
+fn socket(target: &[u8]) -> Option<u32> {
+    scan::number32(target.strip_prefix(b"socket:[")?.strip_suffix(b"]")?)
 }
 
 /// The beginning of a plain file in somebody's directory: whoever may write there could put a pipe in its place, which
@@ -135,7 +180,32 @@ pub(crate) fn plain(path: &Path, longest: u64) -> io::Result<String> {
     Ok(text)
 }
 
+/// The beginning of a file of /proc, read once.
+pub(crate) fn beginning(path: &Path, longest: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(path)?.take(longest).read_to_end(&mut text)?;
+    Ok(text)
+}
+
 /// A short text file of sysfs, without the blanks around it.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path).map(|text| text.trim().to_owned())
+}
+
+/// The name of a process or thread by its directory.
+pub(crate) fn comm(process: &Path) -> io::Result<String> {
+    std::fs::read(process.join("comm")).map(|name| clean(name.trim_ascii_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_descriptor_names_a_socket_or_something_else() {
+        assert_eq!(socket(b"socket:[4711]"), Some(4711));
+        for other in [&b"pipe:[4711]"[..], b"/dev/null", b"socket:[x]", b"socket:[", b"socket:[]", b""] {
+            assert_eq!(socket(other), None, "{:?} is no socket", String::from_utf8_lossy(other));
+        }
+    }
 }

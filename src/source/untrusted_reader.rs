@@ -5,10 +5,9 @@
 
 use crate::sample::{Problem, ProblemSource};
 use crate::sched;
+use crate::source::proc_file;
 use std::cell::RefCell;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread::{Builder, JoinHandle};
@@ -51,10 +50,7 @@ pub(super) fn cmdline(proc: &Path, process: impl Display) -> Option<Vec<u8>> {
 
 /// The same of a process' directory, for who may be made to wait.
 pub(super) fn read_cmdline(process: &Path) -> Vec<u8> {
-    let mut text = Vec::new();
-    let file = File::open(process.join("cmdline"));
-    let read = file.and_then(|file| file.take(LONGEST).read_to_end(&mut text));
-    read.map_or_else(|_| Vec::new(), |_| text)
+    proc_file::beginning(&process.join("cmdline"), LONGEST).unwrap_or_default()
 }
 
 /// What is not read, and why.

@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 /// Room → the rooms it may import. A room is the first name below `src/`.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("sample", &[]),
+    ("clock", &[]),
     ("sched", &["sample"]),
     ("mounts", &[]),
     ("bpf", &["mounts"]),
     ("record", &["sample", "text"]),
-    ("source", &["sample", "sched", "mounts", "bpf", "record", "text"]),
+    ("source", &["sample", "clock", "sched", "mounts", "bpf", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive", "text"]),
-    ("effect", &["sample", "sched", "trust"]),
+    ("effect", &["sample", "clock", "sched", "trust"]),
     ("action", &["sample"]),
     ("input", &["action"]),
     ("state", &["sample", "derive", "effect", "action"]),
@@ -32,16 +33,16 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("rights", &[]),
     ("config", &["sample", "action", "state", "ui", "text", "trust"]),
     ("term", &["text"]),
-    ("cli", &["sample", "derive", "action", "config", "export"]),
+    ("cli", &["sample", "derive", "report", "action", "config", "export"]),
     ("networks", &[]),
     ("export", &[]),
     ("prometheus", &["text"]),
-    ("demo", &["networks"]),
+    ("demo", &["source", "networks"]),
     (
         "app",
         &[
-            "sample", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state", "update",
-            "view", "ui", "term", "text", "config", "networks", "export",
+            "sample", "clock", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state",
+            "update", "view", "ui", "term", "text", "config", "networks", "export",
         ],
     ),
     ("lib", &[]),
@@ -71,9 +72,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 
 /// Outside package → the only places that may name it (prefixes below `src/`).
 const CONFINED: &[(&str, &[&str])] = &[
-    ("netlink_packet_core", &["source/netlink", "source/links", "source/flows", "demo"]),
-    ("netlink_packet_route", &["source/netlink", "source/links", "source/flows", "demo"]),
-    ("netlink_sys", &["source/netlink", "source/links", "source/flows", "demo"]),
+    ("netlink_packet_core", &["source/netlink", "source/links", "source/flows"]),
+    ("netlink_packet_route", &["source/netlink", "source/links", "source/flows"]),
+    ("netlink_sys", &["source/netlink", "source/links", "source/flows"]),
     ("procfs", &["source"]),
     ("sysinfo", &["source"]),
     ("crossterm", &["term", "input", "app/screen"]),

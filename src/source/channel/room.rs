@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::sample::Event;
 
-    const SECOND_NS: u64 = 1_000_000_000;
+    use crate::clock::SECOND_NS;
 
     fn event() -> Item {
         Item::Event(Event::Mark { at_ns: 0 })

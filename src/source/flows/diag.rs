@@ -4,8 +4,8 @@
 use crate::sample::{Busy, Congestion, Proto, TcpState, UdpState};
 use crate::source::SourceError;
 use crate::source::netlink::client::NetlinkClient;
-use crate::source::netlink::meminfo;
-use crate::source::netlink::message::{DUMP, Message, Request, attributes, u32_at, u64_at};
+use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, u32_at, u64_at};
+use crate::source::netlink::sock_diag::{BY_FAMILY, meminfo};
 use crate::source::netlink::socket::Transport;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -13,8 +13,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 const IPV4: u8 = 2;
 /// `AF_INET6`.
 const IPV6: u8 = 10;
-/// `SOCK_DIAG_BY_FAMILY`: of requests and of answers.
-const BY_FAMILY: u16 = 20;
 /// `TCP_ESTABLISHED`: also of UDP sockets that are connected; the others are closed.
 const ESTABLISHED: u8 = 1;
 /// `TCP_SYN_SENT`: about to be established.
@@ -36,8 +34,6 @@ const TOKEN_LOCAL: u16 = 2;
 /// `MPTCP_SUBFLOW_ATTR_FLAGS`, 32 bits, with `MPTCP_SUBFLOW_FLAG_JOIN_REM` and `…_JOIN_LOC`.
 const SUBFLOW_FLAGS: u16 = 8;
 const JOINS: u32 = 1 << 2 | 1 << 3;
-/// `NLA_F_NESTED`, which some attributes have in their type.
-const NESTED: u16 = 0x8000;
 /// Offset of `tcpi_bytes_acked` in `struct tcp_info` of `linux/tcp.h`, the same since it was added (Linux 4.1).
 const ACKED: usize = 120;
 /// And of `tcpi_bytes_received` (Linux 4.1).
@@ -198,6 +194,18 @@ pub(in crate::source) fn one(proto: Proto, id: &SocketId) -> Request {
     Request::new(BY_FAMILY, 0, &fixed(proto, id.family, &bytes))
 }
 
+/// Asks for the UDP sockets of IPv4 that have that port.
+pub(in crate::source) fn udp_on(port: u16) -> Request {
+    let mut id = [0; ID];
+    id[..2].copy_from_slice(&port.to_be_bytes());
+    Request::new(BY_FAMILY, DUMP, &fixed(Proto::Udp, IPV4, &id))
+}
+
+/// The limit of the send buffer of a socket that was asked for with its buffers.
+pub(in crate::source) fn send_limit(message: &Message<'_>) -> Option<u32> {
+    u32_at(attribute(message.body.get(FIXED..)?, SKMEMINFO)?, meminfo::SNDBUF)
+}
+
 /// `struct inet_diag_req_v2`.
 fn fixed(proto: Proto, family: u8, id: &[u8; ID]) -> [u8; 8 + ID] {
     let bit = |extension: u16| 1_u8 << (extension - 1);
@@ -231,7 +239,7 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
             CONG => congestion = Some(Congestion::new(value)),
             SKMEMINFO => memory = Some(value),
             MARK => mark = u32_at(value, 0),
-            _ if kind & !NESTED == ULP => mptcp = subflow(value),
+            ULP => mptcp = subflow(value),
             _ => {}
         }
     }
@@ -253,9 +261,8 @@ pub(in crate::source) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
 
 /// The token of the connection that a subflow belongs to, and whether it has joined that later.
 fn subflow(ulp: &[u8]) -> (Option<u32>, bool) {
-    let within = |bytes, wanted| attributes(bytes).find(|(kind, _)| kind & !NESTED == wanted).map(|(_, value)| value);
-    let Some(told) = within(ulp, ULP_MPTCP) else { return (None, false) };
-    let number = |wanted| within(told, wanted).and_then(|value| u32_at(value, 0));
+    let Some(told) = attribute(ulp, ULP_MPTCP) else { return (None, false) };
+    let number = |wanted| attribute(told, wanted).and_then(|value| u32_at(value, 0));
     (number(TOKEN_LOCAL), number(SUBFLOW_FLAGS).is_some_and(|flags| flags & JOINS != 0))
 }
 

@@ -2,10 +2,9 @@
 //! only; what kind of socket each is, is for `sock_diag` to say.
 
 use super::netns;
-use crate::source::{proc_file, scan};
-use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use crate::source::proc_file;
+use rustix::fs::{CWD, SeekFrom};
 use rustix::io::Errno;
-use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -56,11 +55,9 @@ struct HeldSocket {
 impl SocketHolder {
     /// Opens the directory of its descriptors.
     pub fn open(proc: &Path, pid: u32, now_ns: u64) -> Result<Self, Errno> {
-        let path = proc.join(pid.to_string()).join("fd");
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // First, because it tells one that has ended, whose descriptors are root's, from another user's.
         let netns = netns::of(proc, pid)?;
-        let descriptors = rustix::fs::open(&path, flags, Mode::empty())?;
+        let descriptors = proc_file::open_directory_below(CWD, proc.join(pid.to_string()).join("fd"))?;
         let (met_at_ns, listed_at_ns) = (now_ns, None);
         Ok(Self {
             descriptors,
@@ -138,7 +135,7 @@ impl SocketHolder {
 
     fn list(&mut self, now_ns: u64, entries: &mut [MaybeUninit<u8>]) -> Result<(), Errno> {
         rustix::fs::seek(&self.descriptors, SeekFrom::Start(0))?;
-        let (inodes, listed) = sockets(&self.descriptors, entries)?;
+        let (inodes, listed) = proc_file::sockets(&self.descriptors, entries)?;
         let held = |inode| {
             let known = self.sockets.binary_search_by_key(&inode, |socket| socket.inode).ok();
             known.map_or(HeldSocket { inode, met_at_ns: now_ns, followed: false }, |at| self.sockets[at])
@@ -148,42 +145,9 @@ impl SocketHolder {
     }
 }
 
-/// The inodes of the sockets in a directory of descriptors, sorted, and how many descriptors of any kind there are.
-pub(super) fn sockets(directory: &OwnedFd, entries: &mut [MaybeUninit<u8>]) -> Result<(Vec<u32>, usize), Errno> {
-    let (mut sockets, mut count) = (Vec::new(), 0);
-    let mut listing = RawDir::new(directory, entries);
-    while let Some(entry) = listing.next() {
-        count += 1;
-        sockets.extend(socket(directory, entry?.file_name()));
-    }
-    sockets.sort_unstable();
-    sockets.dedup();
-    Ok((sockets, count))
-}
-
-/// The inode of the socket behind a descriptor; none for anything else.
-fn socket(directory: &OwnedFd, name: &CStr) -> Option<u32> {
-    let mut buffer = [MaybeUninit::uninit(); 64];
-    let (link, _) = rustix::fs::readlinkat_raw(directory, name, &mut buffer).ok()?;
-    inode(link)
-}
-
-/// `socket:[123]`.
-fn inode(link: &[u8]) -> Option<u32> {
-    scan::number32(link.strip_prefix(b"socket:[")?.strip_suffix(b"]")?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_link_names_a_socket_or_something_else() {
-        assert_eq!(inode(b"socket:[4711]"), Some(4711));
-        for other in [&b"pipe:[4711]"[..], b"/dev/null", b"socket:[x]", b"socket:[", b"socket:[]", b""] {
-            assert_eq!(inode(other), None, "{:?} is no socket", String::from_utf8_lossy(other));
-        }
-    }
 
     /// A process of its own making: this one has as many descriptors as the tests that run beside this one.
     #[test]

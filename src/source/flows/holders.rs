@@ -1,9 +1,7 @@
 //! Which process holds a socket: looked for among the descriptors of all processes (`/proc/PID/fd`), in slices. Those that live
 //! in the socket's network namespace come first, and of them the youngest: the child that a server has forked for it.
 
-use super::holder;
 use crate::source::proc_file;
-use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -81,9 +79,8 @@ impl Search {
 
 /// The inodes of a process' sockets, sorted, and how many descriptors it has; nothing of one that is gone or may not be looked at.
 pub(in crate::source) fn sockets_of(proc: &OwnedFd, pid: u32, entries: &mut [MaybeUninit<u8>]) -> (Vec<u32>, usize) {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::openat(proc, format!("{pid}/fd"), flags, Mode::empty());
-    directory.and_then(|directory| holder::sockets(&directory, entries)).unwrap_or_default()
+    let directory = proc_file::open_directory_below(proc, format!("{pid}/fd"));
+    directory.and_then(|directory| proc_file::sockets(&directory, entries)).unwrap_or_default()
 }
 
 #[cfg(test)]

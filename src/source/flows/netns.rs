@@ -2,7 +2,7 @@
 //! entered once, by a thread that does nothing else and ends; the sampler itself never leaves its own.
 
 use crate::source::netlink::client::NetlinkClient;
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::socket::protocols;
 use crate::source::netns::run_inside;
 use crate::source::netns_of;
 use rustix::io::Errno;
@@ -29,11 +29,11 @@ pub(super) fn own() -> Option<u64> {
 }
 
 /// Opens a client in the calling thread's namespace.
-pub(super) fn open_here() -> io::Result<NetlinkClient<KernelSocket>> {
-    KernelSocket::open(netlink_sys::protocols::NETLINK_SOCK_DIAG).map(NetlinkClient::new)
+pub(super) fn open_here() -> io::Result<NetlinkClient> {
+    NetlinkClient::open(protocols::NETLINK_SOCK_DIAG)
 }
 
 /// Opens a client in the namespace of a process; needs `CAP_SYS_ADMIN`.
-pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<NetlinkClient<KernelSocket>> {
+pub(super) fn open_inside(proc: &Path, pid: u32) -> io::Result<NetlinkClient> {
     run_inside(File::open(file_of(proc, pid))?, open_here)
 }

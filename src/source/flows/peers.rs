@@ -9,7 +9,6 @@ use super::netns;
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
-use crate::source::netlink::socket::KernelSocket;
 use crate::source::now_ns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
@@ -227,7 +226,7 @@ impl PeerSearch {
         });
     }
 
-    fn open(&self, netns: u64, proc: &Path) -> Option<NetlinkClient<KernelSocket>> {
+    fn open(&self, netns: u64, proc: &Path) -> Option<NetlinkClient> {
         if netns::own() == Some(netns) {
             return netns::open_here().ok();
         }

@@ -7,7 +7,7 @@ use crate::source::SourceError;
 use crate::source::netlink::client::{NetlinkClient, with_buffer};
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, messages, u32_at};
-use crate::source::netlink::socket::{KernelSocket, Transport};
+use crate::source::netlink::socket::{KernelSocket, Transport, protocols};
 use std::io;
 
 /// `ETHTOOL_MSG_LINKMODES_GET` and, from the kernel, `…_GET_REPLY`; `ETHTOOL_MSG_LINKMODES_NTF`.
@@ -38,7 +38,7 @@ impl EthtoolSpeed<KernelSocket> {
     /// Finds the family and begins to listen.
     pub fn open() -> io::Result<Self> {
         let (netlink, family) = generic::open("ethtool", LINKMODES_GET)?;
-        let mut monitor = KernelSocket::open(netlink_sys::protocols::NETLINK_GENERIC)?;
+        let mut monitor = KernelSocket::open(protocols::NETLINK_GENERIC)?;
         if let Some(group) = family.group("monitor") {
             monitor.join(group)?;
         }

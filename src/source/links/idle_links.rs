@@ -88,8 +88,8 @@ pub(super) fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SECOND_NS;
     use crate::sample::LinkKey;
-    const SECOND_NS: u64 = 1_000_000_000;
     const TICK_NS: u64 = SECOND_NS / 10;
 
     /// A list of links; what is in it does not matter here.

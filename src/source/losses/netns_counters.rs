@@ -8,14 +8,12 @@ use crate::sample::{Ifindex, Offloads, PacketSocket, ProtocolCounters, QdiscCoun
 use crate::source::links::facts;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::socket::{KernelSocket, protocols};
 use crate::source::proc_file::KeptFile;
 use crate::source::{SourceError, now_ns, scan};
 use std::io;
 use std::path::Path;
 
-/// The protocol of qdiscs.
-const NETLINK_ROUTE: isize = 0;
 /// Beyond as many qdiscs of a namespace in which no path is known, the rest is left out. While no flow is there, where there are so
 /// many none is read: with 2,000 links a dump takes 4 ms, a quarter of what a second costs.
 pub(super) const MANY_QDISCS: usize = 512;
@@ -30,7 +28,7 @@ pub(super) struct NetnsCounters {
     /// Entries that connection tracking may have.
     most_entries: u64,
     /// None where the namespace may not be entered.
-    qdiscs: Option<NetlinkClient<KernelSocket>>,
+    qdiscs: Option<NetlinkClient>,
     request: Request,
     /// How many qdiscs the last dump told.
     pub(super) dumped: usize,
@@ -44,7 +42,7 @@ impl NetnsCounters {
     /// Opens the namespace of the calling thread.
     pub fn here(proc: &Path) -> io::Result<Self> {
         let mut place = Self::of_files(&proc.join("thread-self/net"), proc)?;
-        let socket = KernelSocket::open(NETLINK_ROUTE)?;
+        let socket = KernelSocket::open(protocols::NETLINK_ROUTE)?;
         socket.check_strictly();
         place.qdiscs = Some(NetlinkClient::new(socket));
         place.offloads = Asker::open().ok();

@@ -6,7 +6,6 @@ use crate::source::ethtool_ioctl::{Drivers, Feature};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{Message, Request, attribute, attributes, text};
-use crate::source::netlink::socket::KernelSocket;
 use std::io;
 
 /// `ETHTOOL_MSG_FEATURES_GET` and what answers it; `ETHTOOL_A_FEATURES_HEADER`, `_HW` (may be set), `_WANTED`, `_ACTIVE`.
@@ -28,7 +27,7 @@ const BIT_VALUE: u16 = 3;
 /// A socket of the ethtool family, or one to ask the drivers.
 #[derive(Debug)]
 pub(super) enum Asker {
-    Family(NetlinkClient<KernelSocket>, u16),
+    Family(NetlinkClient, u16),
     Drivers(Drivers),
 }
 

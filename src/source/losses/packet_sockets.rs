@@ -3,14 +3,12 @@
 
 use crate::sample::{Ifindex, LinkKey, PacketSocket};
 use crate::source::netlink::client::NetlinkClient;
-use crate::source::netlink::meminfo;
 use crate::source::netlink::message::{DUMP, Message, Request, attributes, u32_at};
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::sock_diag::{BY_FAMILY, meminfo};
+use crate::source::netlink::socket::protocols;
 use std::io;
 
-/// The protocol of `sock_diag`, and its request: `SOCK_DIAG_BY_FAMILY`, `AF_PACKET`.
-const NETLINK_SOCK_DIAG: isize = 4;
-const BY_FAMILY: u16 = 20;
+/// `AF_PACKET`.
 const PACKET: u8 = 17;
 /// `PACKET_SHOW_INFO`, `PACKET_SHOW_MEMINFO` (Linux 3.10).
 const SHOWN: u32 = 1 | 1 << 4;
@@ -26,7 +24,7 @@ const MOST: usize = 256;
 /// One namespace's list.
 #[derive(Debug)]
 pub(super) struct PacketSockets {
-    netlink: NetlinkClient<KernelSocket>,
+    netlink: NetlinkClient,
     request: Request,
 }
 
@@ -36,7 +34,7 @@ impl PacketSockets {
         let mut fixed = [0; 20];
         fixed[0] = PACKET;
         fixed[8..12].copy_from_slice(&SHOWN.to_ne_bytes());
-        let netlink = NetlinkClient::new(KernelSocket::open(NETLINK_SOCK_DIAG)?);
+        let netlink = NetlinkClient::open(protocols::NETLINK_SOCK_DIAG)?;
         Ok(Self { netlink, request: Request::new(BY_FAMILY, DUMP, &fixed) })
     }
 

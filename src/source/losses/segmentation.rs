@@ -48,7 +48,7 @@ mod tests {
     use crate::source::links::facts;
     use crate::source::netlink::client::NetlinkClient;
     use crate::source::netlink::message::{NLA_F_NESTED, Request, messages};
-    use crate::source::netlink::socket::KernelSocket;
+    use crate::source::netlink::socket::protocols;
     use crate::source::sandbox::{inside, ip};
     use proptest::prelude::*;
 
@@ -81,7 +81,7 @@ mod tests {
         inside("kn-gso", || {
             assert!(ip("link add veth0 type veth peer name veth1"), "a pair");
             assert!(ip("link set veth0 gso_max_size 1500 gso_max_segs 1"), "its limits");
-            let mut netlink = NetlinkClient::new(KernelSocket::open(0).expect("a socket"));
+            let mut netlink = NetlinkClient::open(protocols::NETLINK_ROUTE).expect("a socket");
             let mut told = (2..64).filter_map(|index| {
                 let request = &mut facts::request(Some(Ifindex(index)));
                 netlink.get(request, parse).ok().flatten()?.0

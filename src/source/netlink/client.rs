@@ -2,7 +2,7 @@
 //! truncation and interrupted dumps; knows no message's meaning.
 
 use super::message::{Message, Request, i32_at, messages};
-use super::socket::Transport;
+use super::socket::{KernelSocket, Transport};
 use crate::source::{SourceError, now_ns};
 use netlink_packet_core::NLM_F_DUMP_INTR;
 use std::cell::Cell;
@@ -33,7 +33,7 @@ thread_local! {
 }
 
 /// Lends the thread's buffer for datagrams, which all of its sockets share.
-pub(in crate::source) fn with_buffer<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+pub(crate) fn with_buffer<T>(work: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     let mut buffer = LAST.take();
     buffer.resize(buffer.len().max(BUFFER), 0);
     let result = work(&mut buffer);
@@ -43,7 +43,7 @@ pub(in crate::source) fn with_buffer<T>(work: impl FnOnce(&mut Vec<u8>) -> T) ->
 
 /// How a dump ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source) struct DumpEnd {
+pub(crate) struct DumpEnd {
     /// `CLOCK_MONOTONIC` at which the kernel had filled the first datagram, ns.
     pub at_ns: u64,
     /// Something changed meanwhile (`NLM_F_DUMP_INTR`) or a datagram was cut: an entry may be missing or come twice.
@@ -52,11 +52,18 @@ pub(in crate::source) struct DumpEnd {
 
 /// A socket that asks and is answered.
 #[derive(Debug)]
-pub(in crate::source) struct NetlinkClient<W> {
+pub(crate) struct NetlinkClient<W = KernelSocket> {
     wire: W,
     sequence: u32,
     /// An answer was not heard to its end; what is left of it must not be taken for the next one's.
     unfinished: bool,
+}
+
+impl NetlinkClient {
+    /// Opens a socket of that netlink protocol in the calling thread's network namespace.
+    pub fn open(protocol: isize) -> io::Result<Self> {
+        KernelSocket::open(protocol).map(Self::new)
+    }
 }
 
 impl<W: Transport> NetlinkClient<W> {
@@ -103,6 +110,18 @@ impl<W: Transport> NetlinkClient<W> {
                 Reply::Skip | Reply::End(Ok(())) => None,
             });
             heard.map(|(answer, _)| answer)
+        })
+    }
+
+    /// Sends a request that is answered by its acknowledgement (`NLM_F_ACK`) alone.
+    pub fn order(&mut self, request: &mut Request) -> io::Result<()> {
+        with_buffer(|buffer| {
+            self.ask(request, buffer)?;
+            let heard = self.hear(buffer, now_ns(), |_, _, reply| match reply {
+                Reply::End(done) => Some(done),
+                Reply::Content | Reply::Skip => None,
+            });
+            heard.map(drop)
         })
     }
 

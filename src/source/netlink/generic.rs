@@ -4,13 +4,12 @@
 
 use super::client::NetlinkClient;
 use super::message::{DUMP, Message, Request, attribute, attributes, text, u16_at, u32_at};
-use super::socket::{KernelSocket, Transport};
+use super::socket::{Transport, protocols};
 use crate::source::{SourceError, now_ns};
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
-/// `NETLINK_GENERIC`; `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`.
-const PROTOCOL: isize = 16;
+/// `GENL_ID_CTRL`, `CTRL_CMD_GETFAMILY`.
 const CONTROL: u16 = 16;
 const GET_FAMILY: u8 = 3;
 /// `CTRL_ATTR_FAMILY_ID`, `CTRL_ATTR_FAMILY_NAME`.
@@ -50,8 +49,8 @@ impl GenericFamily {
 
 /// Opens a socket in the calling thread's namespace and finds the family of that name; `NotFound` where the kernel has none now
 /// that knows the command.
-pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(NetlinkClient<KernelSocket>, GenericFamily)> {
-    let mut netlink = NetlinkClient::new(KernelSocket::open(PROTOCOL)?);
+pub(in crate::source) fn open(name: &str, command: u8) -> io::Result<(NetlinkClient, GenericFamily)> {
+    let mut netlink = NetlinkClient::open(protocols::NETLINK_GENERIC)?;
     let mut learnt = LEARNT.lock().unwrap_or_else(PoisonError::into_inner);
     if learnt.1.is_empty() || now_ns().saturating_sub(learnt.0) >= STANDS_NS {
         let families = list(&mut netlink)?;

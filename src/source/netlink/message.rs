@@ -1,7 +1,7 @@
 //! Netlink framing: messages in a datagram, attributes in a message, requests to send. Every byte is treated as
 //! hostile: what does not fit ends the walk, nothing panics. It knows no message's meaning.
 
-pub(in crate::source) use netlink_packet_core::{NLA_F_NESTED, NLM_F_DUMP as DUMP};
+pub(crate) use netlink_packet_core::{NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP as DUMP, NLM_F_EXCL};
 use netlink_packet_core::{NLM_F_REQUEST, NlasIterator};
 
 /// `struct nlmsghdr`, bytes.
@@ -9,7 +9,7 @@ const HEADER: usize = 16;
 
 /// One netlink message.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::source) struct Message<'a> {
+pub(crate) struct Message<'a> {
     /// `nlmsg_type`.
     pub kind: u16,
     /// `nlmsg_flags`.
@@ -21,7 +21,7 @@ pub(in crate::source) struct Message<'a> {
 }
 
 /// The messages of one datagram; a length that does not fit ends them.
-pub(in crate::source) fn messages(mut rest: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub(crate) fn messages(mut rest: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(rest, 0)?).ok()?;
         let message = Message {
@@ -36,7 +36,7 @@ pub(in crate::source) fn messages(mut rest: &[u8]) -> impl Iterator<Item = Messa
 }
 
 /// The attributes in `bytes` as (type without flag bits, value); the first malformed one ends them.
-pub(in crate::source) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     NlasIterator::new(bytes).map_while(|attribute| {
         let attribute = attribute.ok()?;
         let (kind, length) = (attribute.kind(), usize::from(attribute.length()));
@@ -45,47 +45,47 @@ pub(in crate::source) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, 
 }
 
 /// The value of the first attribute of that type.
-pub(in crate::source) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+pub(crate) fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
     attributes(bytes).find(|&(kind, _)| kind == wanted).map(|(_, value)| value)
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(in crate::source) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(in crate::source) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(in crate::source) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
+pub(crate) fn i32_at(bytes: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// Native-endian, as netlink is.
 #[inline]
-pub(in crate::source) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
 /// A string attribute without its closing NUL and what follows it.
-pub(in crate::source) fn text(value: &[u8]) -> &[u8] {
+pub(crate) fn text(value: &[u8]) -> &[u8] {
     value.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// Lengths are rounded up to 4 between messages and attributes.
 #[inline]
-pub(in crate::source) const fn aligned(length: usize) -> usize {
+pub(crate) const fn aligned(length: usize) -> usize {
     length.saturating_add(3) & !3
 }
 
 /// Attributes one behind the other, as one that holds others has them.
-pub(in crate::source) fn nested(members: &[(u16, &[u8])]) -> Vec<u8> {
+pub(crate) fn nested(members: &[(u16, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (kind, value) in members {
         push(&mut bytes, *kind, value);
@@ -104,7 +104,7 @@ fn push(bytes: &mut Vec<u8>, kind: u16, value: &[u8]) {
 
 /// A message to the kernel, put together once and sent with a new sequence number each time.
 #[derive(Debug, Clone)]
-pub(in crate::source) struct Request(Vec<u8>);
+pub(crate) struct Request(Vec<u8>);
 
 impl Request {
     /// `flags` in addition to `NLM_F_REQUEST`; `fixed` is the family's own header, already of aligned length.

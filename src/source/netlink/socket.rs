@@ -1,6 +1,7 @@
 //! Where bytes come from: a netlink socket of the namespace that was current when it was opened, behind a trait so that
 //! tests can play the kernel. Nothing here blocks, and nothing that another process sent gets through.
 
+pub(crate) use netlink_sys::protocols;
 use netlink_sys::{Socket, SocketAddr};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

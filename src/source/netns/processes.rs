@@ -1,6 +1,7 @@
 //! Which process lives in which network namespace: all of them at first, the new ones on the tick they appear, everybody
 //! in turns every few seconds, because a process may enter another namespace at any time.
 
+use crate::clock::SECOND_NS;
 use crate::source::threads::parse_stat;
 use crate::source::{Roots, proc_file, scan};
 use rustix::fd::OwnedFd;
@@ -9,7 +10,6 @@ use rustix::thread::{CapabilitySet, capabilities};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// A new process is looked at on every tick for so long: `unshare` and container runtimes change namespace right after
 /// they were started.
 const YOUNG_NS: u64 = SECOND_NS;

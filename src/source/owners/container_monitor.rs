@@ -5,10 +5,8 @@
 use super::cgroup::{self, SHORT_ID, short};
 use crate::sample::{Owner, OwnerBy, OwnerKind};
 use crate::source::threads::parse_stat;
-use crate::source::untrusted_reader;
+use crate::source::{proc_file, untrusted_reader};
 use crate::text::clean;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 /// Ancestors that are asked: a container's processes are seldom further from its first.
@@ -32,18 +30,14 @@ pub(super) fn name(proc: &Path, pid: u32, id: &str) -> Option<String> {
 
 /// The nearest that is wanted.
 fn find(proc: &Path, mut pid: u32, is_it: impl Fn(&Owner) -> bool) -> Option<Owner> {
-    let read = |pid: u32, file: &str| {
-        let mut text = Vec::new();
-        File::open(proc.join(pid.to_string()).join(file)).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
-        Some(text)
-    };
-    let mut stat = read(pid, "stat")?;
+    let stat_of = |pid: u32| proc_file::beginning(&proc.join(pid.to_string()).join("stat"), LONGEST).ok();
+    let mut stat = stat_of(pid)?;
     for _ in 0..GENERATIONS {
         pid = parse_stat(&stat)?.parent;
         if pid <= 1 {
             return None;
         }
-        stat = read(pid, "stat")?;
+        stat = stat_of(pid)?;
         let comm = parse_stat(&stat)?.comm;
         if KEEPERS.iter().any(|keeper| comm.starts_with(keeper)) {
             let found = parse(&untrusted_reader::cmdline(proc, pid)?).filter(&is_it);

@@ -4,10 +4,8 @@
 
 use super::{cgroup, container_monitor};
 use crate::sample::{Owner, OwnerBy, OwnerKind, Space};
-use crate::source::netns_of;
+use crate::source::{netns_of, proc_file};
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// A namespace whose processes belong to nobody is asked again after this, then after twice as long, and so on, ns.
@@ -92,8 +90,7 @@ impl Containers {
 /// Whose a process is; none also when it is no longer the one that lives there.
 fn of(proc: &Path, pid: u32, netns: u64) -> Option<Owner> {
     let directory = proc.join(pid.to_string());
-    let mut text = Vec::new();
-    File::open(directory.join("cgroup")).ok()?.take(LONGEST).read_to_end(&mut text).ok()?;
+    let text = proc_file::beginning(&directory.join("cgroup"), LONGEST).ok()?;
     let mut owner = cgroup::owner(&text).or_else(|| container_monitor::owner(proc, pid))?;
     if let (OwnerKind::Container, OwnerBy::Podman | OwnerBy::Crio, Some(id)) = (owner.kind, &owner.by, &owner.id)
         && *id == owner.name

@@ -22,7 +22,7 @@ use crate::source::links::{facts, nsid};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::GenericFamily;
 use crate::source::netlink::message::{Message, Request};
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::socket::protocols;
 use crate::source::netns::Spaces;
 use crate::source::owners::OwnerReader;
 use holders::KnownHolders;
@@ -34,10 +34,6 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// `NETLINK_ROUTE`, `NETLINK_SOCK_DIAG` and `NETLINK_NETFILTER`.
-const ROUTE: isize = 0;
-const SOCK_DIAG: isize = 4;
-const NETFILTER: isize = 12;
 /// One of these is there for whoever reads it where the kernel can track connections.
 const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net/netfilter/nf_conntrack_count"];
 
@@ -74,12 +70,12 @@ pub(super) struct Round {
 /// The sockets of one namespace.
 #[derive(Debug)]
 struct Inside {
-    route: NetlinkClient<KernelSocket>,
+    route: NetlinkClient,
     /// None where connections are not tracked, or that may not be asked.
-    conntrack: Option<NetlinkClient<KernelSocket>>,
+    conntrack: Option<NetlinkClient>,
     /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
-    wireguard: Option<(NetlinkClient<KernelSocket>, GenericFamily)>,
-    sockets: Option<NetlinkClient<KernelSocket>>,
+    wireguard: Option<(NetlinkClient, GenericFamily)>,
+    sockets: Option<NetlinkClient>,
 }
 
 /// The kernel, asked for one round of walks.
@@ -108,10 +104,10 @@ fn not_entered(netns: u64, error: &io::Error) -> String {
 
 impl Inside {
     fn open() -> io::Result<Self> {
-        let route = NetlinkClient::new(KernelSocket::open(ROUTE)?);
+        let route = NetlinkClient::open(protocols::NETLINK_ROUTE)?;
         // Where nothing tracks, asking would load the module that does.
         let tracks = TRACKED.iter().any(|file| std::path::Path::new(file).exists());
-        let conntrack = if tracks { KernelSocket::open(NETFILTER).ok().map(NetlinkClient::new) } else { None };
+        let conntrack = if tracks { NetlinkClient::open(protocols::NETLINK_NETFILTER).ok() } else { None };
         Ok(Self { route, conntrack, wireguard: None, sockets: None })
     }
 }

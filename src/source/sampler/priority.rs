@@ -117,7 +117,7 @@ fn given_back(share: f64) -> Problem {
 mod tests {
     use super::*;
 
-    const SECOND_NS: u64 = 1_000_000_000;
+    use crate::clock::SECOND_NS;
 
     #[test]
     fn priority_that_was_given_back_is_asked_for_again_after_ten_quiet_seconds() {

@@ -4,9 +4,10 @@
 use super::Slow;
 use crate::sample::SocketProcess;
 use crate::source::proc_file;
-use crate::text::clean;
+use rustix::fs::CWD;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// The holders of sockets by inode; one that nobody was seen to hold is missing.
@@ -15,13 +16,14 @@ pub(in crate::source) type HeldSockets = BTreeMap<u32, SocketProcess>;
 /// Begins to look for the holders of these inodes.
 pub(in crate::source) fn search(proc: PathBuf, inodes: Vec<u32>) -> Option<Slow<HeldSockets>> {
     Slow::start("sockets", move |at| {
-        let mut holders = HeldSockets::new();
+        let (mut holders, mut entries) = (HeldSockets::new(), vec![MaybeUninit::uninit(); proc_file::ENTRIES]);
         for pid in proc_file::processes(&proc) {
             at.store(pid, Ordering::Relaxed);
             let process = proc.join(pid.to_string());
-            for inode in held(&process).filter(|inode| inodes.contains(inode)) {
-                let name = std::fs::read(process.join("comm")).unwrap_or_default();
-                let name = clean(name.trim_ascii_end()).into();
+            let held = proc_file::open_directory_below(CWD, process.join("fd"))
+                .and_then(|directory| proc_file::sockets(&directory, &mut entries));
+            for inode in held.unwrap_or_default().0.into_iter().filter(|inode| inodes.contains(inode)) {
+                let name = proc_file::comm(&process).unwrap_or_default().into();
                 holders.entry(inode).or_insert(SocketProcess { pid, name });
             }
             if holders.len() == inodes.len() {
@@ -29,13 +31,5 @@ pub(in crate::source) fn search(proc: PathBuf, inodes: Vec<u32>) -> Option<Slow<
             }
         }
         holders
-    })
-}
-
-fn held(process: &Path) -> impl Iterator<Item = u32> {
-    let descriptors = std::fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    descriptors.filter_map(|one| {
-        let target = std::fs::read_link(one.path()).ok()?;
-        target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
     })
 }

@@ -5,7 +5,6 @@ use crate::sample::Ifindex;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::generic::{self, FIXED};
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, u32_at};
-use crate::source::netlink::socket::KernelSocket;
 use std::io;
 
 /// `NETDEV_CMD_NAPI_GET`; `NETDEV_A_NAPI_IFINDEX`, `NETDEV_A_NAPI_PID`.
@@ -18,7 +17,7 @@ const MOST: usize = 1024;
 /// A socket of the netdev family.
 #[derive(Debug)]
 pub(super) struct NetdevSocket {
-    netlink: NetlinkClient<KernelSocket>,
+    netlink: NetlinkClient,
     family: u16,
 }
 

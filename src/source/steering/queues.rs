@@ -5,7 +5,7 @@
 use crate::sample::{CoreSet, LinkFacts, MOST_CORES, Steering};
 use crate::source::{proc_file, scan};
 use crate::{mounts, sched};
-use rustix::fs::{Dir, Mode, OFlags, openat};
+use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::io;
@@ -55,8 +55,8 @@ impl SysfsTree {
 
     /// The names in a folder; none where it is not there.
     pub(super) fn entries(&self, folder: &str) -> Vec<String> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let Ok(folder) = openat(&self.0, folder, flags, Mode::empty()).and_then(Dir::new) else { return Vec::new() };
+        let folder = proc_file::open_directory_below(&self.0, folder);
+        let Ok(folder) = folder.and_then(Dir::new) else { return Vec::new() };
         let names = folder.flatten().filter_map(|entry| entry.file_name().to_str().ok().map(ToOwned::to_owned));
         names.filter(|name| !name.starts_with('.')).collect()
     }

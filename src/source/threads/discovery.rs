@@ -10,15 +10,16 @@ mod descendants;
 use super::proc_dir::ProcDir;
 use super::visibility::Namespace;
 use super::watch::Watched;
+use crate::clock::{SECOND_NS, clock_ns};
 use crate::source::{Roots, proc_file};
 use descendants::Family;
+use rustix::time::ClockId;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// How often everything is listed anyway: numbers may be given out of order (checkpoint and restore).
 const LISTING_NS: u64 = 5 * SECOND_NS;
 /// In how many ticks a number may turn up in /proc after the kernel gave it; a starved creator can take a while.
@@ -153,7 +154,7 @@ impl ProcessFinder {
 
     /// Looks once; the changes are in the order in which they have to be followed.
     pub(super) fn look(&mut self, proc: &mut ProcDir, now_ns: u64) -> std::vec::Drain<'_, Change> {
-        self.boot_ns = boot_ns();
+        self.boot_ns = clock_ns(ClockId::Boottime);
         let newest = self.loadavg.as_ref().and_then(proc_file::newest_number);
         let born = newest.zip(self.newest).and_then(|(newest, seen)| newest.checked_sub(seen));
         let born = born.filter(|&born| born <= MOST_NEW);
@@ -291,12 +292,6 @@ impl ProcessFinder {
             answers,
         })
     }
-}
-
-/// `CLOCK_BOOTTIME` now, ns: what the start of a task is counted in.
-fn boot_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    u64::try_from(now.tv_sec).unwrap_or(0) * SECOND_NS + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::parse::{self, Stat};
 use crate::source::{Roots, SourceError, proc_file};
-use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{RawDir, SeekFrom};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::fmt::Write;
@@ -41,8 +41,7 @@ impl ProcDir {
     pub(super) fn tasks(&mut self, pid: u32) -> Vec<u32> {
         self.path.clear();
         let _ = write!(self.path, "{pid}/task");
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        match rustix::fs::openat(&self.directory, self.path.as_str(), flags, Mode::empty()) {
+        match proc_file::open_directory_below(&self.directory, self.path.as_str()) {
             Ok(tasks) => numbers(&tasks, &mut self.entries),
             Err(_) => Vec::new(),
         }

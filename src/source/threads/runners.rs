@@ -2,12 +2,12 @@
 //! then, and in slices, because a look at one process takes some 6 us. It decides nothing about whose fault that is.
 
 use super::proc_dir::ProcDir;
+use crate::clock::SECOND_NS;
 use crate::sample::{Runner, ThreadSample};
 use crate::text;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-const SECOND_NS: u64 = 1_000_000_000;
 /// A thread that waits for so large a share of the time is kept from running by somebody.
 const WAITS: f64 = 0.1;
 /// Waiting is looked at over so long, ns.

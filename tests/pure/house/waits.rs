@@ -13,7 +13,7 @@ const OF_STRANGERS: &[(&str, &[&str])] = &[
     ("fdinfo", &["source/benchmarks/stream/place.rs", "source/slow/device_holders/fd_scan.rs"]),
     ("/fd/", &["source/benchmarks/stream/tail.rs"]),
     ("fd/{number}", &["source/benchmarks/stream/place.rs"]),
-    ("/fd\"", &["source/slow/device_holders/fd_scan.rs", "source/flows/holder.rs", "source/flows/holders.rs"]),
+    ("/fd\"", &["source/flows/holders.rs"]),
     ("\"fd\"", &["source/slow/device_holders/fd_scan.rs", "source/slow/socket_holders.rs", "source/flows/holder.rs"]),
     ("pidfd_getfd", &["source/slow/device_holders/device.rs"]),
     ("/root", &[]),

@@ -3,13 +3,14 @@
 //! that nobody but the kernel of this machine and its disks has a hand in, which the sampler may read.
 
 use super::tail::{self, Tail, TailTarget};
+use crate::clock::{clock_ns, wall_ms};
 use crate::sample::Unread;
 use crate::source::{proc_file, untrusted_reader};
 use procfs::process::Process;
 use rustix::fs::{FileType, Stat};
+use rustix::time::ClockId;
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Open for reading and writing, at its end: what `fopen` makes of `a+`, as iperf 3 opens its log (`O_RDWR`, `O_APPEND`).
 const LOG_FLAGS: u32 = 0o2002;
@@ -140,11 +141,8 @@ fn kind(stat: &Stat) -> Unread {
 fn began_ms(directory: &Path) -> Option<u64> {
     let ticks = Process::new_with_root(directory.to_owned()).and_then(|process| process.stat()).ok()?.starttime;
     let began_ms = ticks.checked_mul(1000)? / procfs::ticks_per_second().max(1);
-    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let since_boot_ms =
-        u64::try_from(since_boot.tv_sec).ok()? * 1000 + u64::try_from(since_boot.tv_nsec).ok()? / 1_000_000;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(now.as_millis()).ok()?.checked_sub(since_boot_ms.checked_sub(began_ms)?)
+    let since_boot_ms = clock_ns(ClockId::Boottime) / 1_000_000;
+    wall_ms().checked_sub(since_boot_ms.checked_sub(began_ms)?)
 }
 
 #[cfg(test)]

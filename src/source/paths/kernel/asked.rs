@@ -1,13 +1,14 @@
 //! What is asked only where there is a wireguard or a rule about marks, through sockets that are opened for it.
 
 use super::holder::unfound;
-use super::{KernelQueries, NETFILTER, marks, redirect, wireguard};
+use super::{KernelQueries, marks, redirect, wireguard};
 use crate::sample::LinkKey;
 use crate::source::SourceError;
+use crate::source::flows::diag;
 use crate::source::netlink::client::{NetlinkClient, with_buffer};
 use crate::source::netlink::generic;
 use crate::source::netlink::message::Message;
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::socket::protocols;
 use crate::source::paths::lookups::{Marking, Redirect, TcHook, Wireguard};
 use std::io;
 use std::sync::Arc;
@@ -42,8 +43,8 @@ impl KernelQueries<'_> {
     pub(super) fn ask_sockets(&mut self, netns: u64, port: u16) -> Result<bool, String> {
         let mut listens = false;
         let each = |message: &Message<'_>, _: u64| listens |= wireguard::is_its_socket(message, port);
-        let heard =
-            self.diag(netns, |netlink| netlink.dump(&mut wireguard::sockets(port), "list UDP sockets", each))?;
+        // A wireguard always has one of IPv4.
+        let heard = self.diag(netns, |netlink| netlink.dump(&mut diag::udp_on(port), "list UDP sockets", each))?;
         heard.map(|_| listens).map_err(|error| unfound(&error.to_string()))
     }
 
@@ -77,7 +78,7 @@ impl KernelQueries<'_> {
                 return Ok(None);
             }
             let mut sets = false;
-            let mut netlink = NetlinkClient::new(KernelSocket::open(NETFILTER)?);
+            let mut netlink = NetlinkClient::open(protocols::NETLINK_NETFILTER)?;
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
             netlink.dump(&mut marks::filters(), "list rules of nftables", each).map_err(SourceError::into_io)?;
             Ok(sets.then_some("nftables sets other marks there"))

@@ -2,14 +2,13 @@
 //! the owners of links know (`sock_diag`, `/proc/PID/fd`): a socket is asked for by its addresses,
 //! its holder found by its inode. Asked only where a way ends at a socket that no watched process holds.
 
-use super::{KernelQueries, SOCK_DIAG};
+use super::KernelQueries;
 use crate::sample::{EndName, Holder, LinkKey, OwnerKind, Proto};
 use crate::source::flows::diag::{self, SocketId, SocketInfo};
 use crate::source::netlink::client::NetlinkClient;
-use crate::source::netlink::socket::KernelSocket;
-use crate::source::netns_of;
+use crate::source::netlink::socket::protocols;
 use crate::source::paths::lookups::{DeviceProgram, HolderLookups, Packet, any_port, unspecified};
-use crate::text;
+use crate::source::{netns_of, proc_file};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -24,8 +23,7 @@ impl HolderLookups for KernelQueries<'_> {
             return None;
         }
         let pid = self.sockets.holders.of((netns, told.inode))?;
-        let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
-        let name = text::clean(name.trim_ascii_end());
+        let name = proc_file::comm(format!("/proc/{pid}").as_ref()).ok()?;
         // Some stop listening once they are called: then the lower port is that of who was called.
         let accepts = waits || self.listens_at(netns, proto, to) || to.port() < from.port();
         Some(Holder { pid, name, accepts })
@@ -123,13 +121,9 @@ impl KernelQueries<'_> {
     }
 
     /// Asks `sock_diag` of a namespace; an error is one clause.
-    pub(super) fn diag<T>(
-        &mut self,
-        netns: u64,
-        ask: impl FnOnce(&mut NetlinkClient<KernelSocket>) -> T,
-    ) -> Result<T, String> {
+    pub(super) fn diag<T>(&mut self, netns: u64, ask: impl FnOnce(&mut NetlinkClient) -> T) -> Result<T, String> {
         let spaces = self.spaces;
-        let open = || KernelSocket::open(SOCK_DIAG).map(NetlinkClient::new);
+        let open = || NetlinkClient::open(protocols::NETLINK_SOCK_DIAG);
         Ok(ask(match &mut self.inside(netns)?.sockets {
             Some(opened) => opened,
             none => none.insert(spaces.inside(netns, open).map_err(|error| unfound(&error.to_string()))?),

@@ -6,7 +6,7 @@ use crate::sample::{Ifindex, Proto};
 use crate::source::links::nsid;
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::{Request, messages};
-use crate::source::netlink::socket::KernelSocket;
+use crate::source::netlink::socket::protocols;
 use crate::source::paths::lookups::{
     Bridged, Packet, PacketOrigin, RouteResult, Tunnel, Wireguard, WireguardPeer, any_port,
 };
@@ -95,7 +95,7 @@ fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
             Ifindex(told.split(':').next().and_then(|index| index.parse().ok()).expect("it has an index"))
         };
         let (br0, veth0, vx0) = (index("br0"), index("veth0"), index("vx0"));
-        let mut route = NetlinkClient::new(KernelSocket::open(super::ROUTE).expect("a socket"));
+        let mut route = NetlinkClient::open(protocols::NETLINK_ROUTE).expect("a socket");
         let mac = |last| [2, 0, 0, 0, 0, last];
         for (last, vlan, wanted) in [
             (1, None, Some(Bridged::Port(veth0))),

@@ -3,8 +3,8 @@
 
 use super::route::address;
 use crate::sample::Ifindex;
+use crate::source::flows::diag;
 use crate::source::netlink::generic::FIXED as GENERIC;
-use crate::source::netlink::meminfo;
 use crate::source::netlink::message::{DUMP, Message, Request, attribute, attributes, u16_at, u32_at};
 use crate::source::paths::lookups::{PublicKey, Wireguard, WireguardPeer};
 use std::net::{IpAddr, SocketAddr};
@@ -79,31 +79,11 @@ fn endpoint(bytes: &[u8]) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, port))
 }
 
-/// `SOCK_DIAG_BY_FAMILY`: of requests and of answers.
-const BY_FAMILY: u16 = 20;
-/// `struct inet_diag_req_v2`, bytes: family, protocol, extensions, states at 4, source port at 8.
-const ASKED: usize = 56;
-/// `struct inet_diag_msg`, bytes; its source port is at 4.
-const SOCKET: usize = 72;
-const SOURCE_PORT: usize = 4;
-const UDP: u8 = 17;
-/// `INET_DIAG_SKMEMINFO`.
-const SKMEMINFO: u16 = 7;
 /// What wireguard gives its sockets (`set_sock_opts`), and no process can: `SO_SNDBUF` makes even numbers.
 const MOST: u32 = i32::MAX.unsigned_abs();
 
-/// Asks for the UDP sockets of a namespace on that port. A wireguard always has one of IPv4.
-pub(super) fn sockets(port: u16) -> Request {
-    let mut fixed = [0; ASKED];
-    fixed[..3].copy_from_slice(&[super::route::family(IpAddr::from([0; 4])), UDP, 1 << (SKMEMINFO - 1)]);
-    fixed[4..8].copy_from_slice(&u32::MAX.to_ne_bytes());
-    fixed[8..10].copy_from_slice(&port.to_be_bytes());
-    Request::new(BY_FAMILY, DUMP, &fixed)
-}
-
 /// It is the socket of a wireguard on that port.
 pub(super) fn is_its_socket(message: &Message<'_>, port: u16) -> bool {
-    let sndbuf = || u32_at(attribute(message.body.get(SOCKET..)?, SKMEMINFO)?, meminfo::SNDBUF);
-    let on_port = message.body.get(SOURCE_PORT..).is_some_and(|rest| rest.starts_with(&port.to_be_bytes()));
-    message.kind == BY_FAMILY && on_port && sndbuf() == Some(MOST)
+    let on_port = diag::parse(message).is_some_and(|socket| socket.id.local().port() == port);
+    on_port && diag::send_limit(message) == Some(MOST)
 }

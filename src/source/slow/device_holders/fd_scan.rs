@@ -2,15 +2,10 @@
 //! link each is. It knows no link and no owner.
 
 use crate::source::{proc_file, scan};
-use rustix::fs::{Mode, OFlags, RawDir, readlinkat_raw};
+use rustix::fs::CWD;
 use rustix::io::Errno;
-use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
 use std::path::Path;
-
-/// Entries of about 170 descriptors a call.
-const ENTRIES: usize = 4096;
 
 /// A descriptor that is a tun, tap or macvtap.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +34,7 @@ impl FdScan {
 /// Looks at every process that is to be looked at, and hands over each descriptor. Returns how many processes do not let theirs
 /// be seen.
 pub(super) fn through(proc: &Path, is_looked_at: impl Fn(u32) -> bool, mut each: impl FnMut(FdScan)) -> usize {
-    let mut entries = vec![MaybeUninit::uninit(); ENTRIES];
+    let mut entries = vec![MaybeUninit::uninit(); proc_file::ENTRIES];
     let looked_at = proc_file::processes(proc).into_iter().filter(|&pid| is_looked_at(pid));
     let refused = looked_at.filter(|&pid| {
         let looked = descriptors(&proc.join(pid.to_string()), pid, &mut entries, &mut each);
@@ -55,22 +50,18 @@ fn descriptors(
     entries: &mut [MaybeUninit<u8>],
     mut each: impl FnMut(FdScan),
 ) -> Result<(), Errno> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(process.join("fd"), flags, Mode::empty())?;
-    let mut listing = RawDir::new(&directory, entries);
-    while let Some(entry) = listing.next() {
-        let entry = entry?;
-        let Some(fd) = scan::number32(entry.file_name().to_bytes()) else { continue };
-        let (name, ifindex) = match target(&directory, entry.file_name()) {
+    let directory = proc_file::open_directory_below(CWD, process.join("fd"))?;
+    proc_file::descriptors(&directory, entries, |fd, target| {
+        let Some(fd) = scan::number32(fd.to_bytes()) else { return };
+        let (name, ifindex) = match target.map_or(Device::Other, device) {
             Device::Tun => (link_of(process, fd), None),
             Device::Tap(index) => (None, Some(index)),
-            Device::Other => continue,
+            Device::Other => return,
         };
         if name.is_some() || ifindex.is_some() {
             each(FdScan { pid, fd, name, ifindex });
         }
-    }
-    Ok(())
+    })
 }
 
 /// The link behind a descriptor of `/dev/net/tun`; none before it has one.
@@ -84,11 +75,6 @@ enum Device {
     Tun,
     Tap(u32),
     Other,
-}
-
-fn target(directory: impl AsFd, name: &CStr) -> Device {
-    let mut buffer = [MaybeUninit::uninit(); 64];
-    readlinkat_raw(directory, name, &mut buffer).map_or(Device::Other, |(target, _)| device(target))
 }
 
 /// By the end of the path: within a container /dev is a mount of its own, and the path begins there.

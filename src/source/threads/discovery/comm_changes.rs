@@ -2,7 +2,8 @@
 //! ones are looked at on every tick, old processes in turns, each about once a second.
 
 use super::super::proc_dir::ProcDir;
-use super::{Change, ProcessFinder, SECOND_NS};
+use super::{Change, ProcessFinder};
+use crate::clock::SECOND_NS;
 use crate::source::proc_file;
 
 /// How long a task is young.

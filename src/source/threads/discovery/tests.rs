@@ -60,7 +60,7 @@ fn watch(pid: u32, tid: u32) -> Change {
 
 /// The start of a task that was born just now.
 fn just_now() -> u64 {
-    boot_ns() / (SECOND_NS / procfs::ticks_per_second())
+    clock_ns(ClockId::Boottime) / (SECOND_NS / procfs::ticks_per_second())
 }
 
 #[test]
