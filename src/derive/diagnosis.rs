@@ -60,13 +60,13 @@ pub struct Conclusion {
     pub cause: Option<Cause>,
     /// What else the rate follows; looked for only where moves are not the cause.
     pub rival: Option<CauseCandidate>,
-    /// The dips are those with which BBR measures the round trip.
+    /// The rate dips because BBR measures the round trip.
     pub probes: Option<RoundTripProbes>,
     /// What the rate is the rate of.
     pub basis: Option<FlowBasis>,
     /// Moves a second, by counts or trace.
     pub moves_per_s: f64,
-    /// Those of them that are known to have gone to another cache, node or socket.
+    /// Moves a second that are known to have gone to another cache, node or socket.
     pub far_per_s: f64,
     /// Moves happened, and the instants of most are not known better than by the tick.
     pub vague: bool,

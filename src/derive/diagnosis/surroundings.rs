@@ -35,14 +35,15 @@ pub struct CauseCandidate {
 
 const SUSPECTS: [OtherCause; 5] =
     [OtherCause::Steal, OtherCause::Softirq, OtherCause::Wait, OtherCause::Squeezed, OtherCause::Starved];
-/// Among them, and the share of the time that its thread runs or waits to run: one that rests gets less because it wants less.
+/// Index of `Starved` in [`SUSPECTS`]. It is a suspect only if the busiest thread ran or waited to run for at least `ALWAYS` of
+/// the time: a thread that sleeps by choice is not starved.
 const STARVED: usize = 4;
 const ALWAYS: f64 = 0.8;
-/// Fewer ticks have no correlation worth a word.
+/// Least ticks for a correlation worth a word.
 const LEAST_TICKS: usize = 20;
-/// A weaker one is none.
+/// A correlation weaker than this is none.
 const LEAST_CORRELATION: f64 = -0.4;
-/// Nor one that shifting makes as strong this often.
+/// A correlation that shifting makes as strong more often than this is none.
 const CHANCE: f64 = 0.05;
 /// What `recent` means, ns.
 const RECENT_NS: u64 = 5_000_000_000;
