@@ -192,7 +192,7 @@ pub enum Action {
     Undo,
     /// Show every finding with its numbers.
     Findings,
-    /// Show which way the flows go, hop by hop.
+    /// Show the paths of the flows, hop by hop.
     Paths,
     /// Show every packet that the kernel drops.
     Drops,
@@ -226,7 +226,7 @@ pub enum Action {
     ReleaseTime,
     /// Show more time on the graph.
     MoreTime,
-    /// Show less of it, finer.
+    /// Show less time on the graph, finer.
     LessTime,
     /// Give a pane the whole screen, or its place again; none: the focused one.
     ToggleZoom(Option<Pane>),

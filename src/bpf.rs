@@ -33,9 +33,9 @@ const GRACE: Duration = Duration::from_millis(30);
 pub enum TracerEvent {
     /// The programs are attached.
     Loaded(Box<Maps>),
-    /// They cannot be had at all; how the program goes on is the caller's.
+    /// The programs cannot be had at all; the caller decides how to go on.
     Refused(Refusal),
-    /// The functions at these addresses; none where the kernel does not say.
+    /// Names of the functions at these addresses; `None` when the kernel does not say.
     Functions(Vec<(u64, Option<String>)>),
     /// What is counted on request cannot be.
     NoMore(Refusal),
@@ -55,7 +55,7 @@ pub struct Maps {
     pub datagrams: Option<DatagramTable>,
     /// Where the functions are that usually drop packets.
     pub functions: UsualFunctions,
-    /// Why a part of it is missing.
+    /// Why some of the programs are missing.
     pub missing: Option<Refusal>,
 }
 
@@ -66,16 +66,16 @@ pub enum Refusal {
     Rights,
     /// This kernel describes no types (`/sys/kernel/btf/vmlinux`).
     NoBtf,
-    /// The same, and tracefs, by way of which moves are traced without, cannot be had either.
+    /// This kernel describes no types, and tracefs, through which moves are traced without them, cannot be had either.
     NoTracefs(Arc<io::Error>),
-    /// Its types take so much memory for a moment, and the control group leaves less: it would be killed.
+    /// The kernel's types take so much memory for a moment, and the control group leaves less: vnettop would be killed.
     NoMemory {
-        /// 10^6 bytes.
+        /// Memory that the types take, 10^6 bytes.
         needed_mb: u64,
-        /// Likewise.
+        /// Memory that the control group leaves, 10^6 bytes.
         left_mb: u64,
     },
-    /// It does, and they cannot be read.
+    /// This kernel describes its types, and they cannot be read.
     Unread(Arc<io::Error>),
     /// Anything else, in the kernel's words.
     Other(String),
@@ -92,7 +92,7 @@ fn loading<T: Send>(load: impl FnOnce() -> Result<T, Refusal> + Send) -> Result<
     memory::for_a_moment(load).unwrap_or_else(|_panic| Err(Refusal::Other("the loader failed".to_owned())))
 }
 
-/// The kernel's record of a migration can be read in the tracefs of this /sys: programs are attached by way of it without BTF.
+/// Whether the tracefs of this /sys has the kernel's record of a migration: without BTF, programs are attached through tracefs.
 #[must_use]
 pub fn has_migration_event(sys: &Path) -> bool {
     object::event(sys).is_some()
@@ -137,7 +137,7 @@ impl Programs {
         self.reports.recv_timeout(within).ok()
     }
 
-    /// Has the thread do this when it has done what it was told before.
+    /// Gives the thread an order, which it follows after all earlier ones.
     pub fn order(&self, order: Order) {
         let _ = self.orders.send(order);
     }
@@ -155,7 +155,7 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
         return;
     }
     let mut requested: Option<Requested> = None;
-    // Nobody needs the programs any more when nobody can order: dropping the links closes their last descriptors.
+    // When no orders can come, the programs are not needed: dropping the links closes their last descriptors.
     while let Ok(order) = ordered.recv() {
         if matches!(order, Order::Softirqs(true) | Order::Hops(_)) && requested.is_none() {
             let report = match loading(|| Requested::load(sys)) {

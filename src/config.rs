@@ -46,10 +46,10 @@ pub enum ConfigError {
     /// Others may have written it.
     #[error("{} {}: chown it to yourself and chmod go-w it, or start with --no-config", .0.display(), .1)]
     Doubted(PathBuf, #[source] Doubt),
-    /// Nobody has written that by hand.
+    /// A file this large was not written by hand.
     #[error("{} is larger than 256 KiB, so it is not a vnettop configuration", .0.display())]
     TooLarge(PathBuf),
-    /// The line that is not.
+    /// The line that is not UTF-8.
     #[error("{} is not UTF-8 in line {}: save it as UTF-8", .0.display(), .1)]
     NotUtf8(PathBuf, usize),
     /// A line of a file, and what is wrong with it.
@@ -116,7 +116,7 @@ pub struct Override {
     pub option: &'static str,
 }
 
-/// A value as it is typed: TOML; what is none is a text.
+/// A value as it is typed: TOML, or a text when it is not TOML.
 #[must_use]
 pub fn typed(text: &str) -> Value {
     text.parse().unwrap_or_else(|_| text.into())

@@ -60,7 +60,7 @@ pub enum RecordError {
         /// What it says.
         version: u32,
     },
-    /// Nothing of it lies between two moments.
+    /// The recording has nothing between two moments.
     #[error("nothing is cut from recording {}: {}", path.display(), cut::nothing_there(*from, *to, *last, truncated.as_deref()))]
     NothingThere {
         /// The recording.
@@ -91,7 +91,7 @@ pub enum RecordError {
 struct Header {
     vnettop_recording: u32,
     vnettop: String,
-    /// Those that the recording is of, where they were named to vnettop.
+    /// Hosts that the recording is of, where they were named to vnettop.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<String>,
 }

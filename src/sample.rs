@@ -194,8 +194,8 @@ pub struct OwnCost {
     pub cpu_ns: u64,
     /// Ticks that began more than a tenth of the interval late or not at all, since the start.
     pub late_ticks: u64,
-    /// Ticks that were left out since the start, because too much that was read before had not been taken yet by whoever shows or writes
-    /// it. What is read next counts from what was read last.
+    /// Ticks left out since the start, because too many earlier samples had not yet been shown or written. The next sample
+    /// counts from the last one that was read.
     #[serde(default)]
     pub left_out: u64,
     /// How long this sample had waited when it was taken, to be shown or written, ns; none where that is not known.
@@ -203,7 +203,7 @@ pub struct OwnCost {
     pub behind_ns: Option<u64>,
     /// The sampler runs at real-time priority.
     pub realtime: bool,
-    /// Why it does not; none where it does, and where that is not known.
+    /// Why the sampler does not run at real-time priority; `None` when it does, or the reason is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ordinary: Option<RealtimeRefusal>,
     /// The interval asked for, ns.
@@ -266,7 +266,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// It is for want of rights. The sentence tells: recordings hold nothing else of it, and a source has other problems as well.
+    /// Whether rights are missing. Only the sentence shows it: recordings hold nothing else, and a source has other problems as
+    /// well.
     #[must_use]
     pub fn is_of_rights(&self) -> bool {
         self.text.contains("as root") || self.text.contains("CAP_")
@@ -331,22 +332,22 @@ pub enum Event {
         #[serde(flatten)]
         step: SearchStep,
     },
-    /// Nobody was pinned though it was time to.
+    /// No thread was pinned although it was time to.
     NotPinned {
         /// `CLOCK_MONOTONIC`, ns.
         at_ns: u64,
         /// Why, in a sentence; see [`Event::nothing_was_pinned`].
         why: String,
     },
-    /// iperf 3 told something of itself (`--json-stream`), or why it cannot be heard was found out.
+    /// iperf 3 reported something (`--json-stream`), or why its reports cannot be read was found out.
     Reported {
         /// `CLOCK_MONOTONIC` when it was read, ns.
         at_ns: u64,
         /// Its process; of a command that `vnettop run` started, that of the command.
         pid: u32,
-        /// Which side it is of; none where it has not told.
+        /// Which side the report is of; `None` while that is not known.
         side: Option<Side>,
-        /// What it told.
+        /// What it reported.
         report: Report,
     },
     /// Its command has ended.

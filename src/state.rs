@@ -146,7 +146,7 @@ impl State {
         }
     }
 
-    /// What came of an effect: its sentences replace those of the one before.
+    /// Shows the outcome of an effect: its sentences replace those of the effect before.
     pub fn outcome(&mut self, outcome: &Outcome) {
         let lines = outcome.lines.iter().map(|line| (line.warning, line.text.clone()));
         self.notices.replace(lines);
@@ -160,7 +160,7 @@ impl State {
         self.notices.replace(std::iter::once((warning, text.into())));
     }
 
-    /// One more sentence, beside those of the last thing done: something happened that nobody asked for.
+    /// Adds a sentence to those of the last effect: something happened that was not asked for.
     pub(crate) fn add_notice(&mut self, warning: bool, text: String) {
         self.notices.add(Notice { warning, text, finding: None });
     }
@@ -170,7 +170,8 @@ impl State {
         self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off: BTreeSet::new() };
     }
 
-    /// Remembers when threads were pinned, tells the pins of a recording and those that were undone, and says once when the card is there.
+    /// Remembers when threads were pinned, adds notices of a recording's pins and of undone pins, and says once when the card
+    /// is there.
     fn tell(&mut self, metrics: &Metrics) {
         self.notices.age(metrics.machine.at_ns);
         self.worse.observe(metrics);
@@ -249,7 +250,7 @@ impl State {
         &self.notices
     }
 
-    /// They are told.
+    /// Forgets the notices: they have been shown.
     pub fn forget_notices(&mut self) {
         self.notices.clear();
     }

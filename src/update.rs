@@ -88,7 +88,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Propose => proposal::open(state),
         Action::ToggleSticky => sticky::toggle(state),
         Action::Undo => {
-            // What comes of it is told where the list or the card would lie over it.
+            // The outcome is shown in a place that the list or the card would cover.
             state.overlay = Overlay::None;
             return undo(state);
         }
@@ -267,7 +267,7 @@ fn undo(state: &mut State) -> Option<Effect> {
         state.notice(true, why);
         return None;
     }
-    // Whatever becomes of each mask: no process is to be pinned on without being asked again.
+    // Even if a mask cannot be put back, no process gets more pins unless the user asks again.
     state.sticky.forget();
     Some(Effect::Restore)
 }

@@ -80,7 +80,7 @@ pub enum Tone {
     Node(u8),
     NodeBright(u8),
     NodeDim(u8),
-    /// The same where a thread has just come to it.
+    /// A NUMA node that a thread has just come to.
     Moved(u8),
 }
 
@@ -121,7 +121,7 @@ impl View {
         match mouse {
             Mouse::Click { x, y } if self.overlay.area.height > 0 => {
                 let here = self.overlay.action_at(x, y).or_else(|| self.footer.action_at(x, y));
-                // Beside the box is away from it; in a proposal that is a no.
+                // A click outside the box closes it; in a proposal that means no.
                 here.or_else(|| (!self.overlay.area.contains(x, y)).then_some(Action::Cancel))
             }
             Mouse::Click { x, y } => {
@@ -129,7 +129,7 @@ impl View {
                 let finding = || self.finding.area.contains(x, y).then_some(Action::Findings);
                 spot.or_else(|| self.pane_at(x, y).map(Action::Focus)).or_else(finding)
             }
-            // Whatever lies under a box, it is the box that scrolls.
+            // While a box is open, the box scrolls.
             Mouse::ScrollUp { .. } if self.overlay.area.height > 0 => Some(Action::Scroll(Pane::Links, -3)),
             Mouse::ScrollDown { .. } if self.overlay.area.height > 0 => Some(Action::Scroll(Pane::Links, 3)),
             Mouse::ScrollUp { x, y } if self.is_graph(x, y) => Some(Action::LessTime),

@@ -3,7 +3,7 @@
 use super::{Action, Binding, KEYS, Key, KeyContext};
 use std::collections::BTreeMap;
 
-/// The keys that were chosen; of everything else those of [`KEYS`].
+/// The keys that were chosen; every other action has those of [`KEYS`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyMap(BTreeMap<&'static str, Vec<Key>>);
 
@@ -18,7 +18,7 @@ impl KeyMap {
         named.map(|(_, row)| (row.name, self.chosen(row).unwrap_or(row.keys)))
     }
 
-    /// The same with these keys for what has this name. Nothing is checked: see [`Self::conflict`].
+    /// Chooses these keys for what has this name. Nothing is checked: see [`Self::conflict`].
     ///
     /// # Errors
     /// Nothing has this name.
@@ -57,7 +57,7 @@ impl KeyMap {
         if fixed.name.is_empty() {
             return format!("{key} cannot be given to {name}: it always means '{}'", fixed.help);
         }
-        // Who got it by the file is not who has it by itself.
+        // An action that was given the key by the file comes before one that has it by default.
         let chosen = |name: &str| self.0.contains_key(name);
         let (newer, older) = if chosen(one.name) { (one.name, other.name) } else { (other.name, one.name) };
         format!("{key} means both {newer} and {older}: give {older} another key, or none ({older} = [])")

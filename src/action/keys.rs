@@ -7,9 +7,9 @@ use strum::VariantArray;
 /// One row of the table.
 #[derive(Debug)]
 pub struct Binding {
-    /// What it is called where its keys are chosen (`[keys]` of config.toml), the same for rows that belong together; empty
-    /// where it keeps its key. The first row of a name has all its usual keys; another one may lack some that mean
-    /// something else where it is valid.
+    /// Name by which its keys are chosen (`[keys]` of config.toml), the same for rows that belong together; empty when its keys
+    /// cannot be chosen. The first row of a name has all its usual keys; a later one may lack keys that mean something else in
+    /// its context.
     pub name: &'static str,
     /// Any of these, unless others were chosen.
     pub keys: &'static [Key],
@@ -24,7 +24,7 @@ pub struct Binding {
 }
 
 const MAIN: &[KeyContext] = &[KeyContext::Main, KeyContext::Replay];
-/// What a key does live and in a replay is not always the same: time goes both ways in one of them only.
+/// A key may do something else in a replay than live: only a replay can go back in time.
 const LIVE: &[KeyContext] = &[KeyContext::Main];
 const REPLAY: &[KeyContext] = &[KeyContext::Replay];
 const EVERYWHERE: &[KeyContext] = KeyContext::VARIANTS;

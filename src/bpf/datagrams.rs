@@ -22,7 +22,7 @@ pub struct SocketDatagrams {
     pub received_bytes: u64,
     /// Reads.
     pub received: u64,
-    /// Of them those that may have been several datagrams (`UDP_GRO`).
+    /// Reads that may have returned several datagrams (`UDP_GRO`).
     pub merged: u64,
     /// `CLOCK_MONOTONIC` of the first send or read, ns.
     pub since_ns: u64,

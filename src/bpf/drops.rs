@@ -22,7 +22,7 @@ type EarlyCount = [u64; 12];
 const OF_FLOWS: u32 = 0;
 const OF_OTHERS: u32 = 1;
 const NO_ROOM: u32 = 2;
-/// A drop that was older than this when flows were asked for last, without its own, was another flow's with the same addresses, ns.
+/// A drop older than this when flows were last asked for without its flow belongs to another flow with the same addresses, ns.
 const EARLY_NS: u64 = 5_000_000_000;
 
 /// One direction of a watched flow.
@@ -30,9 +30,9 @@ const EARLY_NS: u64 = 5_000_000_000;
 pub struct FlowKey {
     /// `IPPROTO_TCP` or `IPPROTO_UDP`.
     pub proto: u8,
-    /// Who sends; unspecified with port 0: anybody.
+    /// The sender; unspecified with port 0 for any sender.
     pub from: SocketAddr,
-    /// To whom.
+    /// The receiver.
     pub to: SocketAddr,
 }
 
@@ -96,7 +96,7 @@ pub struct DropTables {
     early_bases: BTreeMap<u64, u64>,
     /// Packets of the watched flows as they were read last.
     pub of_flows: Rows,
-    /// Those of no watched flow in the namespaces asked for, likewise.
+    /// Packets of no watched flow in the namespaces asked for, as they were read last.
     pub of_others: Rows,
 }
 
@@ -138,7 +138,7 @@ impl DropTables {
             if self.flows.insert(tuple(flow), number, 0).is_err() {
                 continue;
             }
-            // Later fragments of a datagram carry no ports; of several flows between two addresses the first stands for all.
+            // Later fragments of a datagram carry no ports: they count for the first of several flows between two addresses.
             if let Some(portless) = portless(flow) {
                 let _ = self.flows.insert(portless, number, NO_OVERWRITE);
                 numbers.insert(portless, number);
@@ -171,7 +171,7 @@ impl DropTables {
         self.before.retain(|key, _| key[0] != number);
     }
 
-    /// Moves what these tuples lost while nobody asked for them to the flows they are of.
+    /// Moves drops of these tuples, counted before the flows were asked for, to their flows.
     fn take_early(&mut self, numbers: &BTreeMap<Tuple, u32>, before_ns: u64) {
         let counts: Vec<(u64, EarlyCount)> = self.early.iter().flatten().collect();
         for (key, count) in counts {
@@ -189,16 +189,15 @@ impl DropTables {
         }
     }
 
-    /// Counts what is dropped in these namespaces beside the watched flows, by inode; 0 are those that are not known. Everywhere:
-    /// in all others too.
+    /// Counts drops of all but the watched flows in these namespaces, by inode; 0 stands for unknown namespaces. `everywhere`:
+    /// in all other namespaces too.
     pub fn ask_namespaces(&mut self, wanted: BTreeSet<u32>, everywhere: bool) {
         if self.others.ask(wanted, everywhere) {
             self.of_others.counted = None;
         }
     }
 
-    /// These namespaces were not there before. What stands in rows of their inodes is that of others, to which the kernel gave
-    /// them before.
+    /// Begins anew for new namespaces: rows with their inodes are of earlier namespaces with the same inodes.
     pub fn begin_anew(&mut self, inodes: &BTreeSet<u32>) {
         self.others.begin_anew(inodes);
         let mut bases = BTreeMap::new();
@@ -294,7 +293,7 @@ fn tuple(flow: FlowKey) -> Tuple {
     tuple
 }
 
-/// The same of a datagram's later fragments.
+/// What later fragments of a flow's datagrams carry: no ports. `None` for a flow without addresses or not of UDP.
 fn portless(flow: FlowKey) -> Option<Tuple> {
     let mut tuple = tuple(flow);
     tuple[8] = 0;

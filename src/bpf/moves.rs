@@ -25,7 +25,7 @@ pub struct RawMove {
     pub process: Option<MovedProcess>,
 }
 
-/// Whose thread was moved: for one that ends before anybody has found it.
+/// The process of a moved thread, for a thread that ends before it is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MovedProcess {
     /// Its process.
@@ -95,7 +95,7 @@ pub struct MoveRings {
     written: PerCpuArray<MapData, u64>,
     watched: HashMap<MapData, u32, u32>,
     unborn: Array<MapData, [u32; 8]>,
-    /// Whose migrations are told.
+    /// The threads whose migrations are recorded.
     pub asked: TraceRequest,
     layout: RecordLayout,
     mask: u32,

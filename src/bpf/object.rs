@@ -70,7 +70,7 @@ fn with_btf(proc: &Path, sys: &Path, bytes: &[u8]) -> Result<(Links, Maps), Refu
     let btf = parsed(bytes)?;
     let slots = MoveRings::slots();
     let mut ebpf = lifted(Some(&btf), slots)?;
-    // One that is missing is no reason to have neither: a kernel may be built without one of the tracepoints.
+    // One missing tracepoint does not rule out the other: a kernel may be built without it.
     let both = [attached(&mut ebpf, &btf, MOVED), attached(&mut ebpf, &btf, DROPPED)];
     let [has_moves, has_drops] = [both[0].is_ok(), both[1].is_ok()];
     let (links, refusals): (Vec<_>, Vec<_>) = both.into_iter().partition(Result::is_ok);
@@ -83,7 +83,7 @@ fn with_btf(proc: &Path, sys: &Path, bytes: &[u8]) -> Result<(Links, Maps), Refu
     let moves = has_moves.then(|| MoveRings::take(&mut ebpf, slots, RecordLayout::default())).flatten();
     let functions = if has_drops { UsualFunctions::read(proc) } else { UsualFunctions::default() };
     tell_freeing(&mut ebpf, &functions);
-    // Without them rates of UDP are the namespaces' or unknown, which is said where it matters.
+    // Without these programs UDP rates come from namespaces' counters or are unknown, which is said where it matters.
     let counting: Result<Vec<_>, _> = DATAGRAMS.map(|which| attached(&mut ebpf, &btf, which)).into_iter().collect();
     let counting = counting.unwrap_or_default();
     let datagrams = (!counting.is_empty()).then(|| DatagramTable::take(&mut ebpf)).flatten();
@@ -110,7 +110,8 @@ fn classic(proc: &Path, sys: &Path, missing: &Refusal) -> Result<(Links, Maps), 
     let elsewhere = if event(sys).is_some() {
         return here();
     } else if event(&proc.join("1/root/sys")).is_some() {
-        // With CAP_SYS_ADMIN alone, as `rights` leaves it or a container has it, one may mount and not enter.
+        // CAP_SYS_ADMIN alone, as `rights` leaves it or a container has it, allows to mount but not to enter another mount
+        // namespace.
         mounts::with_those_of(&proc.join("1/ns/mnt"), here).or_else(|_not_entered| mounted())
     } else {
         mounted()

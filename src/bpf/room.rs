@@ -5,7 +5,7 @@ use super::Refusal;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Of the types' size, and what is kept beside them: 41 to 52 MB were seen of 5.5 MB.
+/// Memory needed: this many times the types' size, plus `BESIDE` bytes; 41 to 52 MB were seen for types of 5.5 MB.
 const TIMES: u64 = 8;
 const BESIDE: u64 = 12 << 20;
 const MB: u64 = 1_000_000;

@@ -21,7 +21,7 @@ impl Wrong {
         Self { at, what: what.into() }
     }
 
-    /// In a file of this name and text; nothing in it steers a terminal, whatever the file holds.
+    /// The error as one of this file; nothing in it steers a terminal, whatever the file holds.
     pub(super) fn told(&self, text: &str, file: &str) -> ConfigError {
         let [file, what] = [file, &self.what].map(|words| clean(words.as_bytes()));
         let Some(at) = &self.at else { return ConfigError::Refused(file, what) };

@@ -64,12 +64,12 @@ pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, SaveError> 
     Ok(changed.len())
 }
 
-/// Of a link the file that it leads to: links are how people keep their settings together.
+/// The file that a link leads to: links are how people keep their settings together.
 fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A link on the way there that another user made: root would write wherever that leads to.
+/// A link in the path that another user made: root would write wherever it leads.
 fn strange_link(path: &Path) -> Option<PathBuf> {
     let is_strange = |place: &&Path| {
         fs::symlink_metadata(place).is_ok_and(|found| {
@@ -114,7 +114,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     }
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let beside = folder.join(format!(".{name}.{}", std::process::id()));
-    // One of a vnettop that was killed on the way, or a trap: neither is written to.
+    // A file of this name, left by a killed vnettop or set as a trap, is removed and never written to.
     let _ = fs::remove_file(&beside);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
     let written = file

@@ -59,7 +59,7 @@ impl Configuration {
         sections(&self.preferences, |name, entry| format!("{name} = {}\n", entry.value))
     }
 
-    /// The same with what each setting is for and where its value comes from.
+    /// TOML with what each setting is for and where its value comes from.
     #[must_use]
     pub fn explained(&self) -> String {
         let mut text =

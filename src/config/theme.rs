@@ -27,12 +27,12 @@ pub struct ThemeFile {
     pub weak: Option<String>,
 }
 
-/// All of them by name, and a sentence for each that cannot be used.
+/// Every theme by name, and a sentence for each that cannot be used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ThemeFiles {
-    /// Those that can be used, by name.
+    /// Themes that can be used, by name.
     pub themes: Vec<ThemeFile>,
-    /// Of the others: name, and why.
+    /// Themes that cannot be used: name, and why.
     pub problems: Vec<(String, String)>,
 }
 

@@ -4,7 +4,8 @@
 use super::flow::{self, Connection};
 use crate::sample::{Benchmark, Direction, Event, Report, Reported, Side, Word};
 
-/// The test that runs, in the program's own words: the clients', or where they are elsewhere the servers'; none where none runs.
+/// The running test in its program's own words, by its clients, or by its servers when the clients are elsewhere; `None` when
+/// no test runs.
 #[must_use]
 pub fn words(benchmarks: &[Benchmark]) -> Option<String> {
     let running = |side| benchmarks.iter().filter(move |one| one.side == side && one.runs());
@@ -42,7 +43,7 @@ impl LastInterval {
         }
     }
 
-    /// Puts it beside the benchmark that it is of: the command itself, else the only client that writes such lines.
+    /// Gives the report to its benchmark: the command itself, else the only client that writes such lines.
     fn join(&self, all: &mut [Benchmark]) {
         let Some((pid, last)) = self.0 else { return };
         let of_command = all.iter().position(|one| one.pid == pid && one.json_stream);

@@ -30,7 +30,7 @@ pub struct Cause {
     pub moves_per_s: f64,
     /// Mean rate of the bins with such a move in them or in the bin before, bits/s.
     pub rate_with: f64,
-    /// Mean rate of the others; what it is reckoned to be where there are nearly none.
+    /// Mean rate of all other bins, bits/s; the computed rate without moves when there are nearly no such bins.
     pub rate_without: f64,
     /// How long a move is felt, seconds: the one of [`LASTS`] bins that fits best, or longer where all of the rate is lost.
     pub lasts_s: f64,
@@ -50,16 +50,16 @@ pub struct Cause {
 pub const LASTS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
 /// Fewer bins than this say nothing.
 pub const LEAST_BINS: usize = 50;
-/// Nor do fewer moves.
+/// Fewer moves than this say nothing.
 const LEAST_MOVES: f64 = 5.0;
-/// What is slower than so many bins to either side is a drift.
+/// A change of the rate slower than so many bins to either side is a drift.
 const DRIFT_REACH: usize = 15;
 /// A p-value above this is chance.
 const CHANCE: f64 = 0.01;
 /// What is looked for at least: a slowdown, and a share of the variance.
 const LEAST_SLOWDOWN: f64 = 0.05;
 const LEAST_EXPLAINED: f64 = 0.05;
-/// Of the slowdown found where moves are, this share at least is found again when after is held against before.
+/// Least share of the slowdown found at moves that the comparison of after with before must find too.
 const LEAST_AFTER: f64 = 0.5;
 /// Blocks whose signs are turned: bins in each at least, and blocks at most.
 const BLOCK_BINS: usize = 5;

@@ -28,7 +28,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of these rounds; none of no round.
+    /// The estimate from these rounds; `None` without rounds.
     #[must_use]
     pub fn of(rounds: Vec<f64>) -> Option<Self> {
         let (mean, interval) = (series::mean(&rounds), Difference::of_mean(&rounds));
@@ -43,14 +43,16 @@ impl Estimate {
         Some((series::dot(&centred, &centred) / freedom as f64).sqrt())
     }
 
-    /// How much more it is than the other one, as a share of that; none where either has one round, and of nothing nobody knows a share.
+    /// How much higher this rate is than the other one, as a share of the other; `None` when either has one round or the other
+    /// is 0.
     #[must_use]
     pub fn against(&self, other: &Self) -> Option<Difference> {
         Difference::unpaired(&self.rounds, &other.rounds).filter(|_| other.mean > 0.0)
     }
 }
 
-/// A load on a path, unpinned or pinned, over all rounds. Whatever is not the rate is a mean of the rounds in which it is known.
+/// A load on a path, unpinned or pinned, over all rounds. Figures other than the rate are means of the rounds in which they are
+/// known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideFigures {
     /// What arrived, a second ([`Load::unit`]).
@@ -59,9 +61,9 @@ pub struct SideFigures {
     pub cv: Option<f64>,
     /// Migrations a second.
     pub moves_per_s: Option<f64>,
-    /// Cores' worth of the whole machine but vnettop.
+    /// CPU use of the whole machine but vnettop, cores' worth.
     pub busy_cores: Option<f64>,
-    /// Of it in softirqs.
+    /// Part of `busy_cores` spent in softirqs, cores' worth.
     pub softirq_cores: Option<f64>,
     /// Packets that did not arrive, share.
     pub lost_share: Option<f64>,
@@ -99,12 +101,12 @@ pub struct PinningGain {
     pub mean: f64,
     /// Rounds that have both.
     pub rounds: usize,
-    /// With its interval; none of one round.
+    /// The gain with its interval; `None` for one round.
     pub interval: Option<Difference>,
 }
 
 impl PinningGain {
-    /// Of pinned and unpinned rates of the same rounds; none where there is no round, or nothing arrived unpinned.
+    /// The gain from pinned and unpinned rates of the same rounds; `None` without rounds, or when nothing arrived unpinned.
     fn of(pairs: &[[f64; 2]]) -> Option<Self> {
         let [pinned, unpinned] = [0, 1].map(|side| pairs.iter().map(|pair| pair[side]).sum::<f64>());
         (unpinned > 0.0).then(|| Self {
@@ -114,7 +116,7 @@ impl PinningGain {
         })
     }
 
-    /// What can be said of it; none of one round.
+    /// Whether pinning makes a difference; `None` for one round.
     #[must_use]
     pub fn verdict(&self) -> Option<PathVerdict> {
         self.interval.map(PathVerdict::from)
@@ -128,7 +130,7 @@ pub struct LoadTable {
     pub load: Load,
     /// The paths.
     pub rows: Vec<PathRow>,
-    /// Which of them do not differ unpinned, and of which it is not known.
+    /// Paths that do not differ unpinned, and paths of which that is not known.
     pub groups: PathGroups,
 }
 
@@ -154,7 +156,7 @@ fn table(comparison: &Comparison, load: Load) -> LoadTable {
     LoadTable { load, rows, groups }
 }
 
-/// None where the load was not tried on the path.
+/// A path's row for one load; `None` when the load was not tried on the path.
 fn row(path: &ComparedPath, load: Load) -> Option<PathRow> {
     let of_load = || path.measurements.iter().filter(move |one| one.load == load);
     let last = of_load().next_back()?;

@@ -10,13 +10,13 @@ use std::collections::BTreeSet;
 /// What a sentence rests on that denies something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Drops as the kernel tells them, since before the time of the figure, and no program on the way that drops unseen.
+    /// Drops as the kernel reports them, since before the time of the figure, and no program on the path that drops unseen.
     DropsThroughout,
     /// It says itself what was looked at, and for how long.
     SaysWhat,
     /// The kernel's own lookup of that hop (`RTM_GETROUTE`, `RTM_GETNEIGH`, Open vSwitch's answer), made just now.
     Lookup,
-    /// vnettop has tried, and was refused for want of rights; not while it has not tried yet, and not to who has them.
+    /// vnettop has tried, and was refused for want of rights; not before it has tried, and not to a user who has the rights.
     Refused,
     /// What was asked for and what was sent over the same time; of UDP also what arrives, else it says that this is not known.
     Figures,
@@ -79,13 +79,13 @@ pub const DENIALS: &[Denial] = &[
 /// How far the drops of a connection were looked at over a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::derive) enum DropsSeen {
-    /// All of that time, along the whole way.
+    /// All of that time, along the whole path.
     Throughout,
     /// The programs that tell drops are being attached.
     BeingAttached,
     /// For so many seconds only.
     For(u64),
-    /// A program on the way takes packets that the kernel then knows nothing of, or a part of the way is not known.
+    /// A program on the path takes packets that the kernel then knows nothing of, or a part of the path is not known.
     Beyond(String),
     /// The kernel is not asked.
     Not,

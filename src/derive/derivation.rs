@@ -17,9 +17,9 @@ pub struct Derivation {
     machine: MachineStage,
     /// What belongs to the command, or everything that is watched while no test runs.
     pub(super) stages_without_test: TestStages,
-    /// None where everything is one.
+    /// Tells tests apart; `None` when everything counts as one test.
     tests: Option<Tests>,
-    /// What of a sample is looked at; none is all of it.
+    /// Part of each sample that is looked at; `None` for all of it.
     pub(super) scope: Option<Scope>,
 }
 
@@ -82,13 +82,13 @@ impl Derivation {
         let tests = self.tests.as_mut().map(|tests| tests.observe(previous.as_ref(), &next, &machine, history));
         let (tests, leading) = tests.unwrap_or_default();
         let (subject, conclusions) = if let Some(test) = &leading {
-            // Whatever was concluded without it says nothing of what comes after it.
+            // Conclusions from before this test say nothing of the time after it.
             self.stages_without_test = TestStages::default();
             (Arc::clone(&test.metrics), Arc::clone(&test.conclusions))
         } else {
             let all = OwnPart::of_everything(&machine);
             let (mut metrics, conclusions) = self.stages_without_test.observe(previous.as_ref(), &next, all, history);
-            // The proof outlives what it is of.
+            // The card of the last test stays when the test has ended.
             let last_card = || tests.iter().rev().find_map(|test| test.metrics.card.clone());
             metrics.card = metrics.card.take().or_else(last_card);
             (Arc::new(metrics), Arc::new(conclusions))

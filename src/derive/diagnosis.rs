@@ -62,13 +62,13 @@ pub struct Conclusion {
     pub rival: Option<CauseCandidate>,
     /// With what else the rate was compared, where moves are not the cause.
     pub compared: ComparedCauses,
-    /// The dips are those with which BBR measures the round trip.
+    /// The rate dips because BBR measures the round trip.
     pub probes: Option<RoundTripProbes>,
     /// What the rate is the rate of.
     pub basis: Option<FlowBasis>,
     /// Moves a second, by counts or trace.
     pub moves_per_s: f64,
-    /// Those of them that are known to have gone to another cache, node or socket.
+    /// Moves a second that are known to have gone to another cache, node or socket.
     pub far_per_s: f64,
     /// Moves happened, and the instants of most are not known better than by the tick.
     pub vague: bool,

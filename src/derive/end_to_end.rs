@@ -25,13 +25,13 @@ pub struct HostMetrics<'a> {
 /// One test of which two hosts each see an end. Hosts are named by their place in the list that was given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndToEnd<'a> {
-    /// Where the data comes from.
+    /// The end that the data comes from.
     pub sender: HostEnd<'a>,
-    /// Where it goes.
+    /// The end that the data goes to.
     pub receiver: HostEnd<'a>,
     /// Hop by hop: on the sender's host up to its last link, then on the receiver's from its first.
     pub hops: Vec<HostHop<'a>>,
-    /// Why the path is not known on one side, by host. That it ends where one machine is left and the other entered is no gap.
+    /// Why the path is not known on one side, by host. A path that leaves one machine and enters the other has no gap there.
     pub gaps: Vec<(usize, &'a str)>,
     /// Where packets were lost on both hosts, most first.
     pub losses: Vec<HostLoss<'a>>,
@@ -94,7 +94,7 @@ pub fn end_to_end<'a>(hosts: &[HostMetrics<'a>]) -> Vec<EndToEnd<'a>> {
     pairing::pairs(hosts).into_iter().map(|pair| EndToEnd::of(hosts, &pair)).collect()
 }
 
-/// What another host measures of the test whose other end is among these flows; none where it sees no such test.
+/// What another host measures of the test that has its other end among these flows; `None` when that host sees no such test.
 #[must_use]
 pub fn other_end(own: &TestMetrics, there: &Metrics) -> Option<Arc<TestMetrics>> {
     let mut running = there.tests.iter().filter(|test| test.ended_ns.is_none());

@@ -157,7 +157,7 @@ pub fn all(
     let input = LintInput { metrics, unsteady_by, history, diagnosis };
     let found = |&(id, key, weight, check): &Lint| {
         let Diagnostic { text, cost, numbers } = check(&input)?;
-        // Where a proposal doubts itself, or there is none, nobody is invited to it.
+        // The key for a proposal is left out when there is none, or it will probably not help.
         let key = key.filter(|_| placement_may_help);
         Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))
     };

@@ -16,7 +16,7 @@ pub enum FleetFigure {
     Softirq,
     /// Migrations of its threads, a second.
     Migrations,
-    /// Those of them to another last-level cache, node or socket.
+    /// Migrations of its threads to another last-level cache, node or socket, a second.
     Far,
     /// Packets that its tests lost, a second.
     Losses,

@@ -28,7 +28,7 @@ pub(super) use connection::{CARRIES, connections};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 pub use rate_gap::RateGap;
 
-/// So long after the last connection that carried anything, a link may stand for it, ns.
+/// A link may stand for the flow from so long after the last connection that carried anything, ns.
 const SOCKETS_KEPT_NS: u64 = 3_000_000_000;
 
 /// What others do beside the watched flow, where not all of it is looked at.
@@ -59,8 +59,8 @@ pub struct FlowMetrics {
 }
 
 impl FlowMetrics {
-    /// The connection at one of whose ends is a program that copies; of several programs on the way that which the client
-    /// calls.
+    /// The connection that ends at a program which copies data; of several such programs on the path, the one at the program
+    /// that the client calls.
     #[must_use]
     pub fn copied(&self) -> Option<&Connection> {
         self.connections.iter().filter(|connection| connection.relay.is_some()).min_by_key(|one| one.relayed)
@@ -85,7 +85,7 @@ pub struct FlowTrack {
     connections: Connections,
     datagrams: Datagrams,
     busiest: FallbackLink,
-    /// What others do in the next sample, which has none of it.
+    /// What others do in the next sample, from which their rows have been taken out.
     pub(super) beside: OtherTraffic,
     scatter: MoveBinning,
     /// Where the next bin of connections begins.
@@ -116,10 +116,10 @@ impl FlowTrack {
     #[must_use]
     pub fn metrics(&self) -> FlowMetrics {
         let mut connections: Vec<Connection> = self.connections.list().chain(self.datagrams.list()).collect();
-        // What only controls a test is no flow that somebody asks for.
+        // Connections that only control a test come last.
         connections.sort_by_key(|connection| (!connection.carries, connection.joined));
         let tests = self.datagrams.tests.clone();
-        // Nobody has ever got anything: that is known, and no rate of a link stands for it.
+        // Nothing has ever arrived: the rate is known to be 0, and no link stands for it.
         let is_nothing = self.basis.is_none() && tests.is_empty() && connections.iter().any(Connection::is_stuck);
         let bits_per_s = self.bits_per_s().or(is_nothing.then_some(0.0));
         let has_carried = self.carried_at_ns.is_some();

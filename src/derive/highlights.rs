@@ -6,7 +6,7 @@ use super::timeline::IncidentKind;
 use super::{Metrics, Timeline};
 use std::collections::VecDeque;
 
-/// One of them.
+/// One highlight of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Highlight {
     /// When it was, monotonic ns.
@@ -40,7 +40,8 @@ const SECOND: usize = 10;
 const LEAST_BINS: usize = 3 * SECOND;
 /// Losses closer to each other are one highlight, ns.
 const LOSS_GAP_NS: u64 = 2_000_000_000;
-/// So are migrations; as long as they go on, there is one more so often: a thread that nobody pinned may migrate all the time.
+/// Migrations closer to each other than the first gap are one highlight, ns; while they go on, there is one more after every
+/// second gap: an unpinned thread may migrate all the time.
 const MIGRATION_GAP_NS: u64 = 2_000_000_000;
 const MIGRATIONS_EVERY_NS: u64 = 10_000_000_000;
 
@@ -93,7 +94,7 @@ impl Highlights {
         let migrated = busy.filter(|thread| thread.moves_per_s.is_some_and(|moves| moves > 0.0));
         let times = migrated.map(|thread| {
             let traced = || metrics.moves.iter().filter(|one| one.thread == thread.sample.id).map(|one| one.at_ns);
-            // Of one that is only counted it is not known when.
+            // The instant of a move that is only counted is not known.
             traced().min().zip(traced().max()).unwrap_or((began_ns, metrics.machine.at_ns))
         });
         let (first_ns, last_ns) = times.reduce(|(first, last), (from, to)| (from.min(first), to.max(last)))?;

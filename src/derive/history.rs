@@ -44,9 +44,9 @@ struct LinkTrack {
 pub struct ThreadTrack {
     /// The core at each sample, newest last.
     pub cores: VecDeque<CoreId>,
-    /// The moves known one by one: those traced, and changes of core from one sample to the next that no trace told of.
+    /// Moves known one by one: traced ones, and changes of core between two samples that no trace shows.
     pub seen_moves: u64,
-    /// The same by class.
+    /// These moves by class.
     pub by_class: MovesByClass,
     /// Class of the last one.
     pub last_class: Option<MoveClass>,
@@ -97,14 +97,14 @@ impl ThreadTrack {
         until(to_ns) - until(from_ns.min(to_ns))
     }
 
-    /// Takes the moves that the kernel told of this thread, in the order of time.
+    /// Takes the traced moves of this thread, in the order of time.
     fn trace<'a>(&mut self, moves: impl Iterator<Item = &'a Move>, topology: &Topology) {
         for one in moves {
             if self.path.is_empty() {
                 self.arrive(one.at_ns.saturating_sub(1), one.from);
             }
             let (last_ns, last_core) = self.path.back().copied().unwrap_or_default();
-            // It came to where it left from by a move that nobody told of.
+            // An unseen move took the thread to the core that this move starts from.
             if last_ns <= one.at_ns && last_core != one.from {
                 self.count(topology, last_core, one.from);
             }

@@ -47,7 +47,7 @@ impl Jitter {
         let mut lengths: Vec<u64> = bins.iter().map(|bin| bin.length_ns()).collect();
         lengths.sort_unstable();
         let usual_ns = lengths[lengths.len() / 2].max(1);
-        // One that is as long as several, as over a standstill, is as many.
+        // A bin as long as several, as over a standstill, counts as several.
         let times = |bin: &Bin| (bin.length_ns().saturating_add(usual_ns / 2) / usual_ns).max(1);
         let mut sorted: Vec<(f64, u64)> = bins.iter().filter_map(|bin| Some((bin.bits_per_s?, times(bin)))).collect();
         sorted.sort_by(|one, other| one.0.total_cmp(&other.0));

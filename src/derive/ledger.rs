@@ -1,5 +1,5 @@
-//! The ledger of what was measured: ticks in the order of time. Whoever asks what happened between two moments (LIMIT, the card of
-//! a pin, a phase of an experiment, a comparison, a report) asks a ledger: there is one rule for what counts of a tick that
+//! The ledger of what was measured: ticks in the order of time. All that ask what happened between two moments (LIMIT, the card
+//! of a pin, a phase of an experiment, a comparison, a report) ask a ledger: there is one rule for what counts of a tick that
 //! reaches over an edge ([`TimeSpan`]), and one for how long a bin of the rate can still change ([`Ledger::follow`]).
 
 mod bins;
@@ -16,7 +16,7 @@ pub(in crate::derive) use span::{Mean, Ticked, TimeSpan};
 pub struct Ledger<T>(VecDeque<T>);
 
 impl<T> Ledger<T> {
-    /// One without ticks.
+    /// A ledger without ticks.
     #[must_use]
     pub const fn new() -> Self {
         Self(VecDeque::new())
@@ -27,13 +27,13 @@ impl<T> Ledger<T> {
         self.0.push_back(tick);
     }
 
-    /// All of them.
+    /// All ticks.
     #[must_use]
     pub fn iter(&self) -> vec_deque::Iter<'_, T> {
         self.0.iter()
     }
 
-    /// All of them, to be changed.
+    /// All ticks, to be changed.
     pub fn iter_mut(&mut self) -> vec_deque::IterMut<'_, T> {
         self.0.iter_mut()
     }
@@ -56,7 +56,7 @@ impl<T> Ledger<T> {
         self.0.len()
     }
 
-    /// There is none.
+    /// Whether there are no ticks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -79,7 +79,7 @@ impl Limit {
 }
 
 impl Limit {
-    /// What holds the test back makes any rate unsteady: it in a few words, as LIMIT has more of it.
+    /// Why the rate swings, in a few words, when the limit makes any rate unsteady; LIMIT says more.
     pub(super) fn makes_unsteady(&self) -> Option<&'static str> {
         match self.kind {
             LimitKind::Others => Some("Other work fills a core (LIMIT)"),
@@ -107,7 +107,7 @@ pub(super) struct LimitTrack {
 }
 
 impl LimitTrack {
-    /// Takes a tick, of which everything else is derived; none while no test runs, and before its second sample.
+    /// Judges a tick, from everything else derived of it; `None` while no test runs, and before its second sample.
     pub fn observe(
         &mut self,
         previous: Option<&Sample>,

@@ -89,7 +89,7 @@ impl LinkMetrics {
 
 /// A frame is padded to this, without its checksum (FCS), bytes.
 const LEAST_FRAME: f64 = 60.0;
-/// What a frame takes on the wire beside what the kernel counts: checksum 4, preamble and start 8, gap 12, bytes.
+/// Bytes of a frame on the wire that the kernel does not count: checksum 4, preamble and start 8, gap 12.
 const BESIDE_FRAME: f64 = 24.0;
 /// What a frame may have beyond its MTU in the kernel's counters: Ethernet's header 14, a tag 4, bytes.
 const AROUND_MTU: f64 = 18.0;
@@ -187,7 +187,7 @@ impl<'a> Previous<'a> {
     }
 }
 
-/// None when the time did not advance or bytes or packets went backwards: the device was reset, nothing of it is a rate.
+/// Rates between two readings; `None` when time did not advance, or bytes or packets went backwards: the device was reset.
 pub(super) fn rates(old: &LinkCounters, new: &LinkCounters) -> Option<LinkRates> {
     let seconds = seconds(old.at_ns, new.at_ns)?;
     let rates = LinkRates::of(|field| per_second(field(old), field(new), seconds));

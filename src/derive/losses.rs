@@ -88,12 +88,12 @@ impl LossTrack {
         let mut spans: Vec<ProtocolSpan<'_>> =
             next.protocols.iter().filter_map(|now| ProtocolSpan::of(previous, now)).collect();
         self.tracked.count(&step, &spans);
-        // While no way is known, namespaces are read that are nobody's yet.
+        // While no path is known, namespaces without flows are read too.
         spans.retain(|span| is_on_way(span.now.netns, previous) || is_on_way(span.now.netns, next));
         let told = counted::drops(next);
         let route = match Route::of(previous, next, links, &spans) {
             Some(route) if told.is_some() || !next.protocols.is_empty() => route,
-            // What the kernel tells late of a flow that has ended counts too.
+            // Drops that the kernel reports after a flow has ended count too.
             None if told.is_some() => Route::default(),
             _ => return None,
         };
@@ -191,7 +191,7 @@ fn is_on_way(netns: u64, sample: &Sample) -> bool {
 }
 
 /// Whether many of the datagrams that the senders' namespaces sent neither arrived where the flows end nor were lost on their
-/// way: those are others', and what share of the flows' a loss is cannot be told.
+/// path: they are others', and the flows' lost share is not known.
 fn others_send(paths: &[FlowPath], spans: &[ProtocolSpan<'_>], lost: f64) -> bool {
     let datagrams = || paths.iter().filter(|path| path.proto == Proto::Udp);
     let of = |netns: &u64| spans.iter().find(|span| span.now.netns == *netns && span.now.ip.is_some());
@@ -206,7 +206,7 @@ fn others_send(paths: &[FlowPath], spans: &[ProtocolSpan<'_>], lost: f64) -> boo
     arrived > OTHERS * sent && sent - arrived - lost > OTHERS * sent
 }
 
-/// Which share of the packets sent each loss is, where that can be told.
+/// Adds to each loss its share of the packets sent, when that is known.
 fn add_shares(places: &mut [Loss], paths: &[FlowPath], spans: &[ProtocolSpan<'_>], sent: &SentPackets) {
     let says_itself = |path: &FlowPath| sent.itself(path.netns).is_some();
     if !paths.iter().all(says_itself) && others_send(paths, spans, places.iter().map(|loss| loss.packets).sum()) {
@@ -218,7 +218,7 @@ fn add_shares(places: &mut [Loss], paths: &[FlowPath], spans: &[ProtocolSpan<'_>
     }
 }
 
-/// What the flows of those namespaces send that go through the place of a loss; none where one is not known.
+/// Packets sent by flows of the namespaces that send through the place of a loss; `None` when one of them is not known.
 fn sent_through(loss: &Loss, paths: &[FlowPath], sent: &SentPackets) -> Option<f64> {
     let is_there = |link: LinkKey| match loss.link {
         Some(place) => place == link,
@@ -228,7 +228,7 @@ fn sent_through(loss: &Loss, paths: &[FlowPath], sent: &SentPackets) -> Option<f
         path.hops.iter().any(|hop| is_there(hop.link)) || (loss.link.is_none() && loss.netns == Some(path.netns))
     };
     let through: BTreeSet<u64> = paths.iter().filter(goes_through).map(|path| path.netns).collect();
-    // A place on no link of a path, as a queue below one, is on the way of all.
+    // A place on no link of a path, such as a queue below one, counts as crossed by all paths.
     let all = || paths.iter().map(|path| path.netns).collect();
     let senders: BTreeSet<u64> = if through.is_empty() { all() } else { through };
     senders.iter().map(|netns| sent.from(*netns)).sum()
@@ -270,7 +270,7 @@ impl<'a> ProtocolSpan<'a> {
         rise(of(self.before.ip.as_ref()?), of(self.now.ip.as_ref()?))
     }
 
-    /// The same a second.
+    /// Rise of a counter of IP a second; `None` when it is not told.
     fn ip_per_s(&self, of: impl Fn(&IpCounters) -> u64) -> Option<f64> {
         self.ip(of).map(|packets| packets / self.seconds)
     }
@@ -282,8 +282,8 @@ impl<'a> ProtocolSpan<'a> {
     }
 }
 
-/// Whether it was lost in a namespace that is watched: the kernel tells of a flow's losses wherever they are, and what was lost
-/// in other namespaces is for whoever watches those.
+/// Whether the loss is in a watched namespace: the kernel reports a flow's losses everywhere, and those in other namespaces are
+/// not shown here.
 pub(in crate::derive) fn is_here(machine: &MachineMetrics, loss: &Loss) -> bool {
     loss.netns.is_none_or(|netns| netns == machine.netns || machine.space(netns).is_some())
 }

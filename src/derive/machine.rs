@@ -19,7 +19,7 @@ pub struct MachineMetrics {
     pub at_ns: u64,
     /// True time between the two samples, seconds; none for the first.
     pub elapsed_s: Option<f64>,
-    /// What hardly changes, as read. What is joined to it is beside it: links and owners.
+    /// Facts that hardly change, as read; links and owners are joined with derived figures in fields of their own.
     pub facts: Arc<Facts>,
     /// Inode of vnettop's own network namespace.
     pub netns: u64,

@@ -49,7 +49,7 @@ impl Metrics {
         self.tests.iter().find(|test| Some(test.number) == self.test && test.ended_ns.is_some())
     }
 
-    /// The same about this test, without the threads of the others; of one that has ended there is no rate and no finding now.
+    /// These metrics about this test, without the threads of others; an ended test has no rate and no finding now.
     #[must_use]
     pub fn about(self, number: u32) -> Self {
         let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return self };

@@ -50,7 +50,7 @@ pub struct TracedMove {
     pub from: CoreId,
     /// The core it went to.
     pub to: CoreId,
-    /// None where the topology does not tell.
+    /// Class of the move; `None` when the topology does not show it.
     pub class: Option<MoveClass>,
 }
 
@@ -118,25 +118,25 @@ pub struct MovesByClass {
 }
 
 impl MovesByClass {
-    /// All of them.
+    /// All moves.
     #[must_use]
     pub fn all(self) -> u64 {
         self.far() + self.smt + self.cluster + self.llc
     }
 
-    /// Those to another last-level cache, node or socket.
+    /// Moves to another last-level cache, node or socket.
     #[must_use]
     pub fn far(self) -> u64 {
         self.node + self.socket
     }
 
-    /// Those that there were, the farthest first.
+    /// Classes that have moves, with their number, the farthest first.
     pub fn seen(mut self) -> impl Iterator<Item = (MoveClass, u64)> {
         let all = [MoveClass::Socket, MoveClass::Node, MoveClass::Llc, MoveClass::Cluster, MoveClass::Smt];
         all.map(|class| (class, *self.of(class))).into_iter().filter(|(_, count)| *count > 0)
     }
 
-    /// The same in words: `3 node`.
+    /// Number and class of these moves, the farthest first: `3 node`.
     #[must_use]
     pub fn words(self) -> Vec<String> {
         self.seen().map(|(class, count)| format!("{count} {}", class.word())).collect()

@@ -9,14 +9,14 @@ use crate::sample::{FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_
 
 pub use softirq::{Softirq, SoftirqBy};
 
-/// The way of one connection, with what each of its links does now.
+/// The path of one connection, with what each of its links does now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathMetrics<'a> {
     /// Its links, in the order of the packets.
     pub hops: Vec<HopMetrics<'a>>,
     /// Why it ends before the receiver; none where it is whole.
     pub gap: Option<&'a str>,
-    /// Which packets go it, where rules route by marks and others may go another way.
+    /// Which packets take this path, where routing rules look at firewall marks; `None` when none does.
     pub note: Option<&'a str>,
 }
 
@@ -30,7 +30,7 @@ pub struct HopMetrics<'a> {
     /// Everything that the link moves in that direction, bits/s; none also where its counters do not count what crosses
     /// it.
     pub bits_per_s: Option<f64>,
-    /// The same in packets/s.
+    /// Everything that the link moves in that direction, packets/s.
     pub packets_per_s: Option<f64>,
     /// Packets dropped there in that direction a second.
     pub dropped_per_s: Option<f64>,
@@ -45,7 +45,7 @@ pub struct HopMetrics<'a> {
     pub upcalls_lost_per_s: Option<f64>,
     /// What the kernel says that the flows lost there, and how many packets a second these are; none where it is not asked.
     pub losses: Vec<&'a Loss>,
-    /// Of these losses, packets/s.
+    /// Sum of `losses`, packets/s; `None` when the kernel is not asked.
     pub lost_per_s: Option<f64>,
 }
 
@@ -80,7 +80,7 @@ impl<'a> HopMetrics<'a> {
         }
     }
 
-    /// What is dropped there a second, and by the datapath that it stands for: the flows' own packets where the kernel is asked,
+    /// Packets a second dropped at the hop, and by the datapath that it stands for: the flows' own when the kernel is asked,
     /// else what the link and its qdisc drop in that direction.
     #[must_use]
     pub fn all_drops_per_s(&self) -> Option<f64> {
@@ -119,7 +119,7 @@ impl PathMetrics<'_> {
     }
 }
 
-/// What the flows lost at a hop, the way it is gone here: at a link that two flows cross in turn each has its own.
+/// What the flows lost at a hop in its direction: a link that two flows cross in turn has separate losses for each.
 fn losses_at<'a>(metrics: &'a TestMetrics, hop: &Hop, is_first: bool) -> Vec<&'a Loss> {
     let leaves = |place| matches!(place, LossPlace::Qdisc | LossPlace::Link | LossPlace::Neighbour);
     let is_here = |loss: &&Loss| {

@@ -76,8 +76,8 @@ impl Pins {
         }
     }
 
-    /// Those that were found undone now and not before. A pin that came back by itself can be undone again. What a mask says
-    /// of cores that are not online undoes no pin.
+    /// Pins that were found undone now and not before. A pin that came back by itself can be undone again. What a mask says of
+    /// cores that are not online undoes no pin.
     pub(super) fn undone<'a>(
         &mut self,
         threads: impl Iterator<Item = &'a ThreadSample>,

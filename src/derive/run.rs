@@ -38,7 +38,7 @@ const PROPOSE_EVERY_NS: u64 = 2_000_000_000;
 pub struct CommandRun {
     /// `CLOCK_MONOTONIC` at which it was started, ns.
     pub from_ns: u64,
-    /// And had ended, ns; none while it runs, and where a recording stops before.
+    /// `CLOCK_MONOTONIC` at which it ended, ns; `None` while it runs, and where a recording stops before.
     pub to_ns: Option<u64>,
     /// Its exit code, 128 + the signal that ended it.
     pub code: Option<i32>,

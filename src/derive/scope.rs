@@ -26,7 +26,7 @@ const MOST_FLOWS: usize = 8192;
 /// What belongs to the command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
-    /// The sockets that do.
+    /// The sockets that belong.
     own: BTreeSet<SocketKey>,
     /// Sockets that were assigned from outside (one test); none where they follow from the command's processes.
     taken: Option<BTreeSet<SocketKey>>,
@@ -34,9 +34,9 @@ pub(super) struct Scope {
     flows: BTreeSet<DropFlow>,
     /// Namespaces in which others send or receive datagrams.
     datagrams: BTreeSet<u64>,
-    /// Sockets that answer those that do, and others as well: a server of UDP that has one for all.
+    /// Sockets that answer sockets that belong, and others as well: a UDP server with one socket for all clients.
     servers: BTreeSet<SocketKey>,
-    /// What these were made from: the command's processes, each socket and what it is connected with.
+    /// What these sets were made from: the command's processes, each socket and its remote address, the paths.
     family: Arc<Vec<u32>>,
     sockets: Vec<(SocketKey, SocketAddr)>,
     paths: Arc<Vec<FlowPath>>,
@@ -50,8 +50,8 @@ pub(super) struct Scope {
     first_datagrams: BTreeMap<u64, u64>,
     /// Processes at the other end, ever.
     mates: BTreeSet<u32>,
-    /// Those of them that are no known benchmarks and were connected with others too, and the connections of the
-    /// sample before that may tell so.
+    /// Processes at the other end that are no known benchmarks and were connected with others too, and the connections of the
+    /// previous sample that may show so.
     serving: BTreeSet<u32>,
     strangers: BTreeSet<SocketKey>,
     /// A process at the other end that served others too: its connections are told apart, its threads are not.
@@ -59,13 +59,13 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// What this process says of its test concerns the command's: it is one of its, or at the other end of one of its and of
-    /// nobody else's.
+    /// Whether reports of this process are about the command's test: it is one of its processes, or at the other end of its
+    /// connections and serves nobody else.
     pub fn concerns(&self, pid: u32) -> bool {
         self.family.binary_search(&pid).is_ok() || (self.mates.contains(&pid) && self.shared != Some(pid))
     }
 
-    /// What belongs from now on are these sockets, with the command's processes beside them.
+    /// From now on these sockets belong, besides the command's processes.
     pub fn take(&mut self, sockets: BTreeSet<SocketKey>) {
         if self.taken.as_ref() != Some(&sockets) {
             self.sockets.clear();
@@ -80,7 +80,7 @@ impl Scope {
         self.narrow_to(&family, sample)
     }
 
-    /// The same with these processes, sorted, in place of the command's.
+    /// Takes out of a sample what does not belong to these processes, sorted; gives what others do there.
     pub fn narrow_to(&mut self, family: &Arc<Vec<u32>>, sample: &mut Sample) -> OtherTraffic {
         self.join(family, sample);
         self.follow_relays(sample);
@@ -143,9 +143,9 @@ impl Scope {
         moved >= DRIVES || (moved >= CARRIES && steady > 0 && moved.saturating_sub(before) >= steady)
     }
 
-    /// Who is at the other end of the command's connections and is no known benchmark is the command's alone only as long as
-    /// nobody else is connected with it. One of the command's own may be seen at one end first, so it takes two samples; what
-    /// belongs to a test among others is decided by the data that these move.
+    /// A process at the other end of the command's connections that is no known benchmark is the command's alone only as long
+    /// as nothing else is connected with it. A connection of the command may be seen at one end first, so it takes two samples.
+    /// In a test among others, the data that connections move decide what belongs.
     fn look_for_strangers(&mut self, others: &[FlowSample], mates: &BTreeSet<u32>, benchmarks: &[Benchmark]) {
         let is_known = |pid: u32| benchmarks.binary_search_by_key(&pid, |one| one.pid).is_ok();
         let is_strange = |flow: &&FlowSample| {
@@ -218,8 +218,8 @@ impl Scope {
         self.threads = now;
     }
 
-    /// What the kernel dropped of others' flows is theirs. The first packets to a socket that waits for anybody are told by its
-    /// port alone: they are of those who send there, where nobody else does.
+    /// Takes out drops of others' flows. The first packets to a listening socket are known by its port alone: they are of the
+    /// flows that send there, when no others do.
     fn keep_drops(&mut self, sample: &mut Sample, others: &[FlowSample]) {
         if self.flows.len() > MOST_FLOWS {
             self.flows.clear();
@@ -243,8 +243,8 @@ impl Scope {
         }
     }
 
-    /// What namespaces count where none of the connections is or was a sample ago is somebody else's. Before there are
-    /// connections nobody knows which ones it will be, and nothing is told of any.
+    /// Takes out counters of namespaces that none of the connections is in, or was in a sample ago. Before there are
+    /// connections all counters stay.
     fn keep_protocols(&mut self, sample: &mut Sample) {
         let hops = sample.facts.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link.netns);
         let now: BTreeSet<u64> = sample.flows.iter().map(|flow| flow.netns).chain(hops).collect();
@@ -256,7 +256,7 @@ impl Scope {
     }
 }
 
-/// The same list where nothing is left out of it.
+/// Rows of a list to keep; the list itself, not a copy, where nothing is left out.
 pub(super) fn kept<T: Clone>(list: &Arc<Vec<T>>, keep: impl Fn(&T) -> bool) -> Arc<Vec<T>> {
     if list.iter().all(&keep) {
         return Arc::clone(list);

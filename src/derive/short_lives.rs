@@ -1,5 +1,5 @@
 //! Threads that ended before they were found, by the name of their program: how many there were, and how often they migrated.
-//! Only those that migrated are known of: nobody tells the rest.
+//! Only threads that migrated are known: nothing reports the rest.
 
 use super::moves::{MoveClass, MovesByClass};
 use crate::sample::{Sample, row_of};
@@ -7,7 +7,7 @@ use compact_str::CompactString;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Programs told apart; what further ones do is of the last one.
+/// Programs told apart; threads of further programs count under the last name.
 const MOST: usize = 32;
 /// Its name.
 const OTHERS: &str = "other programs";
@@ -19,9 +19,9 @@ pub struct ShortLivedGroup {
     pub name: CompactString,
     /// How many of them migrated.
     pub threads: u64,
-    /// How often, all together.
+    /// Moves of all of them together.
     pub moves: u64,
-    /// Of these, those whose class is known.
+    /// Moves whose class is known.
     pub moves_by_class: MovesByClass,
 }
 
@@ -30,7 +30,8 @@ pub struct ShortLivedGroup {
 pub(super) struct ShortLives(Option<Arc<Vec<ShortLivedGroup>>>);
 
 impl ShortLives {
-    /// Those so far, in the order in which their programs were seen; none where the kernel does not tell of them.
+    /// Groups of short-lived threads so far, in the order in which their programs were seen; `None` when the kernel does not
+    /// tell of such threads.
     pub fn observe(&mut self, next: &Sample) -> Option<Arc<Vec<ShortLivedGroup>>> {
         let trace = next.trace.as_ref();
         if let Some((trace, ended)) = trace.and_then(|trace| Some((trace, trace.short_lived.as_ref()?))) {

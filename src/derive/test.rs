@@ -29,14 +29,14 @@ const MOST_RUNNING: usize = 64;
 /// Whose test it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TestKey {
-    /// That of a client process on this machine.
+    /// The test of a client process on this machine.
     Client(u32),
-    /// That of a client elsewhere, by its address, with a server process on this machine.
+    /// The test of a client elsewhere, by its address, with a server process on this machine.
     Server(u32, IpAddr),
 }
 
 impl TestKey {
-    /// The processes that are the test's whatever they are connected with.
+    /// Processes that belong to the test whatever they are connected with.
     fn processes(self) -> Vec<u32> {
         match self {
             Self::Client(pid) => vec![pid],
@@ -70,7 +70,8 @@ pub struct Test {
     pub conclusions: Arc<Conclusions>,
 }
 
-/// The ends as of now, or as before where they cannot be told apart any more; who held one stays known when its socket has gone.
+/// The ends as of now, or as before when they cannot be told apart any more; the process at an end stays known when its socket
+/// has gone.
 fn ends_kept(before: Option<[End; 2]>, now: Option<[End; 2]>) -> Option<[End; 2]> {
     let (Some(before), Some(now)) = (before, now) else { return now.or(before) };
     let kept = |end: usize| {
@@ -101,7 +102,7 @@ pub(super) struct Tests {
     ended: Vec<Arc<Test>>,
     sockets: Sockets,
     last_number: u32,
-    /// The test that is shown where nobody has chosen, by number: the busiest that ran when the one before it ended.
+    /// The test that is shown when none is chosen, by number: the busiest that ran when the previous leading test ended.
     leading: Option<u32>,
 }
 
@@ -142,7 +143,7 @@ fn ends(key: TestKey, connections: &[Connection], certainly: bool) -> Option<[En
 
 #[cfg(test)]
 impl Test {
-    /// One that runs since the start, of which nothing else is known.
+    /// A test that has run since the start, of which nothing else is known.
     pub(in crate::derive) fn running(
         number: u32,
         key: TestKey,
@@ -188,7 +189,7 @@ impl Tests {
         };
         self.sockets.observe(next);
         let mut own = self.sockets.by_test();
-        // Who comes again from elsewhere has another test; a client process that connects again goes on with its own.
+        // A remote client that connects again has another test; a client process here that connects again goes on with its own.
         let again = |key: &TestKey, test: &mut Running| {
             matches!(key, TestKey::Server(..)) && test.ended_ns.is_some() && own.contains_key(key)
         };
@@ -233,7 +234,7 @@ impl Tests {
 fn drives(flow: &FlowSample, previous: &Sample, benchmarks: &[Benchmark]) -> bool {
     let before = row_of(&previous.flows, &flow.key(), FlowSample::key);
     let moves = |before: &FlowSample| moved(before) < moved(flow);
-    // Something to send, and nothing leaves: whoever sends is held back, by whatever it is.
+    // Something to send, and nothing leaves: something holds the sender back.
     let is_held = before.is_some_and(|before| waiting(flow) > 0 && !moves(before)) || flow.connecting;
     row_of(benchmarks, &flow.pid, |benchmark| benchmark.pid).is_some()
         || (is_busy(flow) && (flow.proto == Proto::Udp || before.is_none_or(moves)))

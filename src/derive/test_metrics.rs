@@ -13,7 +13,7 @@ use super::timeline::Timeline;
 use crate::sample::{Benchmark, FlowPath};
 use std::sync::Arc;
 
-/// One test's flows, threads and losses between two samples; of everything that is watched, where that is one.
+/// Flows, threads and losses of one test between two samples; of everything watched, when that counts as one test.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TestMetrics {
     /// The machine then.
@@ -24,7 +24,7 @@ pub struct TestMetrics {
     pub moves: Arc<Vec<TracedMove>>,
     /// Their pins that were found undone by something else since the sample before.
     pub undone: Vec<OverriddenPin>,
-    /// Which way its flows go; see [`super::paths::of`].
+    /// The paths of its flows; see [`super::paths::of`].
     pub paths: Arc<Vec<FlowPath>>,
     /// Its connections, and how fast their traffic runs.
     pub flow: FlowMetrics,

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// What of the machine's figures is a test's own, or of everything that is watched.
 pub(super) struct OwnPart {
     pub machine: Arc<MachineMetrics>,
-    /// Without those of switches.
+    /// Threads without those of switches.
     pub threads: Arc<Vec<ThreadMetrics>>,
     pub moves: Arc<Vec<TracedMove>>,
     pub undone: Vec<OverriddenPin>,

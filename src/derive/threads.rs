@@ -54,12 +54,12 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
     next.threads.iter().map(metrics).collect()
 }
 
-/// As if nothing was traced.
+/// Metrics of a thread as if nothing was traced.
 fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pin: Option<&Pin>) -> ThreadMetrics {
     let track = history.thread(new.id);
     let elapsed = old.and_then(|old| seconds(old.at_ns, new.at_ns));
     let rate = |field: fn(&ThreadSample) -> Option<u64>| per_second(field(old?)?, field(new)?, elapsed?);
-    // Those known one by one: every one where it is traced.
+    // Moves known one by one: every move where the thread is traced.
     let known = || Some(track?.moves_in(old?.at_ns, new.at_ns) as f64 / elapsed?);
     ThreadMetrics {
         cpu: track.and_then(|track| track.cpu),

@@ -36,7 +36,7 @@ pub struct ThreadTotals {
     pub threads: usize,
     /// Moves whose cores are known.
     pub moves: MovesByClass,
-    /// Those of which only the number is.
+    /// Moves of which only the number is known.
     pub unclassed: u64,
     /// CPU time, seconds.
     pub cpu_s: f64,

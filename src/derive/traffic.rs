@@ -8,7 +8,7 @@ use crate::sample::{Benchmark, Direction, Kind, Side};
 /// A physical link carries the benchmark when it moves at least this part of what the busiest link moves: on a path of
 /// virtual links within the machine it carries next to nothing.
 const PART: f64 = 0.5;
-/// And at least so much, bits/s.
+/// A physical link that moves less than this carries no benchmark, bits/s.
 const LEAST: f64 = 1e6;
 /// The physical link that carries the benchmark; none where it stays within the machine.
 pub(super) fn carrier(links: &[LinkMetrics]) -> Option<&LinkMetrics> {

@@ -97,10 +97,10 @@ pub fn journal_dir(env: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     state.map(|state| state.join("vnettop"))
 }
 
-/// Why the journal of pins cannot be kept, or those of others not be known.
+/// Why the journal of pins cannot be kept, or others' journals cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// [`journal_dir`] is none.
+    /// [`journal_dir`] is `None`.
     #[error("neither XDG_STATE_HOME nor HOME is set: set one to a directory that you can write")]
     NoDirectory,
     /// The directory cannot be made, or a file in it not be made or written.
@@ -123,19 +123,19 @@ pub enum JournalError {
     OtherUnread(u32, PathBuf, #[source] io::Error),
 }
 
-/// Why nothing in a directory of journals is obeyed, or who is in the way.
+/// Why a directory of journals cannot be locked or trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// It cannot be opened.
     #[error("cannot open {}: {}", .0.display(), .1)]
     Unopened(PathBuf, #[source] io::Error),
-    /// Whose it is cannot be read.
+    /// The directory's owner cannot be read.
     #[error("{} cannot be read: {}", .0.display(), .1)]
     Unread(PathBuf, #[source] io::Error),
     /// Others may have written what is in it.
     #[error("{} {}", .0.display(), .1)]
     Doubted(PathBuf, #[source] Doubt),
-    /// Another program does not let go of it.
+    /// Another program holds the lock.
     #[error("another program has held the lock on {} for 2 s: try again, or see lslocks(8)", .0.display())]
     Held(PathBuf),
 }
@@ -206,7 +206,7 @@ impl Open {
             let path = dir.join(past::file_name(*owner, tries));
             match options.open(&path) {
                 Ok(file) => return Ok(Self { file, path, len: 0 }),
-                // A leftover of another boot with the same pid and start time.
+                // A journal of another boot, left by a process with the same pid and start time, is in the way.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && tries < 100 => tries += 1,
                 Err(error) => return Err(error),
             }
@@ -229,13 +229,13 @@ fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> JournalError {
     |error| JournalError::Unwritten(path.to_owned(), error)
 }
 
-/// Nobody needs the lock of a directory for longer, unless it was stopped meanwhile.
+/// No vnettop needs the lock of a directory for longer, unless it was stopped meanwhile.
 const LOCKED: Duration = Duration::from_secs(2);
 const LOCK_TRIED_EVERY: Duration = Duration::from_millis(10);
 
-/// Keeps other vnettops from beginning to pin or to undo until what it returns is dropped: what their journals say and what masks
-/// threads have belong together only as long. It is held for as long as it takes to read and to write a journal. None on a file
-/// system without locks: two vnettops in the same millisecond are not told apart there.
+/// Keeps other vnettops from beginning to pin or to undo until the returned file is dropped: only until then do their journals
+/// and the threads' masks belong together. It is held while a journal is read and written. `None` on a file system without
+/// locks: two vnettops in the same millisecond are not told apart there.
 ///
 /// Asked for again and again, because waiting for a lock has no end, and neither has opening a fifo.
 pub(super) fn lock(dir: &Path) -> Result<Option<File>, LockError> {

@@ -45,10 +45,10 @@ pub trait Pinner {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NumberSpaces {
-    /// Of process numbers.
+    /// Namespace of process numbers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid_ns: Option<u64>,
-    /// Of the clocks that start times are told by.
+    /// Namespace of the clocks that start times are measured by.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ns: Option<u64>,
 }

@@ -38,8 +38,8 @@ impl PinController {
         Self { compares: true, ..self }
     }
 
-    /// Why these threads cannot be pinned and unpinned in turn: another vnettop that runs has some of them, one sentence.
-    /// None where nothing speaks against it.
+    /// Why these threads cannot be pinned and unpinned in turn, in one sentence: another running vnettop has some of them.
+    /// `None` when they can be.
     pub fn taken(&mut self, threads: impl Iterator<Item = ThreadId>) -> Option<String> {
         let dir = self.journal.dir().ok()?;
         match ForeignPins::read(self.pinner.as_mut(), dir) {
@@ -87,7 +87,7 @@ impl PinController {
         Some(ready)
     }
 
-    /// What other vnettops have; none where that forbids to pin anything.
+    /// Pins of other vnettops; `None` when they forbid to pin anything.
     fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Option<ForeignPins> {
         outcome.taken = true;
         let read = self.journal.dir().and_then(|dir| ForeignPins::read(self.pinner.as_mut(), dir));
@@ -138,7 +138,7 @@ impl PinController {
         }
     }
 
-    /// The end of pinning and unpinning in turn: what is not pinned is nobody's any more.
+    /// Ends pinning and unpinning in turn: unpinned threads are free for other vnettops again.
     pub fn finish(&mut self) {
         self.compares = false;
         self.close_if_done();

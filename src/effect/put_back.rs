@@ -21,7 +21,7 @@ pub(super) struct ActivePin {
 }
 
 impl ActivePin {
-    /// It is a pin: one that left the mask as it was is none.
+    /// Whether the pin changes the mask: one that left it as it was is none.
     pub(super) fn changes(&self) -> bool {
         [&self.given, &self.asked].into_iter().flatten().any(|mask| *mask != self.old)
     }
@@ -52,9 +52,9 @@ pub(super) enum RestoreResult {
     Already,
     /// The thread is gone.
     Ended,
-    /// It is gone, and its tid belongs to another thread.
+    /// The thread is gone, and its tid belongs to another thread.
     Reused,
-    /// It has this mask, which is neither the old one nor vnettop's.
+    /// The thread has this mask, which is neither the old one nor vnettop's.
     Changed(CoreSet),
     /// The tid changed hands in the very moment.
     TakenOver,

@@ -16,7 +16,7 @@ use std::path::Path;
 /// nothing left to do are removed.
 pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     let mut outcome = Outcome::default();
-    // Whoever pins meanwhile would take a pin that is being undone for the thread's own mask.
+    // A vnettop that pins meanwhile would take a pin being undone for the thread's own mask.
     let _lock = match journal::lock(dir) {
         Ok(lock) => lock,
         Err(error) => {
@@ -55,7 +55,7 @@ pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> usize {
 
 /// The journals of this boot.
 struct Journals {
-    /// Of vnettops that no longer run.
+    /// Journals of vnettops that no longer run.
     dead: Vec<Past>,
     /// Threads of vnettops that run.
     running: HashMap<ThreadId, Claimant>,
@@ -86,7 +86,7 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         return remove(&past.path, outcome);
     }
     if let Some(space) = pinner.number_spaces().differs_from(past.spaces) {
-        // Its numbers are other threads' here: neither who wrote it nor who is pinned can be looked up.
+        // Its numbers mean other threads here: neither its vnettop nor the pinned threads can be looked up.
         if !past.held.is_empty() {
             outcome.warn(elsewhere(&past, &space));
         }
@@ -110,7 +110,7 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
     journals.dead.push(past);
 }
 
-/// What is said of pins whose threads cannot be told here.
+/// The sentence about pins whose threads cannot be identified here.
 fn elsewhere(past: &Past, space: &str) -> String {
     let (path, kind) =
         (past.path.display(), if space.starts_with("pid") { "a process number" } else { "a start time" });

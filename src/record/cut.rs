@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// What stands at some place by the events before it, but for facts, which a sample carries.
+/// Events before a place that still hold there; facts are left out, since each sample carries them.
 #[derive(Default)]
 struct StandingEvents {
     /// What is known of a run: that it was asked for, its start, its newest phase.
@@ -32,8 +32,8 @@ impl StandingEvents {
     }
 }
 
-/// Writes what lies between two moments of a recording, both as time since its first sample, to a new file; none is its end. Gives the sentence
-/// of what is missing at the end of a damaged recording.
+/// Writes the part of a recording between two moments, both as time since its first sample, to a new file; without `to` up to
+/// its end. Gives the sentence of what is missing at the end of a damaged recording.
 ///
 /// # Errors
 /// It cannot be read, nothing of it lies there, or the new file is there already or cannot be written.
@@ -63,9 +63,9 @@ pub fn cut(
 /// A part being written.
 struct CutRecording<'a> {
     output: &'a Path,
-    /// Those of the recording; none where it is of one machine.
+    /// Hosts of the recording; empty where it is of one machine.
     hosts: &'a [String],
-    /// None before there is anything to write.
+    /// The recorder; `None` before there is anything to write.
     written: Option<Recorder>,
 }
 

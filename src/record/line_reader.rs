@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// No line of a real recording comes near it (8,000 links take about 3 MB); a longer one is not read into memory.
 pub(super) const LONGEST_LINE: usize = 64 << 20;
 
-/// And no recording is of more hosts than can be watched.
+/// No recording is of more hosts than can be watched.
 const MOST_HOSTS: usize = 16;
 
 /// Why a line cannot be used.

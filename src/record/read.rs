@@ -27,7 +27,7 @@ pub enum StoredIn {
 }
 
 impl StoredIn {
-    /// It can be opened again and is the same then; what comes through a pipe is gone once it was read.
+    /// Whether it can be opened again and is the same then; a pipe is empty once it was read.
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         match self {
@@ -45,7 +45,7 @@ pub struct Bookmark {
     line: usize,
     /// What holds there.
     facts: Arc<Facts>,
-    /// The lines there are those of the host that is read.
+    /// The lines at that place are of the host that is read.
     is_of_host: bool,
 }
 
@@ -53,11 +53,11 @@ pub struct Bookmark {
 pub struct Recording {
     path: PathBuf,
     recorded_by: String,
-    /// Those that it holds, where it names them.
+    /// Hosts that the recording holds, where it names them.
     hosts: Vec<String>,
-    /// The one of them that is read.
+    /// Index in `hosts` of the host that is read.
     host: usize,
-    /// The lines now are those of that one.
+    /// The lines at this place are of the host that is read.
     is_of_host: bool,
     input: Text,
     line: usize,
@@ -111,7 +111,8 @@ impl Recording {
         &self.hosts
     }
 
-    /// The same, read as that of this host, by its place among [`Recording::hosts`]; unless another is chosen it is the first one.
+    /// The recording read as that of this host, by its place among [`Recording::hosts`]; the first host unless another is
+    /// chosen.
     #[must_use]
     pub fn of_host(self, host: usize) -> Self {
         Self { host, ..self }
@@ -128,7 +129,8 @@ impl Recording {
         }
     }
 
-    /// Goes to a place that this recording, opened before, has told. It takes as long as unpacking the frame that the place is in.
+    /// Goes to a bookmark taken from this recording, in this or an earlier opening. It takes as long as unpacking the frame
+    /// that the place is in.
     ///
     /// # Errors
     /// It cannot be read so far, or is no file.

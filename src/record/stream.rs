@@ -1,5 +1,5 @@
-//! The same lines as a stream between two programs: what an agent writes, in pieces that leave at once, and what comes of the
-//! bytes at the other end. They are outside input there: whatever comes gives items or a sentence, never a panic, and no more
+//! The lines of a recording as a stream between two programs: what an agent writes, in pieces that leave at once, and what the
+//! other end makes of the bytes. There they are outside input: any bytes give items or a sentence, never a panic, and no more
 //! memory than the longest line.
 
 use super::SCHEMA_VERSION;
@@ -21,7 +21,7 @@ const LONGEST_SENTENCE: usize = 1024;
 const MOST_OF_PIECE: usize = 8 << 20;
 /// Bytes that are unpacked at once.
 pub const STREAM_PIECE: usize = 1024;
-/// Of what is no stream, so much is quoted.
+/// Bytes quoted of input that is no stream.
 const QUOTED: usize = 60;
 
 /// The writing end.
@@ -55,7 +55,7 @@ impl StreamWriter {
         self.out.reply(reply)
     }
 
-    /// Takes the bytes of everything appended since, whole: whoever gets them has all of it.
+    /// Takes the bytes of everything appended since the last call, whole: their reader has all of it.
     ///
     /// # Errors
     /// There is no memory.
@@ -108,7 +108,7 @@ enum Unpacker {
 #[derive(Default)]
 struct UnpackedText {
     bytes: Vec<u8>,
-    /// So many of them have no end of a line.
+    /// Bytes already searched without an end of line.
     searched: usize,
     /// What the piece that is unpacked now has become.
     of_piece: usize,

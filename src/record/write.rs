@@ -39,7 +39,7 @@ impl Recorder {
         Self::create_of(path, &[])
     }
 
-    /// The same of these hosts; none is this machine alone.
+    /// Begins a recording of these hosts in a file that is new or empty; without hosts it is of this machine alone.
     ///
     /// # Errors
     /// As of [`Recorder::create`].
@@ -58,7 +58,7 @@ impl Recorder {
         Self::create_new_of(path, &[])
     }
 
-    /// The same of these hosts; none is this machine alone.
+    /// Begins a recording of these hosts in a file that was not there before; without hosts it is of this machine alone.
     ///
     /// # Errors
     /// As of [`Recorder::create_new`].

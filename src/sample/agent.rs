@@ -34,7 +34,7 @@ pub enum AgentCommand {
     Watch {
         /// Its number on that host.
         pid: u32,
-        /// And those that descend from it.
+        /// Whether the processes that descend from it are watched too.
         with_descendants: bool,
     },
     /// More counted by the kernel, or no longer.
@@ -43,7 +43,7 @@ pub enum AgentCommand {
     Pin(Vec<PinRequest>),
     /// Every mask restored that this agent has replaced.
     Restore,
-    /// And those that agents before it have left, whose connections were lost.
+    /// Every mask restored that earlier agents have left behind, whose connections were lost.
     RestoreLeft,
 }
 

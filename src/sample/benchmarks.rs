@@ -39,7 +39,7 @@ pub struct Benchmark {
     /// Of a client: streams a direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
-    /// Of a client: which way its payload goes; none where it goes first one way and then the other (iperf 2's `-r`).
+    /// Direction of a client's payload; `None` when it goes first one way and then the other (iperf 2's `-r`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     /// `--json-stream`.

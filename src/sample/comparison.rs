@@ -158,7 +158,7 @@ pub struct Measurement {
     pub rate: Option<f64>,
     /// Packets sent that did not arrive, share; of UDP alone.
     pub lost_share: Option<f64>,
-    /// The same rate as vnettop itself saw it from outside, bits/s of payload; of TCP and where it is known.
+    /// This rate as vnettop itself measured it from outside, bits/s of payload; of TCP and where it is known.
     pub seen_bits_per_s: Option<f64>,
     /// Coefficient of variation of that rate in bins of 100 ms.
     pub cv: Option<f64>,

@@ -41,7 +41,7 @@ pub struct KernelFeatures {
     pub btf: KnownFact<bool>,
     /// Whether the BPF programs for migrations can be loaded, and how they would be attached.
     pub moves: BpfAnswer,
-    /// The same of dropped packets.
+    /// Whether the BPF program for dropped packets can be loaded, and how it would be attached.
     pub drops: BpfAnswer,
     /// Tracefs, by way of which migrations are traced without BTF.
     pub tracefs: KnownFact<TracefsState>,

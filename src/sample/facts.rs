@@ -24,7 +24,7 @@ pub struct Facts {
     pub owners: Arc<Vec<Owned>>,
     /// What Open vSwitch says, sorted by socket.
     pub ovs: Arc<Vec<OvsSwitch>>,
-    /// Which way the flows go.
+    /// The paths of the flows.
     pub paths: Arc<Vec<FlowPath>>,
     /// The benchmark programs among the watched processes, sorted by pid; changes when one comes, goes or reports.
     pub benchmarks: Arc<Vec<Benchmark>>,

@@ -47,7 +47,7 @@ impl Proto {
     }
 }
 
-/// How a TCP connection stands (`struct tcp_info`), this tick. What an older kernel does not tell is none.
+/// State of a TCP connection in this tick (`struct tcp_info`). Figures that an older kernel lacks are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpState {
     /// `tcpi_snd_mss`, bytes.
@@ -101,11 +101,11 @@ pub struct TcpState {
 /// How long a connection had something to send, and waited meanwhile, us since it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Busy {
-    /// `tcpi_busy_time`: data were under way or waited, whatever for.
+    /// `tcpi_busy_time`: data were in flight or waited for any reason.
     pub all_us: u64,
-    /// `tcpi_rwnd_limited`: of that the receiver's window was full.
+    /// `tcpi_rwnd_limited`: part of `all_us` in which the receiver's window was full.
     pub rwnd_us: u64,
-    /// `tcpi_sndbuf_limited`: of that the send buffer was, with everything in it under way.
+    /// `tcpi_sndbuf_limited`: part of `all_us` in which the send buffer was full and all of it in flight.
     pub sndbuf_us: u64,
 }
 
@@ -187,7 +187,7 @@ pub struct DatagramCounts {
     /// Reads.
     #[serde(rename = "r")]
     pub received: u64,
-    /// Of them those that may have been several datagrams (`UDP_GRO`).
+    /// Reads that may have returned several datagrams (`UDP_GRO`).
     #[serde(rename = "m", default, skip_serializing_if = "is_zero")]
     pub merged: u64,
 }
@@ -197,7 +197,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Which socket it is: a cookie is unique on the machine from Linux 5.4, before that in its network namespace alone, where both
+/// Identity of a socket: its cookie is unique on the machine from Linux 5.4, before that only in its network namespace, so both
 /// ends of a veth pair may have the same one. Recordings are sorted by the cookie first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketKey {
@@ -256,7 +256,8 @@ impl FlowSample {
         SocketKey { cookie: self.cookie, netns: self.netns }
     }
 
-    /// Who sends to whom: both directions of a socket that is connected; to one that is not, anybody. IPv4 is written as such.
+    /// Sender and receiver of each direction: both directions of a connected socket; for an unconnected one, from any sender to
+    /// it. IPv4 is written as such.
     pub fn directions(&self) -> impl Iterator<Item = DropFlow> + use<> {
         let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
         let (proto, local, remote) = (self.proto, plain(self.local), plain(self.remote));
@@ -281,8 +282,8 @@ impl FlowSample {
 pub struct DropFlow {
     /// What carries it.
     pub proto: Proto,
-    /// Who sends them; unspecified where the socket that receives them is not connected.
+    /// The sender; unspecified when the receiving socket is not connected.
     pub from: SocketAddr,
-    /// To whom they are addressed.
+    /// The receiver's address.
     pub to: SocketAddr,
 }

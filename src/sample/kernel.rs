@@ -10,13 +10,13 @@ use std::sync::Arc;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TracerStage {
-    /// Nobody is watched yet, so nobody needs them.
+    /// No thread is watched yet, so the programs are not needed.
     Idle,
-    /// They are being attached: what they would tell is not known yet.
+    /// The programs are being attached: what they would count is not known yet.
     BeingAttached,
-    /// They run.
+    /// The programs run.
     Attached,
-    /// They cannot be had; a problem of the sample says why.
+    /// The programs cannot be had; a problem of the sample says why.
     Refused,
 }
 
@@ -71,7 +71,7 @@ pub struct Drops {
     /// The whole machine was asked for.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub everywhere: bool,
-    /// Packets in no row: dropped when the table had no room for theirs, or its row made room for those of others.
+    /// Packets in no row: the table had no room for their row, or gave the row's room to others.
     #[serde(default)]
     pub no_room: u64,
 }
@@ -109,7 +109,7 @@ impl DropCount {
         Some(LinkKey { netns: self.netns?, ifindex: self.ifindex? })
     }
 
-    /// What two counts of the same thing share.
+    /// Key that two counts of the same drops share.
     #[must_use]
     pub fn key(&self) -> DropKey<'_> {
         (self.flow, (self.netns, self.ifindex), self.reason.as_deref(), (self.site, self.untracked))

@@ -64,14 +64,14 @@ pub struct LinkFacts {
     pub speed_mbps: Option<u32>,
     /// The speed of this link was seen to be set by someone (ethtool's notification) while it was watched.
     pub speed_was_set: bool,
-    /// `IFF_UP`: it is set up, whether or not it has a carrier. The state of a pair's end whose other end is down in
-    /// another namespace is the same as of one that is itself set down.
+    /// `IFF_UP`: the link is set up, with or without a carrier. The operational state does not show this: a pair's end has the
+    /// same state whether it or its peer in another namespace is set down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_set_up: Option<bool>,
     /// `IFLA_NUM_TX_QUEUES`: queues to send by that the device was made with; not all of them need be in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tx_queues: Option<u32>,
-    /// `IFLA_NUM_RX_QUEUES`: queues to receive by, likewise; unknown where the kernel has no RPS.
+    /// `IFLA_NUM_RX_QUEUES`: queues to receive by that the device was made with; unknown when the kernel has no RPS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rx_queues: Option<u32>,
 }
@@ -98,7 +98,7 @@ impl LinkFacts {
         LinkKey { netns: self.netns, ifindex: self.ifindex }
     }
 
-    /// Another link of its namespace.
+    /// Key of another link of the same namespace.
     #[must_use]
     pub fn beside(&self, ifindex: Ifindex) -> LinkKey {
         LinkKey { netns: self.netns, ifindex }
@@ -114,13 +114,13 @@ impl PeerRef {
 }
 
 impl LinkCounters {
-    /// Of a link that has moved nothing yet.
+    /// Counters of a link that has moved nothing yet.
     #[must_use]
     pub fn zero(key: LinkKey, at_ns: u64) -> Self {
         Self { netns: key.netns, ifindex: key.ifindex, at_ns, ..Self::default() }
     }
 
-    /// Whose they are.
+    /// The link that they count for.
     #[must_use]
     pub fn key(&self) -> LinkKey {
         LinkKey { netns: self.netns, ifindex: self.ifindex }
@@ -175,7 +175,7 @@ pub enum PortState {
     Learning,
     /// `BR_STATE_FORWARDING`: everything.
     Forwarding,
-    /// `BR_STATE_BLOCKING`: nothing, another way is taken.
+    /// `BR_STATE_BLOCKING`: nothing, packets take another path.
     Blocking,
 }
 
@@ -212,7 +212,7 @@ pub enum Kind {
     OpenVSwitch,
     /// A second MAC address on a lower link.
     Macvlan,
-    /// The same with a character device.
+    /// A second MAC address on a lower link, with a character device.
     Macvtap,
     /// A second IP address on a lower link.
     Ipvlan,
@@ -262,7 +262,7 @@ impl Kind {
         matches!(self, Self::Veth | Self::Netkit)
     }
 
-    /// Whether packets cross it as they are: nothing is wrapped around them that takes a way of its own.
+    /// Whether packets cross the link as they are, not wrapped into packets that take a path of their own.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let is_local =

@@ -62,8 +62,8 @@ pub struct ProtocolCounters {
     pub ip: Option<IpCounters>,
     /// Connection tracking; none where the namespace does not track.
     pub conntrack: Option<Conntrack>,
-    /// UDP sockets of this namespace beside those of watched processes, those of the kernel's tunnels among them; none where
-    /// each socket is asked itself, and where they cannot be listed.
+    /// UDP sockets of this namespace other than those of watched processes, including those of the kernel's tunnels; `None`
+    /// when each socket is asked itself, or they cannot be listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_udp: Option<OtherUdp>,
 }
@@ -77,7 +77,7 @@ pub struct PacketSocket {
     pub inode: u32,
     /// `SK_MEMINFO_DROPS` (Linux 4.7): frames for which it had no room since it was opened, mod 2^32.
     pub drops: u32,
-    /// Who holds it, looked for once it has dropped something; none where that is not known.
+    /// The process that holds it, looked for once it has dropped something; `None` when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<SocketProcess>,
 }
@@ -104,12 +104,12 @@ pub struct SocketProcess {
 pub struct OtherUdp {
     /// How many.
     pub sockets: u32,
-    /// The lowest port of theirs; 0 where there is none.
+    /// The lowest of their ports; 0 when there is none.
     pub port: u16,
 }
 
-/// What IP took, passed on and refused: whatever of it is missing was dropped between its hooks (`/proc/PID/net/snmp`,
-/// `netstat`, `snmp6`).
+/// Packets that IP took, passed on and refused: missing ones were dropped between its hooks (`/proc/PID/net/snmp`, `netstat`,
+/// `snmp6`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the kernel's names, in packets")]
 pub struct IpCounters {
@@ -149,8 +149,8 @@ pub struct Offloads {
     pub tx_checksum: bool,
     /// `rx-checksum`.
     pub rx_checksum: bool,
-    /// Those that are off, could be on, and that nobody wants on: what a driver is born with, or what someone did. One
-    /// that is wanted and yet off is off because of another link or switch.
+    /// Offloads that are off, could be on, and that nobody wants on: a driver starts without them, or someone turned them off.
+    /// An offload that is wanted and yet off is off because of another link or switch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unwanted: Vec<Offload>,
     /// How much one packet may hold that is cut later; none where the kernel does not say.

@@ -54,7 +54,7 @@ pub struct OvsPort {
     pub key: Option<String>,
     /// `Interface.error`: why it does not work.
     pub error: Option<String>,
-    /// `Interface.statistics` has drops and errors, too; where it has not, those of the link's counters are no numbers.
+    /// `Interface.statistics` has drops and errors too; without them the drops and errors in the link's counters mean nothing.
     #[serde(default)]
     pub counts_drops: bool,
 }

@@ -13,7 +13,7 @@ pub enum OwnerKind {
     Pod,
     /// A virtual machine, by the process that holds its tap.
     Vm,
-    /// Whatever else holds a tun or tap open: a VPN, a test program.
+    /// Any other process that holds a tun or tap open: a VPN, a test program.
     Process,
     /// A Docker network (its bridge), a Kubernetes network interface by its name.
     Network,

@@ -4,7 +4,7 @@ use super::{LinkKey, Proto};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
 
-/// The way of one flow's data, from its sender to its receiver.
+/// The path of one flow's data, from its sender to its receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowPath {
     /// Inode of the sender's network namespace; 0 where it is not known.
@@ -22,22 +22,23 @@ pub struct FlowPath {
     /// Which packets take this path, where routing rules look at firewall marks; `None` where none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// More of its two ends than their addresses; none where there is no more, and where the way does not get there.
+    /// What is known of its two ends beyond their addresses; `None` when that is nothing, or the path does not reach the
+    /// receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<Ends>,
-    /// How its packets are addressed outside this machine; none where the path has both ends here.
+    /// How its packets are addressed outside this machine; `None` when the path has both ends here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<WireNames>,
-    /// The first neighbour on the way that has not answered (`RTM_GETNEIGH`: `NUD_INCOMPLETE` or `NUD_FAILED`), so that nothing can
-    /// be sent to it; none where each has, and where nobody was asked.
+    /// The first neighbour on the path that has not answered (`RTM_GETNEIGH`: `NUD_INCOMPLETE` or `NUD_FAILED`), so that
+    /// nothing can be sent to it; `None` when each has answered, or none was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent: Option<SilentNeighbour>,
-    /// To which MAC addresses its packets are sent, in their order; of a way that was found backwards none.
+    /// MAC addresses that its packets are sent to, in the order of the path; empty for a path that was found backwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighbours: Vec<NextHop>,
 }
 
-/// A neighbour whose MAC address nobody tells (ARP, neighbour discovery).
+/// A neighbour that does not answer with its MAC address (ARP, neighbour discovery).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilentNeighbour {
     /// The link that asks for it.
@@ -68,8 +69,8 @@ pub struct WireNames {
 }
 
 impl FlowPath {
-    /// Inode of the receiver's network namespace; none where the way does not get there, and where a program copies on it,
-    /// behind which another connection goes on.
+    /// Inode of the receiver's network namespace; `None` when the path does not reach it, or crosses a program that copies
+    /// data, behind which another connection goes on.
     #[must_use]
     pub fn receiver_netns(&self) -> Option<u64> {
         let is_one = self.gap.is_none() && self.hops.iter().all(|hop| hop.by != HopBy::Proxy);
@@ -78,14 +79,15 @@ impl FlowPath {
     }
 }
 
-/// The two ends of a connection where NAT gives them other names, or a process holds the other one that nobody watches.
+/// The two ends of a connection, when NAT gives them other addresses or a process that is not watched holds the other end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ends {
-    /// That of a watched process, which the way was found from.
+    /// The end of a watched process, from which the path was found.
     pub near: EndName,
     /// The other one.
     pub far: EndName,
-    /// Who holds the other one, where nobody watches it. Behind a program that copies the way goes on, and so may this list.
+    /// The processes that hold the other end, when none of them is watched. Behind a program that copies data the path goes on,
+    /// and so may this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
 }
@@ -108,7 +110,7 @@ pub struct EndName {
     pub netns: u64,
     /// Its own address.
     pub local: SocketAddr,
-    /// That of the other end.
+    /// Address of the other end.
     pub remote: SocketAddr,
 }
 
@@ -128,12 +130,12 @@ pub struct Hop {
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum HopWay {
-    /// They leave through it: its sent packets.
+    /// Packets leave through the link: its sent packets.
     Sent,
-    /// They come in through it: its received packets.
+    /// Packets come in through the link: its received packets.
     Received,
-    /// They cross it, and none of its counters counts them: a bridge counts what it itself sends and receives, not what
-    /// it forwards from port to port.
+    /// Packets cross the link, and none of its counters counts them: a bridge counts what it itself sends and receives, not
+    /// what it forwards from port to port.
     Passed,
 }
 

@@ -44,15 +44,15 @@ pub struct Whole {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unread {
-    /// They go to a terminal.
+    /// The lines go to a terminal.
     Terminal,
-    /// They go into a pipe or a socket, which only its own reader can read.
+    /// The lines go into a pipe or a socket, which only its own reader can read.
     Pipe,
-    /// They go to something else that is no file.
+    /// The lines go to something else that is no file.
     Device,
     /// The kernel does not let us.
     Rights,
-    /// They go to a file that another machine or another program serves, which may not answer, or whose mount is not seen.
+    /// The lines go to a file that another machine or another program serves, which may not answer, or whose mount is not seen.
     Remote,
 }
 

@@ -33,9 +33,9 @@ impl PinMode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// That of the command's processes, as far as they have one.
+    /// The benchmark of the command's processes, as far as they have one.
     Command,
-    /// That of the processes which the user named, and of the command's own one.
+    /// The benchmark of the processes that the user named, and of the command.
     Named,
 }
 

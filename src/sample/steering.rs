@@ -16,10 +16,10 @@ pub struct Steering {
     /// NAPI runs in threads of the kernel (`threaded`).
     #[serde(default)]
     pub threaded: bool,
-    /// These threads (`NETDEV_CMD_NAPI_GET`, Linux 6.8).
+    /// Threads of NAPI (`NETDEV_CMD_NAPI_GET`, Linux 6.8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub napi: Vec<NapiThread>,
-    /// Who is interrupted when something comes in; none where no hardware is behind it.
+    /// Cores that take its receive interrupts; `None` when no hardware is behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<Interrupts>,
 }

@@ -26,7 +26,7 @@ pub enum Side {
     Client,
 }
 
-/// Which way the payload of a client's test goes (from its command line; a server's does not tell).
+/// Direction of the payload of a client's test, by its command line; a server's does not show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -62,7 +62,7 @@ pub struct ThreadSample {
     pub name: CompactString,
     /// Which end of the benchmark, where the command line tells.
     pub side: Option<Side>,
-    /// Which way its test goes; known of clients only.
+    /// Direction of its test; known for clients only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
     /// Worker or control.
@@ -132,6 +132,6 @@ pub struct Runner {
     pub core: CoreId,
     /// CPU time between two looks at it, ns (utime + stime of stat).
     pub cpu_ns: u64,
-    /// And the time between them, ns.
+    /// Time between the two looks, ns.
     pub over_ns: u64,
 }

@@ -18,7 +18,7 @@ pub struct Move {
     pub to: CoreId,
 }
 
-/// A thread that would have been watched and ended before it was found: only the kernel's word of its moves is left of it.
+/// A thread that would have been watched but ended before it was found: only the kernel's records of its moves are left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShortLived {
     /// Its process.
@@ -43,7 +43,7 @@ pub enum TraceSource {
 }
 
 impl TraceSource {
-    /// Only the moves of the threads asked for are in it, and whatever it lost is one of theirs.
+    /// Whether it has only the moves of the threads asked for, so that lost moves are theirs too.
     #[must_use]
     pub fn is_filtered(self) -> bool {
         self != Self::Perf

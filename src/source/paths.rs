@@ -27,8 +27,8 @@ const AGAIN_NS: u64 = 2_000_000_000;
 const MOST_OF_TIME: u64 = 50;
 /// While links come and go all the time, the paths of hundreds of flows are not asked for on every tick.
 const UNREST_NS: u64 = 250_000_000;
-/// Flows that began so lately may have been found before Open vSwitch has said what its ports are: their paths are not left as
-/// they are for fifty times as long as they took, but for ten times.
+/// For `YOUNG_NS` (ns) after the flows changed, Open vSwitch may not have named its ports yet: paths are asked for again after
+/// ten times as long as the last search took, not [`MOST_OF_TIME`] times.
 const YOUNG_NS: u64 = 10_000_000_000;
 const MOST_OF_YOUTH: u64 = 10;
 

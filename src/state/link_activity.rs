@@ -1,14 +1,14 @@
-//! How much each link matters on the first screen: whether it is on the way of a benchmark, moves something worth
-//! looking at, moved anything lately, or stands still. Words like "busy" last for some seconds, so that rows keep their
-//! places while traffic stops and goes.
+//! How much each link matters on the first screen: whether it is on the path of a benchmark, moves something worth looking at,
+//! moved anything lately, or stands still. Words like "busy" last for some seconds, so that rows keep their places while
+//! traffic stops and goes.
 
 use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::LinkState;
 
 /// A link that moved next to nothing for this long is idle.
 const IDLE_NS: u64 = 5_000_000_000;
-/// Packets within that time that make a link no longer idle: neighbour discovery and its like, some bit/s of it, are fewer. So many
-/// bits count as one more: one packet may stand for a whole window of TCP.
+/// Packets within `IDLE_NS` that make a link no longer idle: neighbour discovery and its like, some bit/s, are fewer. So many
+/// bits count as one more packet: one packet may stand for a whole window of TCP.
 const LEAST_PACKETS: f64 = 5.0;
 const BITS_A_PACKET: f64 = 12_000.0;
 /// How long a link keeps its place among the busy ones.
@@ -25,7 +25,7 @@ pub(super) enum Standing {
     Quiet,
     /// Moves something worth looking at.
     Busy,
-    /// On the way of a watched flow.
+    /// On the path of a watched flow.
     Tested,
 }
 

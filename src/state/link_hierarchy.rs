@@ -133,7 +133,7 @@ impl LinkHierarchy {
         self.matches = self.facts.iter().map(matches).collect();
     }
 
-    /// The name of whom a link belongs to.
+    /// The name of a link's owner.
     fn owner_of(&self, link: &LinkFacts) -> Option<&str> {
         let at = self.owners.binary_search_by_key(&link.key(), |owned| owned.link).ok()?;
         Some(&self.owners[at].owner.name)

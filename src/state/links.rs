@@ -43,12 +43,12 @@ pub enum ListShape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum Idle {
-    /// They are hidden once there are many links.
+    /// Idle links are hidden once there are many links.
     #[default]
     Auto,
-    /// They are shown.
+    /// Idle links are shown.
     Shown,
-    /// They are hidden.
+    /// Idle links are hidden.
     Hidden,
 }
 
@@ -56,7 +56,7 @@ pub enum Idle {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub struct LinkChoices {
-    /// Those that may be shown, in their order.
+    /// Columns that may be shown, in their order.
     pub columns: Vec<LinkColumn>,
     pub sort: LinkSort,
     pub reversed: bool,
@@ -107,7 +107,7 @@ pub struct Hidden {
 const LINKS_AT_A_GLANCE: usize = 7;
 /// From more links than this on, those that move nothing are hidden until they are asked for.
 const FEW_LINKS: usize = LINKS_AT_A_GLANCE;
-/// Where all are idle, so many of them are shown all the same.
+/// When all links are idle, up to so many of them are shown all the same.
 const MOST_IDLE: usize = 30;
 /// Masters of masters of masters that still take part in the order.
 const MOST_NESTED: usize = 3;
@@ -137,7 +137,7 @@ impl LinkList {
         self.family.several_namespaces
     }
 
-    /// Among more links than a small screen shows, sorted by name, those on the way of a benchmark come first, then the busy ones.
+    /// Among more links than a small screen shows, sorted by name, links on the path of a benchmark come first, then busy ones.
     #[must_use]
     pub fn busy_first(&self) -> bool {
         self.chosen.sort == LinkSort::Name && self.family.stirs.len() > LINKS_AT_A_GLANCE
@@ -180,7 +180,7 @@ impl LinkList {
         let mut wanted: Vec<bool> =
             (0..metrics.machine.links.len()).map(|index| self.wanted(metrics, index, selected)).collect();
         let matching = self.family.matches.iter().filter(|matches| **matches).count();
-        // Of one link the line that tells of it would take as much room; and a list of nothing tells nothing.
+        // The line that counts hidden links takes as much room as one link; and an empty list shows nothing.
         let shown = wanted.iter().filter(|wanted| **wanted).count();
         let is_all_idle = matching <= MOST_IDLE && shown == usize::from(selected.is_some_and(|index| wanted[index]));
         if self.chosen.idle == Idle::Auto && (matching == shown + 1 || is_all_idle) {

@@ -40,7 +40,7 @@ impl State {
         self.tests.chosen.is_some()
     }
 
-    /// Takes metrics on the way to those that will be shown: what is said and done in them, and which links move.
+    /// Takes metrics that are skipped before the ones shown: their notices, pins and link activity count.
     pub fn pass(&mut self, metrics: Metrics) {
         let metrics = self.tests.clone().apply(metrics);
         self.tell(&metrics);

@@ -34,7 +34,7 @@ pub enum Overlay {
     None,
     /// The help.
     Help {
-        /// Which half of it.
+        /// The half of the help shown.
         page: HelpPage,
         /// First line shown.
         scroll: usize,
@@ -61,7 +61,7 @@ pub enum Overlay {
     },
     /// Every figure of a row; it stays with what stood there.
     Details {
-        /// Which.
+        /// The row.
         row: RowId,
         /// First line shown.
         scroll: usize,
@@ -71,7 +71,7 @@ pub enum Overlay {
         /// Links or threads.
         pane: Pane,
     },
-    /// A proposed placement, or why there is none. It is what was shown that is applied, whatever happens meanwhile.
+    /// A proposed placement, or why there is none. The placement shown is the one applied, whatever happens meanwhile.
     Proposal {
         /// The placement.
         result: Result<Proposal, String>,
@@ -112,7 +112,7 @@ impl State {
         }
     }
 
-    /// Where the keys go that mean nothing to an overlay which is only read; none where it asks for an answer.
+    /// The context for keys that mean nothing to an overlay which is only read; `None` when the overlay asks for an answer.
     #[must_use]
     pub fn place_below(&self) -> Option<KeyContext> {
         let is_read = matches!(

@@ -7,7 +7,7 @@ use crate::derive::Highlight;
 pub struct Playback {
     /// The first sample and the last one that was looked at so far, recorded monotonic ns; none before that is known.
     pub span_ns: Option<(u64, u64)>,
-    /// All of it was looked at.
+    /// Whether all of the recording was looked at.
     pub is_whole: bool,
     /// What somebody may want to jump to, in order.
     pub highlights: Vec<Highlight>,

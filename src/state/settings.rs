@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Mode {
     /// The kernel.
     Live,
-    /// A recording: nothing of it can be pinned.
+    /// A recording: its threads cannot be pinned.
     Replay,
     /// The kernel, with a network built for show.
     Demo,

@@ -12,13 +12,13 @@ pub struct Sticky {
     pub on: bool,
     /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
     processes: BTreeMap<u32, BTreeSet<ThreadId>>,
-    /// New workers that no core was left for, and that was told of.
+    /// New workers that no core was left for, each reported once.
     refused: BTreeSet<ThreadId>,
 }
 
 impl Sticky {
-    /// Follows what was done. Whoever was there when its process got its first pin is not new, and what the user put back
-    /// is his own again. `newest` is what the pins were decided by.
+    /// Follows pins and restores. A thread that existed when its process got its first pin is not new; a thread that the user
+    /// put back is left alone. `newest` is what the pins were decided by.
     pub(super) fn done(&mut self, events: &[Event], newest: &Metrics) {
         for event in events {
             match event {
@@ -58,7 +58,7 @@ impl Sticky {
         workers.map(|thread| thread.sample.id).filter(is_new).collect()
     }
 
-    /// No core is left for these; true when one of them is told of for the first time.
+    /// Notes that no core is left for these threads; true when one of them is refused for the first time.
     pub(crate) fn refuse(&mut self, threads: &[ThreadId]) -> bool {
         let before = self.refused.len();
         self.refused.extend(threads);

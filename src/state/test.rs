@@ -19,8 +19,8 @@ impl TestList {
         self.chosen = rows.get(at.map_or(0, |at| at + by) % rows.len().max(1)).map(|test| test.number);
     }
 
-    /// Makes the metrics those of the test that the screen is about. After the last one has ended everything that is watched is
-    /// shown again, unless one was chosen; its graph stays until another one starts.
+    /// Makes the metrics those of the test that the screen is about. After the last test has ended, everything watched is shown
+    /// again, unless one was chosen; the last graph stays until another test starts.
     pub(super) fn apply(&mut self, metrics: Metrics) -> Metrics {
         self.chosen = self.chosen.filter(|&number| metrics.tests.iter().any(|test| test.number == number));
         match self.chosen.or(metrics.test) {

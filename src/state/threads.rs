@@ -8,11 +8,11 @@ use crate::sample::ThreadId;
 use std::collections::BTreeMap;
 use strum::VariantArray;
 
-/// A thread that takes less of a core is idle.
+/// A thread that takes less than this share of a core is idle.
 const BUSY: f64 = 0.01;
-/// And is hidden when it was so for this long.
+/// A thread that was idle for this long is hidden, ns.
 const IDLE_NS: u64 = 5_000_000_000;
-/// Of one hidden thread the line that tells of it would take as much room.
+/// Fewer idle threads are not hidden: the line that tells of one hidden thread takes as much room as the thread.
 const LEAST_HIDDEN: usize = 2;
 
 /// What a thread is sorted by: the larger, the earlier. CPU in steps of a tenth, so that rows of equally busy threads do not
@@ -31,7 +31,7 @@ fn sort_key(sort: ThreadSort, thread: &ThreadMetrics) -> f64 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub struct ThreadChoices {
-    /// Those that may be shown, in their order.
+    /// Columns that may be shown, in their order.
     pub columns: Vec<ThreadColumn>,
     pub sort: ThreadSort,
     pub reversed: bool,

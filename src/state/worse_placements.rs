@@ -19,7 +19,7 @@ struct WorsePlacement {
     /// When the pin was, `CLOCK_MONOTONIC`, ns.
     pinned_at_ns: Option<u64>,
     placed: Vec<(ThreadId, CoreId)>,
-    /// None where its streams were not all alike.
+    /// Class of the placement; `None` when its streams were not all alike.
     class: Option<PlacementClass>,
     /// What its card rests on.
     why: String,
@@ -43,7 +43,7 @@ impl WorsePlacements {
             Some((thread.sample.id, mask.first()?))
         });
         let placed: Vec<(ThreadId, CoreId)> = bound.collect();
-        // After the masks are back there is nothing left to see.
+        // When the masks have been put back, no placement is left to remember.
         if placed.is_empty() {
             return;
         }
@@ -54,8 +54,8 @@ impl WorsePlacements {
         self.0.push(WorsePlacement { test, pinned_at_ns: card.pinned_at_ns, placed, class, why: card.why() });
     }
 
-    /// Why this proposal for the test is none: a card found its placement worse, on the same cores or on others as near to each
-    /// other. `None` if no card did.
+    /// Why this proposal is withheld: a card found its placement worse, on the same cores or on others as near to each other.
+    /// `None` if no card did.
     #[must_use]
     pub fn against(&self, metrics: &Metrics, proposal: &Proposal) -> Option<&str> {
         let placed: Vec<(ThreadId, CoreId)> = proposal.steps.iter().map(|step| (step.thread, step.core)).collect();

@@ -16,9 +16,9 @@ pub struct Palette {
     pub accent: Color,
     pub key: Color,
     pub watched: Color,
-    /// Of neighbouring nodes.
+    /// NUMA nodes; neighbours differ.
     pub nodes: [Color; 6],
-    /// The same, weaker.
+    /// NUMA nodes, weaker.
     pub nodes_dim: [Color; 6],
 }
 
@@ -74,7 +74,7 @@ pub(super) const TERMINAL: Palette = Palette {
     nodes_dim: NODES,
 };
 
-/// Those of the sixteen that are dark on most palettes: on white the others, green, yellow and cyan, cannot be read.
+/// Colours of the terminal's sixteen that are dark on most palettes: green, yellow and cyan cannot be read on white.
 const NODES_ON_WHITE: [Color; 6] = [Color::Blue, Color::Magenta, Color::Reset, Color::Red, Color::Blue, Color::Magenta];
 pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
     muted: Color::Reset,
@@ -103,13 +103,13 @@ pub const NAMED: [NamedColor; 7] = [
 ];
 
 impl Palette {
-    /// The one for a dark background, or for a light one.
+    /// The palette for a dark background, or for a light one.
     #[must_use]
     pub fn usual(dark: bool) -> Self {
         if dark { DARK } else { LIGHT }
     }
 
-    /// The same for a terminal that has only the 256 numbered colours: of each the nearest.
+    /// The palette for a terminal that has only the 256 numbered colours: each colour is replaced by the nearest of them.
     #[must_use]
     pub fn numbered(mut self) -> Self {
         let named = NAMED.map(|(_, color)| color);

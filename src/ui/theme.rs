@@ -20,12 +20,12 @@ pub enum Colors {
     None,
     /// The terminal's own sixteen, whatever they look like.
     Terminal,
-    /// Those of a palette, which looks the same everywhere.
+    /// The colours of a palette, which looks the same everywhere.
     Palette(Palette),
 }
 
 impl Colors {
-    /// Those for a dark background, or for a light one, on a terminal that has `many` colours or sixteen.
+    /// The colours for a dark background or a light one, on a terminal that has `many` colours or sixteen.
     #[must_use]
     pub fn usual(is_dark: bool, many: bool) -> Self {
         match (is_dark, many) {

@@ -10,11 +10,11 @@ pub enum HostsWish {
     Nothing,
     /// Every host does this.
     Each(Action),
-    /// Those do this that have a test, or an end of one.
+    /// Every host that has a test, or an end of one, does this.
     Ends(Action),
-    /// The first one does this, for all.
+    /// The first host does this, for all.
     First(Action),
-    /// The one that is opened does this.
+    /// The host that is open does this.
     Opened(Action),
 }
 

@@ -42,7 +42,8 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
     })
 }
 
-/// What a search has found for this kind of test; none where there was none, or where its placement cannot be had now.
+/// The best placement that a search has found for this kind of test; `None` when there was no search, or that placement cannot
+/// be had now.
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
     let found = found_for(&metrics.subject, &state.found)?;
     let when = format!("vnettop run --pin search, {}", found.day);

@@ -40,7 +40,7 @@ pub fn tick(state: &mut State) -> Option<Effect> {
             }
             Some(Effect::Pin(requests(&proposal)))
         }
-        // A core may become free, so they are asked about again; but the sentence is said once.
+        // A core may become free, so these threads are tried again; the sentence is said once.
         Err(why) => {
             if state.sticky.refuse(&new) {
                 state.add_notice(true, format!("auto-pin: {why}"));

@@ -1,4 +1,4 @@
-//! The screen of all hosts: one line each, and below it each test of which two of them have an end.
+//! The screen of all hosts: a line for each host, and below them each test that has its ends on two of them.
 
 use super::canvas::{Area, Canvas, cells, fitted};
 use super::format::{Count, Interval, Percent, Rate, UNKNOWN};

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// The columns of the ends: title and cells.
 const COLUMNS: [(&str, usize); 8] =
     [("END", 8), ("HOST", 9), ("PROCESS", 15), ("CORE", 7), ("CPU%", 5), ("MIGR/s", 6), ("RATE", 6), ("RETR/s", 6)];
-/// A thread that takes so much of a core works for the test, whatever the others do.
+/// A thread that takes at least this share of a core works for the test, whatever the others do.
 const BUSY: f64 = 0.05;
 /// Cells of the host's name before a hop.
 const HOST: usize = 9;

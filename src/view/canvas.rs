@@ -104,7 +104,7 @@ impl Canvas {
         self.keep(x + width - used, y, used, start, tone);
     }
 
-    /// The same character in a run of cells.
+    /// Writes one character into each cell of a run.
     pub(crate) fn run(&mut self, x: u16, y: u16, count: u16, tone: Tone, glyph: char) {
         let start = self.text.len();
         let count = count.min(self.room(x, y));
@@ -143,7 +143,7 @@ impl Canvas {
         self.spots.push((Area::new(self.area.x + x, self.area.y + y, width, 1), action));
     }
 
-    /// The same for a column of so many cells.
+    /// What a click on a column of so many cells asks for.
     pub(crate) fn tall_spot(&mut self, x: u16, y: u16, height: u16, action: Action) {
         if self.room(x, y) > 0 {
             self.spots.push((Area::new(self.area.x + x, self.area.y + y, 1, height.min(self.area.height - y)), action));
@@ -213,8 +213,8 @@ pub(crate) fn cells(text: &str) -> usize {
     text.chars().map(|c| usize::from(shown(c).1)).sum()
 }
 
-/// A character as it is shown, and its width. What has no width of its own would change its neighbour: it becomes `?`,
-/// and so do those that terminals join with their neighbour (flags, skin tones).
+/// A character as it is shown, and its width. A character without a width of its own would change its neighbour, so it becomes
+/// `?`, as do characters that terminals join with their neighbour (flags, skin tones).
 fn shown(c: char) -> (char, u16) {
     if (' '..'\u{7f}').contains(&c) {
         return (c, 1);

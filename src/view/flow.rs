@@ -73,13 +73,13 @@ fn in_whole_parts(text: &str, width: usize) -> &str {
 
 /// Rate and spread, now and before the pin, are worth more than what they are of.
 const OF_FIRST_RANK: u8 = 2;
-/// And whatever is not known otherwise goes first where there is no room.
+/// What the figures are of is dropped first where there is no room.
 const LAST_RANK: u8 = 9;
 /// Fewer cells say nothing of what is shown.
 const LEAST_FOR_WHAT: usize = 8;
 
-/// Something is tested: connections are measured, a benchmark's program runs, or a thread is an end of one. Else the rate is a
-/// link's alone, whatever is watched.
+/// Whether something is tested: connections are measured, a benchmark's program runs, or a thread is an end of one. Else the
+/// rate is a link's alone.
 fn is_test(metrics: &Metrics) -> bool {
     let is_of_link = matches!(metrics.subject.flow.basis, Some(FlowBasis::Link(_)));
     !is_of_link
@@ -177,7 +177,7 @@ fn tone(cv: Option<f64>) -> Tone {
     }
 }
 
-/// UDP that runs beside the connections whose rate the line tells.
+/// The rate of UDP tests that run besides the connections of the line.
 fn beside(metrics: &Metrics) -> Option<String> {
     let datagrams = &metrics.subject.flow.tests;
     let is_of_tcp = matches!(metrics.subject.flow.basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();

@@ -24,7 +24,7 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     canvas
 }
 
-/// As many as fit, and always the way out.
+/// As many keys as fit, and always the one that leads out.
 fn keys(canvas: &mut Canvas, state: &State) {
     let place = state.context();
     let is_main = matches!(place, KeyContext::Main | KeyContext::Replay);

@@ -47,7 +47,7 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
 pub(super) const TOP: (char, char) = ('┌', '┐');
 pub(super) const BETWEEN: (char, char) = ('├', '┤');
 
-/// Those of the line above the panes.
+/// The ends of the line above the panes.
 fn top(layout: &Layout) -> (char, char) {
     if layout.timeline.is_some() { BETWEEN } else { TOP }
 }

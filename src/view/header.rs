@@ -72,7 +72,7 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     pieces
 }
 
-/// What vnettop takes of a core, and of which where it keeps to one.
+/// CPU time that vnettop takes, as a share of a core, and which core it keeps to.
 fn own_cost(metrics: &Metrics) -> String {
     let share = Percent(metrics.machine.own_cpu);
     match metrics.machine.own.seat {

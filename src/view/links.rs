@@ -142,7 +142,7 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
         LinkColumn::Netns => list.several_namespaces(),
         LinkColumn::State => list.any_down,
         LinkColumn::Owner => !metrics.machine.owners.is_empty(),
-        // Beside packets stand their sizes, in place of a speed that is passed.
+        // Units of packets show packet sizes in place of packets/s and of the multiple of the nominal speed.
         LinkColumn::Pps | LinkColumn::Times => units != Units::Packets,
         LinkColumn::Wire | LinkColumn::WireShare => units == Units::Packets,
         LinkColumn::Peer | LinkColumn::Mtu => roomy_enough,
@@ -156,7 +156,7 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
         _ if width >= WIDE => column,
         _ => Column { most: column.least, ..column },
     };
-    // Where links have owners, whose one is tells more than what it is.
+    // When links have owners, the owner says more than the kind.
     let ranked = |column: Column<LinkColumn>| match column.id {
         _ if chosen.is_some() => column,
         LinkColumn::Errors if errors => Column { rank: 3, ..column },
@@ -232,7 +232,7 @@ struct LinksPane<'a> {
     state: &'a State,
     metrics: &'a Metrics,
     columns: &'a [Placed<LinkColumn>],
-    /// One a row in sight; none where there is no room.
+    /// One strip for each row in sight; empty when there is no room.
     strips: Vec<Vec<Option<f32>>>,
     /// What a full block of a strip stands for, bits/s.
     scale: f64,
@@ -317,8 +317,8 @@ impl LinksPane<'_> {
         }
     }
 
-    /// Drops, those of its qdiscs with them where a watched flow's way lets them be read, and errors where these have no
-    /// column of their own.
+    /// Drops, including those of its qdiscs when the link is on a watched flow's path, and errors when these have no column of
+    /// their own.
     fn drops(&self, link: &LinkMetrics) -> Option<f64> {
         let rates = link.rates.as_ref();
         let queued = self.metrics.subject.losses.of_qdiscs(link.facts.key()).and_then(QdiscDrops::packets_per_s);

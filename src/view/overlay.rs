@@ -11,9 +11,9 @@ use crate::derive::placement::Proposal;
 use crate::sample::{ThreadId, Word};
 use crate::state::{Mode, Overlay, State};
 
-/// A table may be wider than what is read as sentences.
+/// Most cells of a table, which may be wider than what is read as sentences.
 const WIDEST_TABLE: u16 = 132;
-/// And two columns of sentences wider still.
+/// Most cells of two columns of sentences, which may be wider than a table.
 const WIDEST_HELP: u16 = 184;
 
 /// The box in the middle of the screen, or nothing.

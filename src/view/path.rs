@@ -1,5 +1,5 @@
-//! Which way the watched flows go: a hop a line, in the order of the packets, with what the link claims and moves in
-//! that direction. Flows that go the same way are drawn once; what is not known is said, not left out.
+//! The paths of the watched flows: a hop a line, in the order of the packets, with what the link claims and moves in that
+//! direction. Flows with the same path are drawn once; what is not known is said, not left out.
 
 use super::Tone;
 use super::canvas::fitted;
@@ -39,7 +39,7 @@ const CORES: usize = 8;
 /// Cells that NETNS and LINK may have more where there is room: names of links have 15 characters at most.
 const MORE: [(usize, usize); 2] = [(1, 3), (0, 10)];
 
-/// A way and how many connections go it.
+/// A path and how many connections take it.
 struct SameWay<'a> {
     connection: &'a Connection,
     path: Option<PathMetrics<'a>>,
@@ -49,7 +49,7 @@ struct SameWay<'a> {
     bits_per_s: Option<f64>,
 }
 
-/// Every way, busiest first.
+/// Every path, busiest first.
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
     let groups = groups(metrics);
@@ -69,7 +69,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     lines
 }
 
-/// The connections by their way; those that only control a test are left out where others are.
+/// The connections by their path; those that only control a test are left out when others carry data.
 fn groups(metrics: &Metrics) -> Vec<SameWay<'_>> {
     let mut groups: Vec<SameWay<'_>> = Vec::new();
     let moves = |connection: &Connection| connection.carries || connection.bits_per_s.is_some_and(|bits| bits > LITTLE);
@@ -96,7 +96,7 @@ fn groups(metrics: &Metrics) -> Vec<SameWay<'_>> {
     groups
 }
 
-/// Both go through the same links, as far as they are known.
+/// Whether both go through the same links, as far as they are known.
 fn same_way(one: Option<&PathMetrics<'_>>, other: Option<&PathMetrics<'_>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => {

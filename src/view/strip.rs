@@ -19,10 +19,10 @@ pub(crate) fn block(share: f64) -> char {
     BLOCKS[(share * 8.0).clamp(0.0, 7.0) as usize]
 }
 
-/// Below this share of the scale nothing is drawn: it would look like traffic beside what the scale is of.
+/// Rates below this share of the scale are not drawn: they would look like traffic next to what the scale is of.
 const LEAST_SHARE: f64 = 0.001;
 
-/// Rates, scaled to what all strips beside each other share; unknown is a gap, and so is next to nothing.
+/// Rates, on the scale that all strips of the pane share; unknown and very low rates are gaps.
 pub(crate) fn rates(canvas: &mut Canvas, (x, y): (u16, u16), tone: Tone, values: &[Option<f32>], most: f64) {
     for (at, value) in (x..).zip(values) {
         let share = value.map_or(0.0, |value| f64::from(value) / most);
@@ -123,7 +123,7 @@ impl<'a> CoreLetters<'a> {
             (mark..cells.saturating_sub(name.len()))
                 .find(|&at| text[at..at + name.len()].iter().all(|glyph| *glyph == '▄'))
         };
-        // Where marks leave no place for it, a thread that returns all the time, one of them gives way.
+        // When marks leave no place for the name, because a thread returns all the time, one mark gives way.
         let (at, name) = place(&name).map_or_else(|| (mark, digit.to_string()), |at| (at, name));
         for (at, letter) in (at..cells).zip(name.chars()) {
             if text[at] == '▄' || cells >= ROOM_FOR_NAME {

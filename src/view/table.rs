@@ -35,7 +35,7 @@ pub(crate) const fn fixed<C>(id: C, title: &'static str, width: u16, rank: u8, r
     Column { id, title, least: width, most: width, rank, right }
 }
 
-/// The columns that were chosen, in their order, those named first going last where there is no room; none where they are the usual ones.
+/// The chosen columns, in their order, those named first dropped last for want of room; `None` when the usual ones are chosen.
 pub(crate) fn in_order<C: Copy + PartialEq>(usual: &[Column<C>], chosen: &[C]) -> Option<Vec<Column<C>>> {
     if usual.len() == chosen.len() && usual.iter().zip(chosen).all(|(column, id)| column.id == *id) {
         return None;

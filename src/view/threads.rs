@@ -17,9 +17,9 @@ use std::fmt::{self, Display, Formatter};
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 100;
 
-/// From here on the title has room for how a move is marked.
+/// From this width on the title has room for how a move is marked, in cells.
 const ROOM_FOR_MARK: u16 = 60;
-/// And its source.
+/// From this width on the title has room for the source of moves, in cells.
 const ROOM_FOR_SOURCE: u16 = 80;
 /// Lines from which on one of them can be spared to tell how many are hidden.
 const LEAST_TO_TELL: u16 = 4;
@@ -81,7 +81,7 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
 fn evidence(metrics: &Metrics, width: u16) -> Option<String> {
     let kinds = [(Evidence::Traced, ""), (Evidence::Counted, ""), (Evidence::Sampled, UNDER_COUNT)];
     let there = kinds.into_iter().filter(|(kind, _)| metrics.threads.iter().any(|thread| thread.evidence == *kind));
-    // The one that may lose some is told wherever there is room for it.
+    // perf may lose moves, so it is named whatever the width.
     let by = match metrics.machine.trace {
         Some((TraceSource::Perf, _)) => " by perf",
         Some((TraceSource::Bpf, _)) if width >= ROOM_FOR_SOURCE => " by BPF",
@@ -172,7 +172,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     canvas
 }
 
-/// Lines for the head and the rows: where there is room one more tells how many are hidden, and one of those that are gone.
+/// Lines for the head and the rows. With enough room one more line counts hidden threads, and one those that are gone.
 pub(super) fn table_height(state: &State, area: Area) -> u16 {
     area.height - u16::from(tells_hidden(state, area)) - u16::from(short_lives(state, area).is_some())
 }

@@ -11,7 +11,7 @@ const MOST: usize = 1536;
 /// Bits of the table `namespaces`, and behind them that of all others.
 const NAMESPACE_BITS: u32 = 4096;
 
-/// A table of bits by which the program sorts out at once what nobody asked for.
+/// A table of bits by which the program skips at once what is not asked for.
 pub(super) struct Bits {
     table: Array<MapData, u64>,
     /// The words that were written.
@@ -75,13 +75,13 @@ impl OtherDrops {
         true
     }
 
-    /// These namespaces were not there before: what stands in rows of their inodes is not theirs.
+    /// Begins anew for new namespaces: rows with their inodes are of earlier namespaces with the same inodes.
     pub fn begin_anew(&mut self, inodes: &BTreeSet<u32>) {
         let sums = self.sums();
         self.counts.begin_anew(&sums, inodes);
     }
 
-    /// So many packets of a row are a watched flow's.
+    /// Takes packets out of a row that are a watched flow's.
     pub fn give(&mut self, key: RawDropKey, packets: u64) {
         *self.counts.taken.entry(key).or_default() += packets;
     }
@@ -117,7 +117,7 @@ impl OtherCounts {
         }
     }
 
-    /// What is left of the rows. A row that made room and came again begins at 0, whatever was taken from it before.
+    /// The rows without what was taken from them. A row that made room and came again begins at 0.
     fn read(
         &mut self,
         sums: &BTreeMap<RawDropKey, u64>,

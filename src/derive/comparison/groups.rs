@@ -6,18 +6,18 @@ use crate::derive::experiment::{Difference, Significance};
 /// Pairs of more paths are not looked at; there are fewer kinds than that, but a file can name any number.
 const MOST_PATHS: usize = 100;
 
-/// What can be said of a rate beside another one.
+/// How one rate compares with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum PathVerdict {
     /// Surely above, by more than 3 %.
     Faster,
-    /// Surely below.
+    /// Surely below, by more than 3 %.
     Slower,
-    /// Whatever the difference is, it is within 3 %.
+    /// The difference is surely within 3 %.
     #[strum(to_string = "no difference")]
     NoDifference,
-    /// None of these.
+    /// None of these is sure.
     Inconclusive,
 }
 
@@ -41,11 +41,11 @@ pub struct PathGroups {
     pub open: Vec<Vec<String>>,
 }
 
-/// What is said of each path beside each that stands below it; none where either has one round.
+/// How each path compares with each path below it; `None` when either has one round.
 pub(super) struct PairVerdicts(Vec<Vec<Option<PathVerdict>>>);
 
 impl PairVerdicts {
-    /// Of these rows.
+    /// The verdicts for these rows.
     pub(super) fn of(rows: &[PathRow]) -> Self {
         let rate = |row: &'_ PathRow| row.unpinned.as_ref().map(|side| side.rate.clone());
         let rates: Vec<_> = rows.iter().take(MOST_PATHS).map(rate).collect();

@@ -37,7 +37,7 @@ pub struct LoadFigures {
     pub moves_per_s: Option<f64>,
     /// Cores' worth that the machine used, without vnettop.
     pub busy_cores: Option<f64>,
-    /// Of it in softirqs.
+    /// Part of `busy_cores` spent in softirqs, cores' worth.
     pub softirq_cores: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! The affinity masks of the watched threads over time: which of them something else than vnettop changed. It is told,
-//! never fought. What comes and goes with a core that goes offline or comes online is nobody's change.
+//! The affinity masks of the watched threads over time, and which of them something other than vnettop changed. A change is
+//! reported, never fought. Differences in cores that go offline or come online count for nothing.
 
 use crate::derive::TestMetrics;
 use crate::sample::{CoreSet, Event, Side, ThreadId, Topology};
@@ -7,13 +7,13 @@ use compact_str::CompactString;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How long a change is told, ns.
+/// How long a change is reported, ns.
 const TOLD_NS: u64 = 30_000_000_000;
 
 /// Masks of threads that no sample has had yet, at most.
 const MOST_UNSEEN: usize = 4096;
 
-/// How soon after a mask was seen the news comes that vnettop set it.
+/// Most time from a sample that shows a mask to the event that vnettop set it, ns.
 const NEWS_NS: u64 = 2_000_000_000;
 
 /// A mask that something else changed.
@@ -21,13 +21,13 @@ const NEWS_NS: u64 = 2_000_000_000;
 pub struct MaskChange {
     /// When it was noticed, `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
-    /// Whose.
+    /// The thread whose mask changed.
     pub thread: ThreadId,
     /// Its name.
     pub name: CompactString,
     /// Which end of the benchmark.
     pub side: Option<Side>,
-    /// Before.
+    /// The mask before.
     pub from: CoreSet,
     /// Now.
     pub to: CoreSet,
@@ -65,8 +65,8 @@ impl Masks {
         }
     }
 
-    /// vnettop set this mask. A sample may be older than the news of it, or may have seen the mask before the news came:
-    /// then what looked like somebody else's change was this one.
+    /// vnettop set this mask. A sample may have seen the mask before the event came, and then what looked like somebody else's
+    /// change was this one; or it may be older than the event.
     fn set(&mut self, thread: ThreadId, got: &CoreSet, is_pin: bool, at_ns: u64) {
         if self.set_at_ns.len() >= self.threads.len() + MOST_UNSEEN {
             self.forget_unseen();
@@ -131,7 +131,7 @@ impl Masks {
         self.set_at_ns.retain(|id, _| self.threads.contains_key(id));
     }
 
-    /// The cores that are online and were so before: only of them two masks tell the same.
+    /// Cores that are online and were online before: only for these can two masks be compared.
     fn stayed_online(&mut self, topology: &Arc<Topology>) -> CoreSet {
         if Arc::ptr_eq(&self.topology, topology) {
             return self.online.clone();

@@ -16,19 +16,19 @@ pub struct RoundTripProbes {
     pub explained: f64,
 }
 
-/// Longer bins than this hide them, s.
+/// Bins longer than this hide the dips, s.
 const LONGEST_BIN_S: f64 = 0.25;
 /// A bin is in a dip below this share of the median.
 const LOW: f64 = 0.5;
-/// The longest dip: 0.2 s, a round trip, and what it takes to fill the way again, s.
+/// The longest dip: 0.2 s, a round trip, and the time to fill the path again, s.
 const LONGEST_S: f64 = 0.8;
-/// Times from one to the next, s: what the kernel waits, and the probe itself.
+/// Times from one dip to the next, s: what the kernel waits, and the probe itself.
 const EVERY_S: [(f64, f64); 2] = [(9.6, 11.2), (4.8, 5.8)];
-/// They explain at least so much.
+/// Least share of the deviations that the dips explain.
 const EXPLAINED: f64 = 0.5;
 
 impl RoundTripProbes {
-    /// None where the dips are not as regular, or explain less than other things must.
+    /// The dips as probes; `None` when they are not as regular, or explain too little.
     pub fn of(bins: &[Bin]) -> Option<Self> {
         let known: Vec<(&Bin, f64)> = bins.iter().filter_map(|bin| Some((bin, bin.bits_per_s?))).collect();
         if known.iter().any(|(bin, _)| bin.length_s() > LONGEST_BIN_S) {

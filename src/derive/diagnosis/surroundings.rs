@@ -53,11 +53,11 @@ impl ComparedCauses {
 
 /// A thread could always run that ran or waited to run for this share of the time. One that sleeps by choice is not starved.
 const ALWAYS: f64 = 0.8;
-/// Fewer ticks have no correlation worth a word.
+/// Least ticks for a correlation worth a word.
 pub const LEAST_TICKS: usize = 20;
-/// A weaker one is none.
+/// A correlation weaker than this is none.
 const LEAST_CORRELATION: f64 = -0.4;
-/// Nor one that shifting makes as strong this often.
+/// A correlation that shifting makes as strong more often than this is none.
 const CHANCE: f64 = 0.05;
 /// What `recent` means, ns.
 const RECENT_NS: u64 = 5_000_000_000;

@@ -12,7 +12,7 @@ const LEAST_LOST_PER_S: f64 = 1.0;
 const MIGRATE: f64 = 1.0;
 const STAY: f64 = 0.2;
 
-/// All of them, most important first; what two namespaces of `one_kernel` say of the whole test is the same.
+/// All findings, most important first; two namespaces of `one_kernel` judge the same test, so its limit is told once.
 pub(super) fn all(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, one_kernel: bool) -> Vec<String> {
     let mut all = losses(hosts, &whole.losses);
     let tells_losses = !all.is_empty();
@@ -26,7 +26,7 @@ pub(super) fn all(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, one_kernel: b
     all
 }
 
-/// The worst place of each host, for whatever reasons packets are lost there.
+/// The worst place of each host, all reasons together.
 fn losses(hosts: &[HostMetrics<'_>], losses: &[HostLoss<'_>]) -> Vec<String> {
     let mut places: Vec<(HostLoss<'_>, f64)> = Vec::new();
     let of = |one: &HostLoss<'_>| (one.host, one.loss.place, one.loss.netns, one.loss.link, one.loss.is_of_vpn());
@@ -55,7 +55,7 @@ struct EndMoves<'a> {
     busy: usize,
     per_s: f64,
     is_sampled: bool,
-    /// All threads, each of which is known not to migrate.
+    /// Number of threads, if each is known not to migrate.
     still: Option<usize>,
 }
 
@@ -105,7 +105,7 @@ fn migrations(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>) -> Option<String>
     }
 }
 
-/// What holds each end back; an end at which nothing does is no matter where the other one has its reason.
+/// What holds each end back; an end that nothing holds back is left out.
 fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Vec<String> {
     let of = |end: &HostEnd<'_>| Some((hosts[end.host].name, end.test.conclusions.limit.clone()?));
     let known = [&whole.sender, &whole.receiver].into_iter().filter_map(of);
@@ -113,7 +113,8 @@ fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Lim
     real.map(|(name, limit)| format!("on {name}: {}", limit.text)).collect()
 }
 
-/// The same of two namespaces of one kernel, which judge the same test; of which end it is, where that is certain.
+/// What holds the test back, where the ends are two namespaces of one kernel and judge the same test; names the end where that
+/// is certain.
 fn limit_of_both(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Option<String> {
     let [sender, receiver] = [&whole.sender, &whole.receiver];
     let limit = sender.test.conclusions.limit.as_ref().or(receiver.test.conclusions.limit.as_ref());

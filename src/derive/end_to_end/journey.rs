@@ -28,7 +28,7 @@ impl<'a> Journey<'a> {
         all
     }
 
-    /// Of two machines: each has its own part.
+    /// The journey between two machines: each host sees its own part.
     fn joined(hosts: &[HostMetrics<'a>], pair: &EndPair<'a>) -> Self {
         let mut all = Self { hops: Vec::new(), gaps: Vec::new(), losses: Vec::new() };
         for (seen, sends) in [(&pair.sender, true), (&pair.receiver, false)] {
@@ -46,7 +46,7 @@ impl<'a> Journey<'a> {
         all
     }
 
-    /// Of two namespaces of one kernel: one of them sees it all, and the first hops are the sender's.
+    /// The journey between two namespaces of one kernel: one host sees all of it, and the first `own` hops are the sender's.
     fn told(hosts: &[HostMetrics<'a>], pair: &EndPair<'a>, by: &EndSighting<'a>, own: usize) -> Self {
         let [sender, receiver] = [pair.sender.host, pair.receiver.host];
         let path = paths::of(&by.test.metrics, &by.directed());

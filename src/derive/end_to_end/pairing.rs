@@ -31,7 +31,7 @@ pub(super) struct EndSighting<'a> {
 pub(super) struct EndPair<'a> {
     pub sender: EndSighting<'a>,
     pub receiver: EndSighting<'a>,
-    /// Of two namespaces of one kernel: who sees the whole path, and how many of its hops are the sender's.
+    /// For two namespaces of one kernel: the sighting with the whole path, and how many of its hops are the sender's.
     pub told_by: Option<(EndSighting<'a>, usize)>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> EndSighting<'a> {
         Connection { from: self.from, to: self.to, ..*self.connection }
     }
 
-    /// How its packets are named where they are outside this machine; where they never are, by the two ends' own addresses.
+    /// How its packets are named outside this machine; where they never leave it, by the two ends' own addresses.
     fn wire(&self) -> WireKey {
         wire(self.path, &self.directed())
     }
@@ -118,7 +118,7 @@ impl<'a> EndSighting<'a> {
         self.path.filter(|path| path.gap.is_none())
     }
 
-    /// With the receiver's end, among what has the same names on the wire.
+    /// This sender with its receiver, found among sightings that have the same wire key.
     fn paired(
         &self,
         hosts: &[HostMetrics<'a>],
@@ -146,7 +146,7 @@ impl<'a> EndSighting<'a> {
     }
 }
 
-/// The same of a connection whose path is this one.
+/// How the packets of a connection with this path are named outside this machine, else by the two ends' own addresses.
 fn wire(path: Option<&FlowPath>, connection: &Connection) -> WireKey {
     let outside = || path?.outside.map(|out| (out.from, out.to));
     let inside = || {

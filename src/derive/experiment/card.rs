@@ -18,7 +18,7 @@ pub enum Verdict {
     Steadier,
     /// A higher mean, the spread not larger.
     Faster,
-    /// Whatever the difference is, it is within 3 % of the mean.
+    /// The difference is surely within 3 % of the mean.
     #[strum(to_string = "no difference")]
     NoDifference,
     /// More spread, or a lower mean.
@@ -43,7 +43,7 @@ pub struct CardSide {
 /// Some seconds of one kind, settling time dropped.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phase {
-    /// Of which kind.
+    /// Whether these seconds were unpinned or pinned.
     pub side: StretchSide,
     /// Its first bin began, `CLOCK_MONOTONIC`, ns.
     pub from_ns: u64,

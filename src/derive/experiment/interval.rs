@@ -29,8 +29,7 @@ pub const CONFIDENCE: f64 = 0.99;
 /// What differs by less than this share of the mean does not differ.
 pub(in crate::derive) const LEAST: f64 = 0.03;
 
-/// A mean of nothing counts as this share of the one beside it, and no interval reaches further: on the log scale nothing is endlessly
-/// far away.
+/// A mean of 0 counts as this share of the other one, and no interval reaches further: the log scale has no 0.
 const NOTHING: f64 = 1e-6;
 
 /// More degrees of freedom count as so many.
@@ -43,9 +42,9 @@ pub enum Significance {
     More,
     /// It is surely below 0, and large enough to matter.
     Less,
-    /// It is too small to matter, whatever it is.
+    /// It surely is too small to matter.
     Same,
-    /// None of these.
+    /// None of these is sure.
     Open,
 }
 
@@ -83,19 +82,20 @@ impl PairedRatio {
         squares(&self.apart)
     }
 
-    /// The ratio minus 1; none of fewer than two pairs.
+    /// The ratio minus 1; `None` for fewer than two pairs.
     pub(in crate::derive) fn difference(&self) -> Option<Difference> {
         let freedom = self.count().checked_sub(2)? + 1;
         Some(self.resting_on((self.squares() / freedom as f64).sqrt(), freedom, CONFIDENCE))
     }
 
-    /// The same in the unit of the means.
+    /// The difference of the two means in their own unit; `None` for fewer than two pairs.
     pub(in crate::derive) fn in_units(&self) -> Option<Difference> {
         let Difference { estimate, from, to } = self.difference()?;
         Some(Difference { estimate: estimate * self.whole, from: from * self.whole, to: to * self.whole })
     }
 
-    /// The same as a share, where the pairs vary by this standard deviation, which rests on `freedom` degrees of freedom, at this confidence.
+    /// The ratio minus 1 at this confidence, where the pairs vary by this standard deviation, which rests on `freedom` degrees
+    /// of freedom.
     pub(in crate::derive) fn resting_on(&self, deviation: f64, freedom: usize, confidence: f64) -> Difference {
         let error = deviation / (self.count().max(1) as f64).sqrt();
         Difference::of_ratio(self.ratio, quantile(confidence, freedom) * error)
@@ -116,7 +116,8 @@ impl Difference {
         PairedRatio::of([side(0), side(1)], pairs).difference()
     }
 
-    /// The same of rates without neighbours (Welch): each side varies by itself. None where a side has fewer than two.
+    /// How much more the first rates are in the mean than the others, as a share, where rates have no neighbours (Welch): each
+    /// side varies by itself. `None` when a side has fewer than two.
     #[must_use]
     pub fn unpaired(one: &[f64], other: &[f64]) -> Option<Self> {
         let sides = [one, other];
@@ -160,8 +161,8 @@ impl Difference {
         Some(Self { estimate: one - other, from, to: one - other + half })
     }
 
-    /// The direction of the difference. One that surely is within ± `least` is none, and one that is itself within it has no direction
-    /// that is worth a word, however sure: on a steady machine chance makes such ones too.
+    /// The direction of the difference: `Same` if it surely is within ± `least`, and open if its estimate is within ± `least`,
+    /// however sure: on a steady machine chance makes such differences too.
     #[must_use]
     pub fn significance(self, least: f64) -> Significance {
         match self {
@@ -172,7 +173,8 @@ impl Difference {
         }
     }
 
-    /// The same of a share of another rate: one within ± 3 % is none, whichever of the two it is a share of.
+    /// The direction of a difference that is a share of another rate: it is `Same` if it surely is within ± 3 %, whichever of
+    /// the two rates it is a share of.
     #[must_use]
     pub fn direction(self) -> Significance {
         match self.significance(LEAST) {
@@ -207,13 +209,13 @@ fn squares(values: &[f64]) -> f64 {
 
 /// What the absolute value of Student's t with `freedom` degrees of freedom, at least one, stays below with this probability.
 fn quantile(probability: f64, freedom: usize) -> f64 {
-    // Of more it would take longer and hardly be less.
+    // More degrees of freedom would take longer and hardly lower the quantile.
     let freedom = freedom.min(MOST_FREEDOM);
     let (mut low, mut high) = (0.0, 1.0);
     while within(high, freedom) < probability && high < 1e9 {
         high *= 2.0;
     }
-    // Of a half each time nothing is left that a double could tell.
+    // After 80 halvings nothing is left that a double can hold.
     for _ in 0..80 {
         let middle = f64::midpoint(low, high);
         if within(middle, freedom) < probability { low = middle } else { high = middle }

@@ -26,7 +26,7 @@ pub struct Turn {
 pub struct Rounds {
     chance: Chance,
     left: Vec<bool>,
-    /// Those that still have a phase in this round, the next one last.
+    /// Placements that still have a phase in this round, the next one last.
     order: Vec<usize>,
     /// Rounds that have started.
     rounds: u32,

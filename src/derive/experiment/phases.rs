@@ -69,7 +69,8 @@ pub(in crate::derive) fn of_side(phases: &[CountedPhase<StretchSide>], side: Str
     phases.iter().filter(|phase| phase.treatment == side).flat_map(|phase| &phase.bins).copied().collect()
 }
 
-/// Neighbours of different sides, unpinned first. What was cut short, to less than half of what is usual, is nobody's neighbour.
+/// Neighbouring phases of different sides, unpinned first. A phase cut short to less than half of the usual length has no
+/// neighbour.
 pub(in crate::derive) fn pairs(phases: &[CountedPhase<StretchSide>]) -> Vec<Pair> {
     let mut lengths: Vec<usize> = phases.iter().map(|phase| known(&phase.bins)).collect();
     lengths.sort_unstable();

@@ -6,9 +6,9 @@ use crate::sample::Event;
 
 /// Time after a pin that belongs to neither window, ns.
 pub const SETTLING_NS: u64 = 2_000_000_000;
-/// A card needs so much time after the pin, settling dropped, ns.
+/// Least time after the pin that a card needs, settling dropped, ns.
 pub const LEAST_AFTER_NS: u64 = 10_000_000_000;
-/// And looks at so much at most, ns.
+/// Most time after the pin that a card looks at, settling dropped, ns.
 pub const MOST_AFTER_NS: u64 = 30_000_000_000;
 /// What stands for a phase where one stretch is compared with another, ns.
 pub const PIECE_NS: u64 = 2_000_000_000;

@@ -47,13 +47,13 @@ impl PhaseMeans {
     }
 }
 
-/// How a placement stands beside the best one.
+/// How a placement compares with the best one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum PlacementStanding {
     /// It is the best one.
     Best,
-    /// Whatever the difference is, it is within 3 %.
+    /// The difference is surely within 3 %.
     Same,
     /// It may be worse or not.
     Open,
@@ -66,7 +66,7 @@ pub enum PlacementStanding {
 pub struct RankedPlacement {
     /// Its number.
     pub placement: usize,
-    /// Beside the best one.
+    /// How it compares with the best placement.
     pub standing: PlacementStanding,
     /// Its rate against that of the best one, as a share (−0.1: a tenth less); none where no two rounds have both.
     pub against_best: Option<Difference>,
@@ -108,7 +108,7 @@ pub(super) fn ranking_at(confidence: f64, means: &PhaseMeans, left: &[bool]) -> 
 fn best(means: &PhaseMeans, left: &[bool], known: &[usize]) -> Option<usize> {
     let mut rivals = known.iter().copied().filter(|&placement| left.get(placement) == Some(&true));
     let first = rivals.next()?;
-    // Of a reference that all are compared with the choice of the reference does not matter as long as rounds are whole.
+    // When rounds are whole, it does not matter which placement all are compared with.
     let height = |placement: usize| means.ratio(placement, first).ratio();
     std::iter::once(first).chain(rivals).max_by(|&a, &b| height(a).total_cmp(&height(b)))
 }
@@ -129,7 +129,7 @@ pub fn are_alike(means: &PhaseMeans, placements: &[usize]) -> bool {
 struct Pooled {
     deviation: f64,
     freedom: usize,
-    /// Of one interval, so that all pairs of placements together have the confidence asked for.
+    /// Confidence of one interval, such that all pairs of placements together have the confidence asked for.
     confidence: f64,
 }
 

@@ -8,13 +8,13 @@ use crate::derive::jitter::Jitter;
 use crate::derive::{FlowBasis, TestMetrics};
 use crate::sample::{Problem, ProblemSource, TraceSource, TracerStage};
 
-/// Moves that are shown to lower the rate are told from this coefficient of variation on.
+/// Least coefficient of variation at which moves that lower the rate are reported.
 const SWINGS: f64 = 0.05;
-/// A swing without a known cause from this one on.
+/// Least coefficient of variation at which a swing without a known cause is reported.
 const SWINGS_MUCH: f64 = 0.10;
 /// A rate below this is no benchmark, bits/s.
 const TRAFFIC: f64 = 1e6;
-/// What is shown as 0.0 a second.
+/// Fewer moves a second than this are shown as 0.0.
 const LEAST_RATE: f64 = 0.05;
 
 fn swinging<'a>(input: &LintInput<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
@@ -53,7 +53,7 @@ pub(super) fn by_moves(input: &LintInput<'_>) -> Option<Diagnostic> {
 pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
     let (jitter, cv) = swinging(input, SWINGS_MUCH)?;
     let conclusion = &input.diagnosis.conclusion;
-    // With fewer nobody has looked for a cause.
+    // No cause is looked for in fewer bins.
     if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
         return None;
     }
@@ -101,7 +101,7 @@ pub(super) fn untraced(input: &LintInput<'_>) -> Option<Diagnostic> {
     swinging(input, SWINGS_MUCH)?;
     let conclusion = &input.diagnosis.conclusion;
     let way_out = match input.metrics.machine.trace {
-        // Nothing but time or another source would help who has the right already.
+        // With every move traced already, only time helps.
         Some((TraceSource::Bpf | TraceSource::Ftrace, _)) => return None,
         Some((TraceSource::Perf, _)) => "perf misses some; run as root to trace each",
         None => untraced_since(input.metrics),

@@ -15,7 +15,7 @@ use crate::sample::OvsDatapathKind;
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
-/// A lost segment is sent again within this time, but for one that is lost several times, s.
+/// A lost segment is sent again within this time, s, unless it is lost several times.
 const SENT_AGAIN_WITHIN_S: f64 = 3.0;
 /// From this share on, segments sent again are worth a sentence of their own.
 const RETRANSMITTED: f64 = 0.001;
@@ -28,7 +28,7 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     if whole < LEAST_PER_S {
         return None;
     }
-    // Of which packets it is a share is known or not for all of them.
+    // The packets sent are known for every loss place or for none, so checking the worst place is enough.
     let sent = losses.sent.filter(|&sent| sent > 0.0 && worst.share.is_some()).map(|sent| losses.per_second(sent));
     let share = |packets: f64| part::share(packets, sent?);
     let how_many = match (share(here), share(whole)) {
@@ -74,7 +74,7 @@ fn worst(losses: &Losses) -> Option<(&Loss, f64)> {
     all.rev().max_by(|one: &(_, f64), other| one.1.total_cmp(&other.1))
 }
 
-/// Of one place, for whatever reason.
+/// Whether two losses have the same place; reasons may differ.
 fn same(one: &Loss, other: &Loss) -> bool {
     let place = |loss: &Loss| (loss.place, loss.netns, loss.link, loss.is_of_vpn());
     place(one) == place(other)
@@ -254,7 +254,7 @@ fn upcall(loss: &Loss, metrics: &TestMetrics) -> String {
         "it hangs, gets no CPU or handles too many flows (ovs-appctl upcall/show); tune \
          other_config:n-handler-threads, flow-limit and max-idle"
     };
-    // Whose they are besides the flows'.
+    // Upcalls of all flows of the datapath, not only the watched ones.
     let losses = &metrics.losses;
     let all = loss.link.and_then(|link| losses.of_upcalls(link)).unwrap_or(losses.per_second(loss.packets));
     format!("{} upcalls/s dropped, because ovs-vswitchd is too slow: {mends}", rate(all))
@@ -320,7 +320,7 @@ pub(super) fn fragmented(input: &LintInput<'_>) -> Option<Diagnostic> {
     let size = told.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
     let most = told.mtu.saturating_sub(told.headers);
     let mends = match told.bytes {
-        // The kernel has heard of a smaller size further on.
+        // The datagrams fit into this link, so the kernel knows of a smaller MTU further on.
         Some(bytes) if bytes <= f64::from(most) => {
             "the path's MTU is smaller: ip route get ADDRESS shows it".to_owned()
         }

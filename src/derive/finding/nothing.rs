@@ -9,11 +9,11 @@ use crate::derive::losses::Loss;
 use crate::derive::{TestMetrics, denial, paths};
 use crate::sample::{Proto, Side};
 
-/// Shorter than this is a segment that was sent again, s.
+/// A shorter silence is one lost segment that is sent again, s.
 const LEAST_S: f64 = 2.0;
 
-/// The connections of a test that want to move something and move nothing; where there is none, a client that its server tells
-/// nothing, or datagrams of which none arrives.
+/// Connections of a test that have something to send and move nothing; else a client to which its server sends nothing, or
+/// datagrams of which none arrives.
 pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let data = || metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp && !one.controls());
@@ -49,7 +49,8 @@ pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(text, [("sent_per_s", per_s)]))
 }
 
-/// A benchmark's client is connected, and neither it nor its server has said more than hello: what has moved something last.
+/// The connection that moved something last, when a benchmark's client is connected and neither end has sent more than control
+/// messages.
 pub(in crate::derive) fn waiting(metrics: &TestMetrics) -> Option<&Connection> {
     let is_client = |pid| metrics.benchmarks.iter().any(|one| one.pid == pid && one.side == Side::Client);
     let of_client = |one: &Connection| [one.from.pid, one.to.pid].into_iter().flatten().any(is_client);

@@ -1,5 +1,5 @@
-//! What is wrong with the way of the watched flows: sizes that do not fit, halves that are down, detours, offloads that only
-//! one end has. Where no path is known, only what needs none is said.
+//! What is wrong with the path of the watched flows: sizes that do not fit, halves that are down, detours, offloads that only
+//! one end has. When no path is known, only what needs none is said.
 
 mod cores;
 mod offloads;
@@ -17,7 +17,7 @@ pub(super) use segmentation::{limited, taken_by_xdp};
 
 /// What vxlan adds to a packet over IPv4 and over IPv6, bytes.
 const VXLAN: [u32; 2] = [50, 70];
-/// The same of wireguard.
+/// What wireguard adds to a packet over IPv4 and over IPv6, bytes.
 const WIREGUARD: [u32; 2] = [60, 80];
 
 fn whole<'a>(input: &LintInput<'a>) -> impl Iterator<Item = &'a FlowPath> {
@@ -36,8 +36,8 @@ pub(super) fn named(metrics: &TestMetrics, link: &LinkMetrics) -> String {
         .map_or_else(|| link.facts.name.clone(), |space| format!("{} ({space})", link.facts.name))
 }
 
-/// A link of that namespace may have to do with the watched flows: one ends in it or crosses it. Before there are any, each
-/// may: a way that is broken has no flow. What others set up meanwhile elsewhere is half ready for a moment.
+/// Whether a namespace matters to the watched flows: one ends in it or crosses it. Before there are flows every namespace may:
+/// a broken path has none. Links that others set up elsewhere are half ready for a moment.
 fn concerns(input: &LintInput<'_>, netns: u64) -> bool {
     let metrics = input.metrics;
     let connections = &metrics.flow.connections;
@@ -49,8 +49,8 @@ fn concerns(input: &LintInput<'_>, netns: u64) -> bool {
 /// What a connection that moves nothing stays below, bits/s.
 const NOTHING: f64 = 20_000.0;
 
-/// A link between the ends that takes smaller packets than both ends send, and a connection that waits because of it:
-/// where its sender has heard of the smaller size, or segments that are cut later pass all the same, nothing is wrong.
+/// A link between the ends that takes smaller packets than both ends send, and a connection that waits because of it. Nothing
+/// is wrong when the sender knows the smaller size, or when segments cut later pass all the same.
 pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let stuck = |connection: &&Connection| {
@@ -94,7 +94,7 @@ pub(super) fn headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
     tight(input, pairs, VXLAN)
 }
 
-/// The same of a wireguard; what lies below it only a path tells.
+/// A wireguard that leaves no room for its own header in the link below it, which only a path shows.
 pub(super) fn wireguard_headroom(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let pairs = metrics.paths.iter().flat_map(|path| path.hops.windows(2)).filter_map(|two| {
@@ -162,7 +162,7 @@ pub(super) fn port_waits(input: &LintInput<'_>) -> Option<Diagnostic> {
     };
     let port = |link: &&LinkMetrics| {
         let up = matches!(link.facts.state, LinkState::Up | LinkState::Unknown);
-        // A port that spanning tree blocks is one of two ways to the same place, and the other one is taken.
+        // A port that spanning tree blocks is on one of two paths to the same place, and packets take the other one.
         let waits = |state: PortState| !state.forwards() && (state != PortState::Blocking || is_crossed(link));
         up && link.facts.port_state.is_some_and(waits)
     };

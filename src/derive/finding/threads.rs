@@ -130,9 +130,9 @@ fn stays(input: &LintInput<'_>, thread: &ThreadMetrics) -> bool {
     track.is_some_and(|track| track.last(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core))
 }
 
-/// Interrupts and softirqs of others take this share of a core before it is said.
+/// Least share of a core that interrupts and softirqs of others take before a finding names them.
 const INTERRUPTED: f64 = 0.10;
-/// And were watched so long, seconds.
+/// Least time that interrupts and softirqs were watched before a finding names them, s.
 const WATCHED_S: f64 = 2.0;
 
 /// A busy thread whose core works for others' packets and devices too.

@@ -24,8 +24,8 @@ pub(in crate::derive) fn connections(tokens: impl Iterator<Item = Option<u32>>) 
     plain + of_mptcp.len()
 }
 
-/// One connection of the watched processes in one tick, or two UDP sockets that send to each other. What belongs to an
-/// end that is not a watched process' is none.
+/// One connection of the watched processes in one tick, or two UDP sockets that send to each other. Figures of an end that no
+/// watched process has are `None`.
 #[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Connection {
@@ -39,15 +39,17 @@ pub struct Connection {
     pub carries: bool,
     /// It has been asked for, and nobody has answered yet.
     pub connecting: bool,
-    /// How long no payload has moved either way, s: since it is seen, or since the last byte; of TCP.
+    /// Time in which no payload has moved in either direction, s, since the last byte or since the connection was first seen;
+    /// TCP only.
     pub silent_s: Option<f64>,
     /// Of a subflow of MPTCP the token of its connection, at the sender where that is known.
     pub mptcp: Option<u32>,
-    /// It has joined that connection later.
+    /// It is an MPTCP subflow that joined its connection later.
     pub joined: bool,
-    /// The same data as another connection's, behind a program that copies them (socat, haproxy, Docker's proxy): they count once.
+    /// Its data are those of another connection, on the other side of a program that copies them (socat, haproxy, Docker's
+    /// proxy): they count once.
     pub relayed: bool,
-    /// The process of that program, where this connection goes to one or comes from one.
+    /// Process of the program that copies data, where this connection goes to such a program or comes from one.
     pub relay: Option<u32>,
     /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
     /// connection that is new.
@@ -109,8 +111,8 @@ impl Connection {
         Self { from, to, ..Self::default() }
     }
 
-    /// It only controls a test. More than a control connection ever says, and not acknowledged yet, is data: a test whose
-    /// way swallows it.
+    /// It only controls a test. More unacknowledged bytes than a control connection ever sends are data: a test whose path
+    /// swallows them.
     #[must_use]
     pub fn controls(&self) -> bool {
         !self.carries && self.tx_queue_bytes.is_none_or(|waiting| waiting < CARRIES) && !self.is_stuck()
@@ -127,11 +129,11 @@ impl Connection {
 /// Shares of a tick in which a connection had something to send, and in which it could not.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BusyShares {
-    /// Data were under way or waited, whatever for (`tcpi_busy_time`).
+    /// Share of the time in which data were in flight or waited for any reason (`tcpi_busy_time`).
     pub all: f64,
-    /// Of the time, in which the receiver's window was full (`tcpi_rwnd_limited`).
+    /// Share of the time in which the receiver's window was full (`tcpi_rwnd_limited`).
     pub rwnd: f64,
-    /// And in which the send buffer was, with everything in it under way (`tcpi_sndbuf_limited`).
+    /// Share of the time in which the send buffer was full and all of it in flight (`tcpi_sndbuf_limited`).
     pub sndbuf: f64,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Connections {
     pairs: Vec<(usize, Option<usize>)>,
     /// Times in which a connection began or ended, oldest first.
     unknown: VecDeque<(u64, u64)>,
-    /// Which way they went at last.
+    /// Their paths in the newest sample.
     paths: Arc<Vec<FlowPath>>,
 }
 

@@ -42,15 +42,15 @@ pub struct DatagramTest {
     pub sent: Option<DatagramRate>,
     /// What the receiver read.
     pub received: Option<DatagramRate>,
-    /// Its sockets were asked, and not its namespaces.
+    /// The figures are from its sockets, not from the counters of its namespaces.
     pub by_socket: bool,
-    /// Datagrams that its sockets sent in the tick; none where they cannot be asked, or that is not known.
+    /// Datagrams that its sockets sent in the tick; `None` when they cannot be asked, or that is not known.
     pub sent_datagrams: Option<f64>,
-    /// The same of what was read.
+    /// Datagrams that its sockets read in the tick; `None` when they cannot be asked, or that is not known.
     pub received_datagrams: Option<f64>,
     /// How many more wait to be read than before the tick; they are not lost.
     pub unread_datagrams: f64,
-    /// Datagrams that are missing at the receiver and were not on the way at the reading; none where that cannot be told apart.
+    /// Datagrams missing at the receiver that were not in flight at the reading; `None` when that cannot be told apart.
     pub lost_datagrams: Option<f64>,
     /// The time that the rates cover, `CLOCK_MONOTONIC`, ns; none where no rate is known.
     pub window_ns: Option<(u64, u64)>,
@@ -68,14 +68,14 @@ impl DatagramTest {
         self.received.or(self.sent)
     }
 
-    /// Share of the datagrams sent that the receiver did not read and that do not wait for it; none where one of both is not known, and where a namespace
-    /// says that more arrived than was sent.
+    /// Share of the datagrams sent that the receiver did not read and that do not wait to be read; `None` when either number is
+    /// not known, or namespaces count more datagrams received than sent.
     #[must_use]
     pub fn lost(&self) -> Option<f64> {
         let (sent, received) = (self.sent?, self.received?);
         let of_rates = || match (sent.packets_per_s, received.packets_per_s) {
             (Some(sent), Some(received)) => (sent, received),
-            // Of datagrams that are all as long their payload tells the same.
+            // For datagrams of equal length, rates of payload give the same share.
             _ => (sent.bits_per_s, received.bits_per_s),
         };
         let (sent, received) = self.sent_datagrams.zip(self.received_datagrams).unwrap_or_else(of_rates);
@@ -85,8 +85,8 @@ impl DatagramTest {
         if is_possible { share(self.lost_datagrams.unwrap_or_else(missing), sent) } else { None }
     }
 
-    /// Datagrams that its sockets sent in the tick, and that were neither read nor wait to be read: lost, or still on the way, or, below
-    /// 0, on the way before. None where they cannot be counted.
+    /// Datagrams that its sockets sent in the tick and that were neither read nor wait to be read: lost, or still in flight;
+    /// below 0 when some were in flight before. `None` when they cannot be counted.
     pub(super) fn missing(&self) -> Option<f64> {
         Some(self.sent_datagrams? - self.received_datagrams? - self.unread_datagrams)
     }

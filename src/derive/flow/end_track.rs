@@ -86,7 +86,8 @@ impl EndTrack {
         began.or_else(|| self.begin_to_wait())
     }
 
-    /// As much as a benchmark sends waits to be acknowledged: it is one, also where nothing of it ever arrives.
+    /// Marks a connection as carrying data when as many bytes as a benchmark sends wait to be acknowledged, even if none ever
+    /// arrives.
     pub fn begin_to_wait(&mut self) -> Option<(u64, u64)> {
         let waits = self.tcp.is_some_and(|tcp| u64::from(tcp.tx_queue) >= CARRIES);
         let newest_ns = self.pulses.back()?.at_ns;

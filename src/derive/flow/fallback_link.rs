@@ -46,7 +46,7 @@ impl FallbackLink {
             *self = Self::default();
             return None;
         }
-        // The own namespace's links see what goes to and from the others; those of others may be anybody's.
+        // Links of vnettop's own namespace see the traffic to and from the other namespaces; links of others may be anybody's.
         let own = |link: &&LinkMetrics| link.facts.netns == next.netns;
         let links = match links.iter().position(|link| own(&link)) {
             Some(first) => &links[first..first + links[first..].iter().take_while(own).count()],

@@ -51,13 +51,13 @@ impl EndPlace {
         }
     }
 
-    /// What was known of it stays known: connection tracking may have forgotten a connection that has just ended.
+    /// Keeps the known other end: connection tracking may have forgotten a connection that has just ended.
     pub fn or_as(self, known: Option<Self>) -> Self {
         let known = known.filter(|known| (known.local, known.remote) == (self.local, self.remote));
         Self { behind: self.behind.or_else(|| known?.behind), ..self }
     }
 
-    /// It knows where it sends.
+    /// It is connected to a remote address.
     pub fn is_connected(&self) -> bool {
         self.remote.port() != 0
     }
@@ -76,8 +76,8 @@ impl EndPlace {
     }
 }
 
-/// Both ends of each connection, or the one that is known; indices. Networks made alike have the same addresses, and often
-/// the same ports: which two belong together is told by the ways between them.
+/// Both ends of each connection, or the one that is known, as indices. Networks made alike have the same addresses, and often
+/// the same ports: the paths between ends show which two belong together.
 pub(in crate::derive) fn pairs(places: &[EndPlace], paths: &[FlowPath]) -> Vec<(usize, Option<usize>)> {
     let mut paired = vec![false; places.len()];
     let mut pairs = Vec::with_capacity(places.len());
@@ -90,7 +90,8 @@ pub(in crate::derive) fn pairs(places: &[EndPlace], paths: &[FlowPath]) -> Vec<(
         let other = match facing[..] {
             [] => translated(places, &paired, one).or_else(|| listening(places, &paired, one)),
             [other] => Some(other),
-            // The one where its way leads, or the one beside it, or nobody knows.
+            // The end in the namespace that the path leads to, or without a path in the same namespace; `None` unless there is
+            // exactly one.
             _ => {
                 let leads_to = other_netns(&places[one], paths).unwrap_or(places[one].netns);
                 only(facing.into_iter().filter(|&at| places[at].netns == leads_to))
@@ -105,7 +106,7 @@ pub(in crate::derive) fn pairs(places: &[EndPlace], paths: &[FlowPath]) -> Vec<(
     pairs
 }
 
-/// The namespace of its other end, as its way tells, or the way to it.
+/// The namespace of its other end, by the path from it or the path to it.
 fn other_netns(place: &EndPlace, paths: &[FlowPath]) -> Option<u64> {
     let names = |path: &FlowPath, from, to| (path.from, path.to) == (from, to);
     let mut ways = paths.iter().filter_map(|path| Some((path, path.receiver_netns()?)));
@@ -153,7 +154,7 @@ fn listening(places: &[EndPlace], paired: &[bool], one: usize) -> Option<usize> 
     let all = || 0..places.len();
     let called_by_one = |server: usize| {
         let callers = all().filter(|&at| places[at].calls(&places[server]));
-        // One that faces another end has found whom it calls.
+        // A caller that faces another end has found its peer.
         only(callers.filter(|&at| !all().any(|other| other != at && places[at].faces(&places[other]))))
     };
     if !places[one].is_connected() {

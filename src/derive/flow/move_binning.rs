@@ -77,7 +77,7 @@ impl MoveBinning {
             let lost = trace.lost.saturating_sub(previous.trace.as_ref().map_or(0, |old| old.lost));
             return if trace.source.is_filtered() { lost } else { 0 };
         };
-        // Those of a thread that was found since are of the time before it was counted.
+        // Traced moves of a thread missing from the previous sample are left out: its counter was not read then.
         let found = |tid: u32| previous.watched().any(|old| old.id.tid == tid);
         let told = trace.moves.chunk_by(|one, other| one.tid == other.tid).filter(|run| found(run[0].tid));
         let told: u64 = told.map(|run| run.len() as u64).sum();

@@ -30,7 +30,7 @@ pub(in crate::derive) struct Moved {
     pub sent: u64,
     /// Reads.
     pub received: u64,
-    /// Of them those that may have been several datagrams.
+    /// Reads that may have returned several datagrams.
     pub merged: u64,
     /// By how much what waits to be read has grown, bytes of buffer.
     pub unread_bytes: i64,
@@ -47,7 +47,7 @@ impl SocketReading {
 }
 
 impl Moved {
-    /// None where one of both readings is missing, and where counts were lost in between.
+    /// What a socket moved between two readings; `None` when a reading is missing, or counts were lost in between.
     pub fn between(before: Option<&UdpState>, now: Option<&UdpState>) -> Option<Self> {
         let unread_bytes = i64::from(now?.rx_queue) - i64::from(before?.rx_queue);
         let (before, now) = (before?.counts?, now?.counts?);
@@ -64,7 +64,7 @@ impl Moved {
         })
     }
 
-    /// Of several sockets together, over the mean of their times; none where one of them is not known.
+    /// The sum over several sockets, over the mean of their times; `None` when one of them is not known.
     pub fn total(sockets: impl Iterator<Item = SocketReading>) -> Option<Self> {
         let mut total = Self { from_ns: u64::MAX, ..Self::default() };
         let mut count = 0.0;
@@ -84,12 +84,13 @@ impl Moved {
         (count > 0.0).then(|| Self { seconds: total.seconds / count, ..total })
     }
 
-    /// Mean payload of a datagram that was read, bytes, rounded down; none where a read may be of several.
+    /// Mean payload of a datagram that was read, bytes, rounded down; `None` when nothing was read, or a read may be of
+    /// several.
     pub fn read_bytes(&self) -> Option<u64> {
         self.received_bytes.checked_div(self.received).filter(|_| self.merged == 0)
     }
 
-    /// The same of what was sent.
+    /// Mean payload of a send, bytes, rounded down; `None` when nothing was sent.
     pub fn sent_bytes_each(&self) -> Option<u64> {
         self.sent_bytes.checked_div(self.sent)
     }
@@ -134,7 +135,7 @@ impl DatagramNumbers {
         let bytes = match (send, read) {
             (Some(send), Some(read)) if read > 0.0 && send > CUT * read => Some(read),
             (Some(send), Some(_)) => Some(send),
-            // Nobody says whether it was cut into datagrams or into fragments.
+            // Without the receiver it is not known whether the send was cut into datagrams or into fragments.
             (Some(send), None) => Some(send).filter(|&send| is_whole(send)),
             (None, read) => read,
         };

@@ -1,9 +1,9 @@
-//! Datagrams that were sent and not yet read when both ends were: they are on the way, and no loss.
+//! Datagrams sent but not yet read when both ends were read: they are in flight, not lost.
 
 use super::datagrams::DatagramTest;
 use std::collections::BTreeMap;
 
-/// As many may be on the way at a reading. They count as lost where they are still missing at the next one.
+/// Most datagrams in flight at a reading. They count as lost if they are still missing at the next one.
 const ON_THE_WAY: f64 = 2.0;
 
 /// A sender's and a receiver's process, each with its namespace.
@@ -14,7 +14,7 @@ type EndProcesses = ((u32, u64), (u32, u64));
 pub(super) struct OnTheWay(BTreeMap<EndProcesses, f64>);
 
 impl OnTheWay {
-    /// Says of each test of a tick what it lost. Over any time that is what its receiver lacks, but for what is on the way.
+    /// Sets what each test lost in a tick. Over any time that is what its receiver lacks, except for datagrams in flight.
     pub fn settle(&mut self, tests: &mut [DatagramTest]) {
         let before = std::mem::take(&mut self.0);
         for test in tests {

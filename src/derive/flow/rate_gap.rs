@@ -14,9 +14,9 @@ pub enum RateGap {
     BothWays,
     /// Several datagrams are given to the kernel at once.
     Batched,
-    /// How long a datagram is is not known.
+    /// The length of a datagram is not known.
     NoLength,
-    /// The same, where the client's control connection would tell.
+    /// The length of a datagram is not known, as the client's control connection, which would tell it, cannot be read.
     NoControl,
     /// There is one reading so far.
     First,

@@ -1,6 +1,6 @@
-//! UDP from its sockets: both ends of one test put together, what each has sent and read, what is dropped at the receiver's. Which
-//! end sends is told by what went there and back; where that is not counted by the benchmark's command line, else by whose
-//! queues fill, else by who calls whom.
+//! UDP from its sockets: both ends of one test put together, what each has sent and read, what is dropped at the receiver's.
+//! Bytes in each direction show which end sends; when they are not counted, the benchmark's command line, else whose queues
+//! fill, else who calls whom.
 
 use super::connection::{CARRIES, Connection, End};
 use super::datagrams::DatagramTest;
@@ -27,7 +27,7 @@ pub(super) struct Datagrams {
     servers: BTreeMap<usize, usize>,
     /// The sockets that are called from elsewhere as well.
     shared: BTreeSet<SocketKey>,
-    /// Which way they went at last.
+    /// Their paths in the newest sample.
     paths: Arc<Vec<FlowPath>>,
     links: Arc<Vec<Arc<LinkFacts>>>,
     /// Of the newest tick; none for the first.
@@ -93,7 +93,8 @@ impl Datagrams {
         self.group(previous, next, &others.datagrams);
     }
 
-    /// Both ends of each flow, or the one that is known. Who is called from elsewhere as well belongs to none alone.
+    /// Both ends of each flow, or the one that is known. A socket that is also called from elsewhere is paired with no single
+    /// caller.
     fn pairs(&self, places: &[EndPlace]) -> Vec<(usize, Option<usize>)> {
         let is_shared = |end: usize| self.shared.contains(&self.ends[end].key);
         let apart = |(one, other): (usize, Option<usize>)| match other {
@@ -133,13 +134,14 @@ impl Datagrams {
                 readings.push((vec![reading], self.mtu(one, other)));
             }
         }
-        // Another test of the same namespace, of which nothing is known but that it is there.
+        // Another test of the same namespace, of which only its existence is known.
         let other = |&netns: &u64| {
             let process = Some((0, netns));
             DatagramTest { from: process, to: process, ..DatagramTest::default() }
         };
         let all: Vec<DatagramTest> = tests.iter().copied().chain(others.iter().map(other)).collect();
-        // The time before a test is none of it: where nothing ran, the counters are a second old, and it would begin with a dip.
+        // The time before a test does not count: without traffic the counters are a second old, and the test would begin with a
+        // dip.
         let began =
             |test: &DatagramTest| [test.from, test.to].into_iter().flatten().any(|(pid, _)| self.began.contains(&pid));
         let before = |test: &DatagramTest| previous.filter(|_| !began(test));
@@ -151,7 +153,7 @@ impl Datagrams {
         self.on_the_way.settle(&mut self.tests);
     }
 
-    /// The same with the reason where one end is not known because it serves others as well.
+    /// The test with `SharedServer` as its gap, where one end is not known because it serves other clients as well.
     fn told(&self, test: DatagramTest) -> DatagramTest {
         let serves =
             |end: &(u32, u64)| self.servers.values().any(|&at| (self.ends[at].pid, self.ends[at].place.netns) == *end);
@@ -165,7 +167,8 @@ impl Datagrams {
         self.flows().map(|(one, other)| self.flow(one, other))
     }
 
-    /// The same by index. A server that several call is at the other end of each of them and no flow of its own.
+    /// Indices of every pair of ends, and of every end alone that is connected or has carried something. A server that several
+    /// clients call is at the other end of each of them and no flow of its own.
     fn flows(&self) -> impl Iterator<Item = (usize, Option<usize>)> {
         let serves = |one: usize| self.servers.values().any(|&server| server == one);
         let is_flow = move |one: usize| self.ends[one].place.is_connected() || self.ends[one].has_carried();
@@ -235,7 +238,7 @@ impl Datagrams {
         DatagramTest { gap: test.gap.or(Some(RateGap::OneOfSeveral)), ..DatagramTest::default() }
     }
 
-    /// Of the link that its datagrams leave through; none where that is not known.
+    /// MTU of the link that its datagrams leave through; `None` when that is not known.
     fn mtu(&self, one: usize, other: Option<usize>) -> Option<u32> {
         let [from, _] = self.ordered(one, other);
         let Socket { place, .. } = &self.ends[from?];
@@ -272,7 +275,7 @@ impl Socket {
     }
 }
 
-/// Whose end it is, and where.
+/// The process and namespace of an end.
 fn process(end: &End) -> Option<(u32, u64)> {
     end.pid.zip(end.netns)
 }
@@ -291,7 +294,7 @@ fn is_sender(one: &Socket, other: Option<&Socket>) -> bool {
     let (own, faced) = (one.counts(), other.map_or_else(DatagramCounts::default, Socket::counts));
     let there = own.sent_bytes.max(faced.received_bytes);
     let back = own.received_bytes.max(faced.sent_bytes);
-    // Questions and answers of about the same size have no direction; what a test begins with says nothing.
+    // Requests and answers of about the same size have no direction, and the first bytes of a test say nothing.
     if there.abs_diff(back) > there.max(back) / 4 && there.max(back) >= CARRIES {
         return there > back;
     }
@@ -304,7 +307,7 @@ fn is_sender(one: &Socket, other: Option<&Socket>) -> bool {
     if there != back {
         return there > back;
     }
-    // Who calls sends: one that waits is not connected, and its port is a low one.
+    // The calling end sends: a waiting socket is not connected, and its port is a low one.
     let other_port = other.map_or(one.place.remote.port(), |other| other.place.local.port());
     one.place.is_connected() && one.place.local.port() >= other_port
 }

@@ -15,8 +15,8 @@ const CAN_CHANGE_NS: u64 = 10_000_000_000;
 pub struct Bin {
     /// `CLOCK_MONOTONIC` at which it began, ns.
     pub from_ns: u64,
-    /// And ended, ns: [`BIN_NS`] later, or an interval later where only a link's rate is known; of connections that were not
-    /// read for a while, when they were read again.
+    /// `CLOCK_MONOTONIC` at which it ended, ns: [`BIN_NS`] after its beginning, or an interval after it where only a link's
+    /// rate is known; for connections that were not read for a while, when they were read again.
     pub to_ns: u64,
     /// Mean rate, bits/s; none where that is not known or no connection existed throughout.
     pub bits_per_s: Option<f64>,

@@ -50,7 +50,7 @@ impl TimeSpan {
         self.to_ns.min(other.to_ns).saturating_sub(self.from_ns.max(other.from_ns)) as f64
     }
 
-    /// The same, s.
+    /// The time that both have, s.
     pub fn common_s(self, other: Self) -> f64 {
         self.common_ns(other) / 1e9
     }

@@ -11,18 +11,19 @@ use crate::sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
 const IDLE: f64 = 0.08;
-/// And one that a thread waits for is full whenever that thread could run, whatever it does in between.
+/// A core is also full with up to this share of idle time if a thread of the test that lives there could always run.
 const IDLE_BETWEEN: f64 = 0.25;
-/// A thread that runs or waits to run for so much of the time never has nothing to do.
+/// A thread that runs or waits to run for this share of the time always has something to do.
 const ALWAYS: f64 = 0.85;
 /// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
 const LATE: f64 = 0.3;
-/// Least running plus waiting time for that: a thread that has little to do may wait, and nothing is lost by it.
+/// Least running plus waiting time of a starved thread, share: a thread that has little to do may wait, and nothing is lost by
+/// it.
 const OFTEN: f64 = 0.6;
 /// A receiver at work for so much of the time has much to do.
 const MUCH: f64 = 0.4;
-/// From this share of a core on it is the test's own work that fills it, where a thread of the test waits for it or the softirqs
-/// are so much; from the other one on it does so alone.
+/// A core counts as filled by the test if the test's work takes `OWN` of it and a thread of the test waits for it, or if
+/// softirqs alone take `OWN`; from `ALONE` on no waiting thread is needed.
 const OWN: f64 = 0.5;
 const ALONE: f64 = 0.85;
 /// From this share of a core on others take it from a thread that waits for so much of the time.
@@ -98,7 +99,7 @@ pub(super) fn nearest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
     Some((core.number, 1.0 - core.idle, wait))
 }
 
-/// The same where it is full.
+/// The core of [`nearest`], if it is full.
 pub(super) fn fullest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
     nearest(scene).filter(|(_, busy, _)| 1.0 - busy <= IDLE)
 }
@@ -128,7 +129,7 @@ fn moving(scene: &Scene) -> Option<Limit> {
 }
 
 impl<'a> Full<'a> {
-    /// None where it is not full.
+    /// The core as a full one; `None` when it is not full.
     fn of(scene: &'a Scene, core: &'a Core) -> Option<Self> {
         let full = Self::seen(scene, core);
         let own = full.own();
@@ -195,7 +196,8 @@ impl<'a> Full<'a> {
             }
         }
         programs.sort_by(|one, other| other.1.total_cmp(&one.1));
-        // They were looked at over another time than the core: together they are no more than what others have of it.
+        // Programs were measured over another time than the core: together they get no more than the share that others have of
+        // it.
         let all: f64 = programs.iter().map(|(_, share)| share).sum();
         let scale = if all > self.others { self.others / all } else { 1.0 };
         for (_, share) in &mut programs {

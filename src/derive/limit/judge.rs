@@ -38,10 +38,11 @@ const THROTTLED: f64 = 0.3;
 /// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
 const HELD: f64 = 0.05;
 const HELD_WAITS: f64 = 0.5;
-/// Share of the time that TCP waited for a window or a buffer. While what fills the window is on its way out, and while a paced
-/// sender waits for its turn, that does not count: a window that is always full is seen for 0.4 to 1 of the time.
+/// Share of the time that TCP waited for a window or a buffer. Time does not count while data that fill the window are still
+/// leaving, or while a paced sender waits for its turn: a window that is always full is seen full for 0.4 to 1 of the time.
 const WAITED: f64 = 0.25;
-/// And for the buffer where TCP had no more to send: only a full buffer makes a program wait that would send more.
+/// Share of the time with a full send buffer that counts where TCP had no more to send: only a full buffer makes a program wait
+/// that would send more.
 const WAITED_IDLE: f64 = 0.05;
 /// A receiver's window of so few bytes in flight is small: two of the largest segments that are handed on as one.
 const SMALL_BYTES: f64 = 65_536.0;
@@ -57,7 +58,7 @@ const BUSY: f64 = 0.5;
 /// Share of the looks at which TCP had no more to send, and of the time in which it had nothing to do.
 const NO_MORE: f64 = 0.5;
 const HAS_NOTHING: f64 = 0.3;
-/// Share of the congestion window that is under way where it is full.
+/// Share of the congestion window that is in flight when it is full.
 const UNDER_WAY: f64 = 0.75;
 
 /// What holds the test back.
@@ -93,7 +94,7 @@ fn asked(scene: &Scene) -> Option<Limit> {
     let is_lost = (scene.proto == Some(Proto::Udp) && lost::worst(scene).is_some()) || lost::missing(scene).is_some();
     (rate >= ASKED * asked && !is_lost).then(|| {
         let who = scene.sender.as_deref().unwrap_or("the client");
-        // Of UDP it says nothing of what arrives.
+        // For UDP, the sent rate does not show what arrives.
         let is_unheard = scene.proto == Some(Proto::Udp) && scene.missing.is_none() && scene.losses_per_s.is_empty();
         let beside = if is_unheard { "; whether it arrives is not known" } else { "" };
         let text = format!("application: {who} sends the {} it was asked for{beside}", speed(asked));
@@ -144,9 +145,8 @@ fn held(scene: &Scene) -> Option<Limit> {
     Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }
 
-/// The receiver takes so little at once that both ends wait for each other: its buffer holds no more. One that is too slow for a
-/// buffer of the usual size has more than that in flight, or waiting to be read, or works all the time; a larger buffer is none
-/// of its own choice.
+/// The receiver's buffer is so small that both ends wait for each other. A receiver too slow for a buffer of usual size has
+/// more than that in flight or waiting to be read, or works all the time; a buffer above the usual size was not made small.
 fn small_window(scene: &Scene) -> Option<Limit> {
     let tcp = scene.tcp?;
     let (busy, in_flight) = (tcp.busy?, tcp.under_way? * tcp.cwnd_bytes?);
@@ -201,7 +201,7 @@ fn window(scene: &Scene) -> Option<Limit> {
     })
 }
 
-/// All that it allows is under way. What BBR allows is a rate that it has found out.
+/// All that the congestion window allows is in flight; for BBR, the rate has reached its own estimate.
 fn congestion(scene: &Scene) -> Option<Limit> {
     let tcp = scene.tcp?;
     if tcp.app_limited? >= NO_MORE {
@@ -247,7 +247,8 @@ fn application(scene: &Scene) -> Option<Limit> {
     limit("gives TCP less to send than the path could carry", ("app_limited", no_more))
 }
 
-/// With the core that comes nearest, so that it can be seen how far away that is; a full one has idle threads of the test.
+/// No limit, with the busiest core of the test, so that its distance from full can be seen; a full core there has idle threads
+/// of the test.
 fn nothing(scene: &Scene) -> Limit {
     let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
     let more = if has_both { "" } else { ": look at the other end" };

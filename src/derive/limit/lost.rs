@@ -1,5 +1,5 @@
-//! What is lost on the way, and when that is what holds a test back: datagrams always, segments where so many are lost that TCP
-//! waits for its timers or keeps its window small.
+//! Packets lost on the path, and when they are what holds a test back: datagrams always, segments when so many are lost that
+//! TCP waits for its timers or keeps its window small.
 
 use super::cores;
 use super::scene::{Scene, Thread, Unbegun};
@@ -14,10 +14,11 @@ const LOST: f64 = 0.01;
 const LOST_PER_S: f64 = 10.0;
 /// Datagrams that do not arrive where no place is known, share of those sent: both are counted at slightly different instants.
 const MISSING: f64 = 0.05;
-/// From this share of the segments on losses hold TCP back whatever else does: several of one window are lost, so timeouts rule
-/// (200 ms and more) and no formula does.
+/// From this lost share of the segments on, losses hold TCP back whatever else does: several segments of one window are lost, so
+/// timeouts (200 ms and more) decide and no formula does.
 const HEAVY: f64 = 0.003;
-/// And of those sent again: some are although nothing is lost.
+/// Share of segments sent again from which losses hold TCP back; above [`HEAVY`], as some are sent again although nothing is
+/// lost.
 const HEAVY_AGAIN: f64 = 0.005;
 /// Fewer lost segments a second are none, where it is not known how fast such losses let TCP be.
 pub(super) const LOST_SEGMENTS_PER_S: f64 = 1.0;
@@ -90,8 +91,8 @@ fn told(scene: &Scene, lost: &Loss) -> Limit {
     }
 }
 
-/// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis 1997).
-/// Over a short way some lost segments a second cost nothing.
+/// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis
+/// 1997). Over a short round trip some lost segments a second cost nothing.
 fn reaches(scene: &Scene, lost: &Loss) -> Option<f64> {
     let tcp = scene.tcp?;
     let (share, rtt_us) = (lost.share.filter(|share| *share > 0.0)?, tcp.rtt_us?);
@@ -141,7 +142,7 @@ pub(super) fn waiting(scene: &Scene) -> Option<Limit> {
     })
 }
 
-/// Few, over a way so long that they keep the congestion window small.
+/// Few segments are lost, over a round trip so long that they keep the congestion window small.
 pub(super) fn segments(scene: &Scene) -> Option<Limit> {
     let lost = scene.losses_per_s.first()?;
     let counts = match (reaches(scene, lost), scene.rate_bits_per_s) {

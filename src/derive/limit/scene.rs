@@ -28,9 +28,10 @@ pub(super) struct Scene {
     pub sender: Option<String>,
     /// The sender's TCP; none of another protocol, and where the sender is elsewhere.
     pub tcp: Option<Tcp>,
-    /// Where its packets are lost, the worst first: `packets` of each are those of a second.
+    /// Places where its packets are lost, the worst first; `packets` is a rate a second.
     pub losses_per_s: Vec<Loss>,
-    /// Share of the segments of the last five seconds that were sent again while nobody could tell whether they were lost here.
+    /// Share of the segments of the last five seconds that were sent again while nothing could tell whether they were lost
+    /// here.
     pub sent_again: Option<f64>,
     /// A neighbour that does not answer: the link that asks for it, and its address.
     pub silent: Option<(String, IpAddr)>,
@@ -40,15 +41,15 @@ pub(super) struct Scene {
     pub receive_buffer_bytes: Option<f64>,
     /// Of UDP: what waits in the senders' sockets, bytes.
     pub waiting_bytes: Option<f64>,
-    /// The worst place when packets of it were lost last, however long ago; `packets` are those of that tick.
+    /// The worst place of its last losses, however long ago; `packets` are those of that tick.
     pub last_lost: Option<Loss>,
-    /// It has not come to send anything yet, and why.
+    /// Why it has not sent anything yet.
     pub unbegun: Option<Unbegun>,
-    /// Share of the datagrams sent that did not arrive, whatever is known of where.
+    /// Share of the datagrams sent that did not arrive, whether or not the place is known.
     pub missing: Option<f64>,
     /// Where a place of losses was looked for, in words.
     pub looked_at: String,
-    /// Qdiscs on the way that hold packets back.
+    /// Qdiscs on the path that hold packets back.
     pub held: Vec<HoldingQdisc>,
     pub quota: Option<QuotaUse>,
     pub claim: Option<RealSpeed>,
@@ -95,7 +96,7 @@ pub(super) struct Thread {
 /// Means over the connections that carry the test.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Tcp {
-    /// None before Linux 4.10.
+    /// What TCP was busy with; `None` before Linux 4.10.
     pub busy: Option<BusyShares>,
     /// How often TCP had no more to send.
     pub app_limited: Option<f64>,
@@ -133,7 +134,7 @@ pub(super) struct QuotaUse {
     pub throttled: f64,
 }
 
-/// A link on the way with a real speed, and what it moves in the test's direction.
+/// A link on the path with a real speed, and what it moves in the test's direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RealSpeed {
     pub name: String,

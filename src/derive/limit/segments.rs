@@ -22,7 +22,7 @@ struct SegmentTick {
     again: f64,
     /// The kernel was asked for each packet that it dropped.
     asked: bool,
-    /// Whoever sends and whoever receives is here, so that nothing is lost elsewhere.
+    /// Both ends are on this machine, so that nothing is lost elsewhere.
     both_here: bool,
 }
 
@@ -42,15 +42,15 @@ impl Segments {
         let rates = tcp().filter_map(|one| Some((one.segments_per_s?[0], one.retransmits_per_s?)));
         let known = rates.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
         let known = known.map(|(sent, again)| (sent * seconds, again * seconds));
-        // A kernel that does not count a connection's segments counts those of its namespace.
+        // When the kernel does not count a connection's segments, those of its namespace count.
         let Some((sent, again)) = known.or(metrics.losses.sent.zip(metrics.losses.retransmits)) else { return };
         let both_here = tcp().all(|one| one.from.pid.is_some() && one.to.pid.is_some());
-        // In the tick in which it was asked first some are told already.
+        // The tick in which drops were first asked for has some already.
         let asked = metrics.machine.asks_kernel() || metrics.losses.places.iter().any(|loss| loss.function.is_some());
         self.ticks.add(SegmentTick { span, sent, again, asked, both_here });
     }
 
-    /// Share of the segments that were sent again while nobody could tell whether and where the first ones are lost; none where
+    /// Share of the segments that were sent again while nothing could tell whether and where they were lost; `None` when
     /// nothing was sent.
     pub fn untold(&self) -> Option<f64> {
         let told = |tick: &&SegmentTick| tick.asked && tick.both_here;

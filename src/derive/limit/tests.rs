@@ -61,7 +61,7 @@ fn tcp() -> Scene {
     }
 }
 
-/// The same of UDP.
+/// A scene of UDP, else as of [`tcp`].
 fn udp() -> Scene {
     Scene { proto: Some(Proto::Udp), rate_bits_per_s: Some(100e6), tcp: None, ..tcp() }
 }

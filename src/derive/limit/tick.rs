@@ -36,7 +36,7 @@ pub(super) struct ThreadTick {
 }
 
 impl Tick {
-    /// None without an elapsed time.
+    /// What one tick shows; `None` without an elapsed time.
     pub fn of(previous: &Sample, next: &Sample, metrics: &TestMetrics) -> Option<Self> {
         metrics.machine.elapsed_s?;
         let span = TimeSpan { from_ns: previous.at_ns, to_ns: metrics.machine.at_ns };
@@ -153,14 +153,14 @@ fn quota(previous: &Sample, next: &Sample) -> Option<(f64, f64, f64)> {
         let before = previous.threads.iter().find(|before| before.id == thread.id)?.quota?;
         let risen = |of: fn(&Quota) -> u64| of(&now).checked_sub(of(&before)).map(|rise| rise as f64);
         let throttled = risen(|quota| quota.throttled)?;
-        // Each of those is one of its periods.
+        // Each throttled period is also a period.
         Some((cores(&now), risen(|quota| quota.periods)?.max(throttled), throttled))
     };
     let threads = next.watched().filter(|thread| thread.quota.is_some());
     threads.filter_map(rise).min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
-/// The links on the way with a real speed: what each moves in the flow's direction.
+/// The links on the path with a real speed: what each moves in the flow's direction.
 fn claims(metrics: &TestMetrics) -> Vec<(LinkKey, bool, f64)> {
     let hops = metrics.paths.iter().flat_map(|path| &path.hops);
     let of = hops.filter_map(|hop| {

@@ -25,7 +25,7 @@ const SOFTIRQ: f64 = 0.4;
 /// A place of losses.
 type Spot = (LossPlace, Option<u64>, Option<LinkKey>);
 
-/// What a tick lost on the way.
+/// What a tick lost on the path.
 #[derive(Debug, Clone)]
 struct LostTick {
     span: TimeSpan,
@@ -142,7 +142,7 @@ impl Window {
         numbers.into_iter().map(core).collect()
     }
 
-    /// Those that are there still.
+    /// The threads of the test that still exist, with means over the window.
     fn threads(&self, metrics: &TestMetrics) -> Vec<Thread> {
         let of = |thread: &ThreadMetrics| {
             let id = thread.sample.id;
@@ -181,8 +181,8 @@ impl Window {
         })
     }
 
-    /// What was lost where, the worst first: datagrams within the second, segments within five. A share is that of each tick
-    /// times what was sent in it: of what was sent and lost in the same time.
+    /// Losses by place, the worst first: datagrams of the last second, segments of the last five. Shares are of what was sent
+    /// in the same time.
     fn losses(&self, metrics: &TestMetrics, proto: Option<Proto>) -> Vec<Loss> {
         let length_ns = if proto == Some(Proto::Udp) { WINDOW_NS } else { LOST_KEPT_NS };
         let span = TimeSpan::until(metrics.machine.at_ns, length_ns);
@@ -262,7 +262,7 @@ fn last_lost(metrics: &TestMetrics) -> Option<Loss> {
     Some(nothing::last_loss(metrics, stuck)?.0.clone())
 }
 
-/// Cores that handle the test's packets whatever core the sender is on; asked only where some core has much softirq to do.
+/// Cores that handle the test's packets on whichever core the sender runs; empty unless some core has much softirq work.
 fn handling(metrics: &TestMetrics, cores: &[Core]) -> CoreSet {
     if !cores.iter().any(|core| core.softirq >= SOFTIRQ) {
         return CoreSet::new();
@@ -273,26 +273,26 @@ fn handling(metrics: &TestMetrics, cores: &[Core]) -> CoreSet {
     elsewhere.flat_map(|one| one.cores.iter().collect::<Vec<_>>()).collect()
 }
 
-/// The neighbour that does not answer on a way of the test.
+/// The neighbour on a path of the test that does not answer: its link and address.
 fn silent(metrics: &TestMetrics) -> Option<(String, IpAddr)> {
     let mut ways = carrying(metrics).filter_map(|connection| paths::found(&metrics.paths, connection));
     let silent = ways.find_map(|path| path.silent)?;
     Some((metrics.machine.link(silent.link)?.facts.name.clone(), silent.ip))
 }
 
-/// The most that one of the receivers' TCP sockets has of it.
+/// The largest of these figures among the receivers' TCP sockets, bytes.
 fn most_of_receivers(metrics: &TestMetrics, of: fn(&Connection) -> Option<u64>) -> Option<f64> {
     let receivers = carrying(metrics).filter(|one| one.proto == Proto::Tcp);
     receivers.filter_map(of).map(|bytes| bytes as f64).reduce(f64::max)
 }
 
-/// What waits in the senders' UDP sockets.
+/// Bytes that wait in the senders' UDP sockets.
 fn waiting(metrics: &TestMetrics) -> Option<f64> {
     let senders = carrying(metrics).filter(|one| one.proto == Proto::Udp);
     senders.map(|one| Some(one.tx_queue_bytes? as f64)).reduce(|sum, one| Some(sum? + one?))?
 }
 
-/// What the clients were asked for, payload in bits/s; none where one of them sends as fast as it goes.
+/// Payload that the clients were asked for, bits/s; `None` when one of them sends as fast as it can.
 fn asked(metrics: &TestMetrics) -> Option<f64> {
     let clients = metrics.benchmarks.iter().filter(|one| one.side == Side::Client && one.runs());
     let mut all = clients.map(|client| {

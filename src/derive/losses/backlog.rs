@@ -1,4 +1,4 @@
-//! Drops of links, and which of them are the backlog's: those a core counts as its own, on the way in through a link.
+//! Drops of links, and which of them belong to a backlog: drops that a core counts too, on the way in through a link.
 
 use super::counted::{Counted, SampleStep, drops, risen};
 use super::qdiscs;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// slow came between the two reads, as thousands of rules for the first packet of a flow.
 const LONGER: f64 = 1.2;
 
-/// Adds the drops of the links on the way, and gives by namespace what its links refused to send, whatever became of it.
+/// Adds the drops of the links on the path, and gives by namespace the packets that its links refused to send.
 pub(super) fn links(
     step: &SampleStep<'_>,
     route: &Route,
@@ -40,11 +40,11 @@ pub(super) fn links(
         let netns = link.facts.netns;
         let span = spans.iter().find(|span| span.now.netns == netns).map_or(0.0, |span| span.seconds);
         let seconds = step.seconds_of(link);
-        // So may a qdisc whose drops of before are not known.
+        // A qdisc whose earlier drops are not known may also have refused anything.
         let counts = |sample| qdiscs::root(sample, link.facts.key()).is_some();
         let is_read = seconds > 0.0 && span < LONGER * seconds && (counts(step.previous) || !counts(step.next));
         *refused.entry(netns).or_insert(0.0) += if is_read { dropped } else { f64::INFINITY };
-        // What the other end of a pair dropped on its way in was refused here.
+        // Packets that the other end of a pair dropped on the way in were refused here.
         let other_end = link.facts.peer.and_then(PeerRef::key);
         let rest = match other_end.and_then(|other| dropped_in.get(&other)) {
             Some(&counted) => left(dropped, counted),
@@ -59,8 +59,8 @@ pub(super) fn links(
     refused
 }
 
-/// Adds what the devices on the way count that the kernel has no buffer for, so that it is dropped nowhere: packets that a
-/// NIC had no room for or received broken, and ports that only Open vSwitch knows.
+/// Adds drops that only devices on the path count, because no kernel buffer was involved: packets that a NIC had no room for or
+/// received broken, and drops of ports that only Open vSwitch knows.
 pub(super) fn of_devices(step: &SampleStep<'_>, route: &Route, told: &Drops, into: &mut Vec<Loss>) {
     let before = drops(step.previous);
     let (before, now) =
@@ -95,7 +95,7 @@ fn add(link: &LinkMetrics, packets: f64, into: &mut Vec<Loss>) {
     if packets <= 0.0 {
         return;
     }
-    // Whatever the kernel says of its own drops there.
+    // Packets go to any entry of this place and link, whatever reason the kernel gave for it.
     match into.iter_mut().find(|loss| loss.place == place && loss.link == Some(key)) {
         Some(loss) => loss.packets += packets,
         None => into.push(Loss::on_link(place, key, link.facts.name.clone(), packets)),

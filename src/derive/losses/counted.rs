@@ -32,7 +32,7 @@ pub(super) fn drops(sample: &Sample) -> Option<&Drops> {
     sample.kernel.as_deref().and_then(|kernel: &KernelCounts| kernel.drops.as_ref())
 }
 
-/// Each count with its rise, packets; none where it fell: it was forgotten meanwhile, or what it counted was another's.
+/// Each count with its rise, packets; `None` when it fell: the row was dropped meanwhile, or counted something else.
 pub(in crate::derive) fn rises<'a>(
     before: &'a [DropCount],
     now: &'a [DropCount],

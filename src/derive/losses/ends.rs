@@ -1,4 +1,4 @@
-//! What the protocols lose: of the sender's namespace, of the receiver's, and of those between.
+//! What the protocols lose in the sender's namespace, in the receiver's, and in those between.
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace, ProtocolSpan, left, total};
@@ -33,8 +33,8 @@ impl CounterSkew {
     }
 }
 
-/// What came to the sockets of one namespace damaged, and what they had no room for: their own drops where they are read,
-/// otherwise those of the namespace, which has other sockets too.
+/// Packets that arrived damaged at the sockets of one namespace, and packets that the sockets had no room for: by the sockets'
+/// own drops when they are read, else by the namespace's, which has other sockets too.
 pub(super) fn receiver(
     SampleStep { previous, next, .. }: &SampleStep<'_>,
     span: &ProtocolSpan<'_>,
@@ -65,8 +65,8 @@ pub(super) fn receiver(
     into.push(Loss::in_space(LossPlace::ReceiveBuffer, netns, packets));
 }
 
-/// What IP and connection tracking lose anywhere on the way; a datagram one of whose fragments a qdisc or a link there
-/// `refused` is also a `FragFails`.
+/// What IP and connection tracking lose anywhere on the path. A datagram with a fragment that a qdisc or a link there `refused`
+/// is also a `FragFails`.
 pub(super) fn between(span: &ProtocolSpan<'_>, refused: f64, into: &mut Vec<Loss>) {
     let ip = |of: &ProtocolCounters| total([of.ip_in_discards, of.ip_in_hdr_errors, of.ip_out_no_routes]);
     let netns = span.now.netns;
@@ -78,7 +78,7 @@ pub(super) fn between(span: &ProtocolSpan<'_>, refused: f64, into: &mut Vec<Loss
     into.push(Loss::in_space(LossPlace::ReversePath, netns, filtered));
 }
 
-/// What IP refused on the way in, beside what the protocols' older counters tell.
+/// Packets that IP refused on the way in and that the protocols' older counters do not have.
 pub(super) fn refused_in(of: &IpCounters) -> u64 {
     total([of.in_addr_errors, of.in_unknown_protos, of.in_no_routes, of.in_truncated_pkts])
 }

@@ -1,4 +1,4 @@
-//! Datagrams that are larger than the MTU of their way: they are taken apart, and one lost piece loses all of it.
+//! Datagrams larger than the MTU of their path: they are fragmented, and one lost fragment loses the whole datagram.
 
 use super::ProtocolSpan;
 use crate::derive::links::LinkMetrics;
@@ -17,22 +17,22 @@ const UDP: f64 = 8.0;
 pub struct Fragments {
     /// The link that they leave through.
     pub link: LinkKey,
-    /// Datagrams taken apart a second (`FragOKs`), and what they became (`FragCreates`).
+    /// Datagrams fragmented a second (`FragOKs`).
     pub datagrams_per_s: f64,
-    /// Pieces a second.
+    /// Fragments made a second (`FragCreates`).
     pub fragments_per_s: f64,
-    /// What a datagram carries, bytes; none where other packets leave through the link too.
+    /// Payload of a datagram, bytes; unknown when other packets leave through the link too.
     pub bytes: Option<f64>,
     /// `IFLA_MTU` of the link, bytes.
     pub mtu: u32,
-    /// The flow's sender takes them apart itself, without a tunnel's header around them.
+    /// The flow's sender fragments them itself, without a tunnel's header around them.
     pub is_at_sender: bool,
     /// What IP and UDP put in front of the payload, bytes.
     pub headers: u32,
 }
 
 impl Fragments {
-    /// The namespace of the way that takes the most apart.
+    /// Fragmentation in the namespace on the path that makes most fragments.
     pub(super) fn of(paths: &[FlowPath], links: &[LinkMetrics], spans: &[ProtocolSpan<'_>]) -> Option<Self> {
         let all = spans.iter().filter_map(|span| {
             let datagrams = span.ip_per_s(|of| of.frag_oks).filter(|&rate| rate >= LEAST_PER_S)?;

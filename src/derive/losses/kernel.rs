@@ -9,7 +9,7 @@ use super::{Loss, LossPlace, ProtocolSpan, other_host};
 use crate::sample::{Conntrack, DropCount, DropFlow, Drops, FlowPath, FlowSample, LinkKey};
 use std::collections::BTreeMap;
 
-/// What connection tracking counted as dropped and no row of the firewall's hooks has told yet, by namespace.
+/// Drops that connection tracking counted and no row of the firewall's hooks has reported yet, by namespace.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ConntrackDrops {
     spaces: BTreeMap<u64, Unattributed>,
@@ -22,9 +22,9 @@ const UNCLAIMED_KEPT_S: f64 = 5.0;
 /// Packets, and the seconds since the counters rose.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Unattributed {
-    /// Those that got no entry (`drop`).
+    /// Packets that got no entry in the table (`drop`).
     without: f64,
-    /// Those whose entry could not be put in the table (`insert_failed`).
+    /// Packets whose entry could not be put in the table (`insert_failed`).
     with: f64,
     seconds: f64,
 }
@@ -140,7 +140,7 @@ pub(in crate::derive) fn is_theirs<'a>(
     let (Some(flow), Some(netns)) = (row.flow, row.netns) else { return true };
     let mut paths = paths.filter(|path| path.proto == flow.proto);
     if flow.from.port() == 0 {
-        // Who is connected to nobody is known by its port alone.
+        // An unconnected socket is known by its port alone.
         let leads = |path: &FlowPath| path.to.port() == flow.to.port();
         return is_end || paths.any(|path| leads(path) && path.hops.iter().any(|hop| Some(hop.link) == row.link()));
     }

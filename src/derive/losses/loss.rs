@@ -31,9 +31,9 @@ pub enum LossPlace {
     Policy,
     /// A bridge: a VLAN that a port does not let in, a port that does not forward.
     Bridge,
-    /// No answer to whose address it was, or too many packets waiting for one (ARP, neighbour discovery).
+    /// No answer to an ARP or neighbour discovery request, or too many packets waiting for one.
     Neighbour,
-    /// A link received it, and it was for another MAC address, which nobody else has taken it for.
+    /// A link received it for another MAC address, and no other link has taken it.
     MacAddress,
     /// No socket took it.
     NoSocket,
@@ -60,7 +60,7 @@ pub enum LossPlace {
 }
 
 impl LossPlace {
-    /// Some counter of drops has what is lost there.
+    /// Whether some counter has the drops of this place.
     pub(super) fn is_counted(self) -> bool {
         let uncounted =
             [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour, Self::MacAddress];
@@ -75,8 +75,8 @@ pub struct Loss {
     pub place: LossPlace,
     /// Inode of the namespace it is in.
     pub netns: Option<u64>,
-    /// The link, of a qdisc, a link or a backlog, and wherever the kernel says at which one a packet was; of a datapath that
-    /// of its bridge, or its first port on the way.
+    /// The link of a qdisc, link or backlog, and of any packet for which the kernel names the link; for a datapath, its
+    /// bridge's link or its first port on the path.
     pub link: Option<LinkKey>,
     /// What people call it: the link; the qdisc's kind and the link; the datapath; of a receive buffer that is not the test's
     /// own, the VPN whose it is.
@@ -97,7 +97,7 @@ pub struct Loss {
     pub refused: bool,
 }
 
-/// Everything lost on the way of the watched flows between two samples.
+/// Everything lost on the path of the watched flows between two samples.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Losses {
     /// Between the two samples; 0 where there are none.
@@ -117,12 +117,12 @@ pub struct Losses {
     pub conntrack: Option<(u64, u64)>,
     /// Packets that connection tracking calls invalid, where it does so most.
     pub invalid: f64,
-    /// What the qdiscs on the way drop, sorted by link.
+    /// What the qdiscs on the path drop, sorted by link.
     pub qdiscs: Vec<QdiscDrops>,
-    /// What the datapaths of Open vSwitch on the way lose because they cannot ask ovs-vswitchd, packets/s, whosever they are:
-    /// by the link that stands for each.
+    /// Packets a second, of any flow, that datapaths of Open vSwitch on the path lose because they cannot ask ovs-vswitchd, by
+    /// the link that stands for each.
     pub upcalls: Vec<(LinkKey, f64)>,
-    /// Datagrams that are taken apart on the way.
+    /// Datagrams that are fragmented on the path.
     pub fragments: Option<Fragments>,
 }
 
@@ -140,9 +140,9 @@ impl QdiscDrops {
 pub struct QdiscDrops {
     /// The link.
     pub link: LinkKey,
-    /// The root qdisc's, on the way out.
+    /// Packets a second that the root qdisc drops on the way out.
     pub sent_per_s: Option<f64>,
-    /// Those of `ingress` or `clsact`.
+    /// Packets a second that `ingress` or `clsact` drops on the way in.
     pub received_per_s: Option<f64>,
 }
 
@@ -165,7 +165,7 @@ impl Losses {
         row_of(&self.qdiscs, &link, |drops| drops.link).copied()
     }
 
-    /// What the datapath loses that this link stands for, packets/s.
+    /// Packets a second that the datapath loses for which this link stands.
     #[must_use]
     pub fn of_upcalls(&self, link: LinkKey) -> Option<f64> {
         let here = || self.upcalls.iter().filter(|(at, _)| *at == link).map(|(_, lost)| lost);

@@ -1,6 +1,6 @@
-//! Frames that reach a link and are for another MAC address (`OTHERHOST`): a copy for everybody, as a bridge makes them while it has
-//! not learnt where an address is, or the packet itself, which nobody else takes. Which of the two is told by whom the way's
-//! neighbours say that the packets are for.
+//! Frames that reach a link and are for another MAC address (`OTHERHOST`): a copy for everybody, as a bridge makes them until
+//! it has learnt where an address is, or the packet itself, which no other link takes. The neighbours on the path show which:
+//! they say which MAC address the packets are for.
 
 use super::counted::{SampleStep, rise};
 use super::same_ends::{goes, is_same};
@@ -10,7 +10,7 @@ use crate::sample::{DropCount, DropFlow, FlowPath, FlowSample, HopBy, HopWay, Ki
 /// What the kernel calls it.
 pub(in crate::derive) const OTHERHOST: &str = "OTHERHOST";
 
-/// Whom the packets of a way that are dropped at a link are for.
+/// The addressee of a path's packets that are dropped at a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::derive) struct Addressee<'a> {
     /// The neighbour that they are sent to, as the sender's table has it.
@@ -37,7 +37,7 @@ fn leads(path: &FlowPath, flow: DropFlow) -> bool {
     !path.neighbours.is_empty() && (is_to || goes(path, flow.from, flow.to))
 }
 
-/// For whom packets are that a link has received and discards; none where another one takes them, or may.
+/// The addressee of packets that a link has received and discards; `None` when another link takes them, or may.
 pub(in crate::derive) fn addressee<'a>(
     path: &'a FlowPath,
     links: &'a [LinkMetrics],
@@ -51,18 +51,18 @@ pub(in crate::derive) fn addressee<'a>(
     path.neighbours.iter().filter(|next| !is_own(next)).rev().find_map(|next| {
         // A bridge or a vlan has the MAC address of a link below it.
         let mut owners = links.iter().filter(|link| link.facts.mac.as_ref() == Some(&next.mac));
-        // A way that gets to its owner has only copies elsewhere. What leaves the machine, or goes to a guest, is for somebody
-        // whose link is not seen.
+        // A path that crosses the address's link has only copies elsewhere. Packets that leave the machine or go to a guest are
+        // for a link that is not seen.
         let is_copy = owners.clone().any(|owner| crosses(owner.facts.key()));
         let owner = owners.next();
-        // Behind a program that takes all frames of a link, as a switch in user space, the way is not known.
+        // Behind a program that takes all frames of a link, such as a switch in user space, the path is not known.
         let is_astray = owner.is_some() && (receiver == Some(at.netns) || is_switched(path));
         let is_lost = !is_copy && (is_astray || (owner.is_none() && is_there && !leaves(path, links)));
         is_lost.then_some(Addressee { next, owner })
     })
 }
 
-/// A bridge's forwarding table says which way it goes.
+/// Whether a bridge's forwarding table decides a hop of the path.
 fn is_switched(path: &FlowPath) -> bool {
     path.hops.iter().any(|hop| hop.by == HopBy::Fdb)
 }

@@ -1,6 +1,6 @@
-//! What the packet socket of a switch in user space had no room for: such a switch takes a link's frames through it, and a frame
-//! that it has no room for is lost although the kernel dropped none. A capture beside the way (tcpdump) has such sockets too, and
-//! what it misses is missing for nobody else: whose frames go on is told by the way.
+//! Frames that the packet socket of a user-space switch had no room for. Such a switch takes a link's frames through it, so
+//! these frames are lost although the kernel dropped none. A capture (tcpdump) has such sockets too, and what it misses nobody
+//! else misses: the path shows whose frames go on.
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace};
@@ -9,7 +9,7 @@ use crate::sample::{FlowPath, HopWay, LinkKey, OvsDatapathKind, PacketSocket, ro
 /// The program of Open vSwitch that forwards.
 const OVS: &str = "ovs-vswitchd";
 
-/// Told of the program that holds the socket, where that is known.
+/// Adds these losses, named after the program that holds the socket when that is known.
 pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], into: &mut Vec<Loss>) {
     for socket in &step.next.packet_sockets {
         let Some(before) = row_of(&step.previous.packet_sockets, &socket.key(), PacketSocket::key) else { continue };
@@ -23,8 +23,8 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], into: &mut Vec<Los
     }
 }
 
-/// Whether who holds the socket forwards what the link receives: an Open vSwitch in user space whose port it is, or somebody at a
-/// link where the way ends and whose frames nothing else takes.
+/// Whether the socket's holder forwards what the link receives: an Open vSwitch in user space that has the link as a port, or
+/// any program at a link where the path ends and whose frames nothing else takes.
 fn is_switch(step: &SampleStep<'_>, paths: &[FlowPath], socket: &PacketSocket) -> bool {
     let has_no_master = |link: LinkKey| step.link(link).is_some_and(|link| link.facts.master.is_none());
     paths.iter().any(|path| {

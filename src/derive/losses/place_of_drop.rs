@@ -106,7 +106,7 @@ const WITHOUT_REASONS: &[(DropVerdict, &str)] =
 
 /// By function alone: before Linux 5.17, and where the kernel's own authors specified no reason.
 const FUNCTIONS: &[(DropVerdict, &str)] = &[
-    // A socket that is closed still had some; a sniffer has copies, multicast that nobody wants comes to everybody.
+    // A closed socket still had packets; a sniffer has copies; multicast that nobody wants comes to everybody.
     (
         Harmless,
         "udp_destruct_common udp_destruct_sock udpv6_destruct_sock inet_sock_destruct sk_stream_kill_queues \
@@ -121,7 +121,7 @@ const FUNCTIONS: &[(DropVerdict, &str)] = &[
     (Refused(At::Firewall), "nf_hook_slow* nft_do_chain ipt_do_table ip6t_do_table ebt_do_table"),
     (Refused(At::TrafficControl), "__netif_receive_skb_core* tcf_*"),
     (Refused(At::Bridge), "__allowed_ingress br_allowed_ingress br_handle_vlan"),
-    // A blackhole, unreachable or prohibit route; where there is none, that is the reason.
+    // A blackhole, unreachable or prohibit route, or no route at all.
     (Refused(At::Ip), "dst_discard* ip_error"),
     // No memory for a fragment, while those of datagrams that miss one wait for it.
     (Lost(At::Reassembly), "ip_defrag ip_frag_queue ip_frag_reasm ipv6_frag_rcv"),

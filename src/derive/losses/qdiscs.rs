@@ -49,7 +49,7 @@ fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<(f64, f64)> {
     Some((wrapping_rise(before.drops, now.drops)? as f64, seconds))
 }
 
-/// The same qdisc in the older sample; none where it was not there.
+/// This qdisc in the older sample; `None` when it was not there.
 pub(in crate::derive) fn before<'a>(previous: &'a Sample, now: &QdiscCounters) -> Option<&'a QdiscCounters> {
     let before = row_of(&previous.qdiscs, &(now.link, now.handle), |one| (one.link, one.handle));
     before.filter(|before| before.kind == now.kind)

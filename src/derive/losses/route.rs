@@ -7,10 +7,10 @@ use crate::derive::links::LinkMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, Sample};
 use std::collections::BTreeSet;
 
-/// A link that carries less of the packets than this share of the busiest one of its namespace is not on the way.
+/// A link that carries less of the packets than this share of the busiest one of its namespace is not on the path.
 const BUSY: f64 = 0.1;
 
-/// The way of all watched flows together.
+/// The paths of all watched flows together.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Route {
     /// Links that packets leave through, and come in through.
@@ -23,7 +23,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// The way in the newer sample, or, when the flows have just ended, in the older one.
+    /// The paths in the newer sample, or in the older one when the flows have just ended.
     pub fn of(previous: &Sample, next: &Sample, links: &[LinkMetrics], spans: &[ProtocolSpan<'_>]) -> Option<Self> {
         let sample = if next.flows.is_empty() { previous } else { next };
         if sample.flows.is_empty() {
@@ -85,7 +85,7 @@ impl Route {
         senders.map(|netns| sent.from(*netns)).sum()
     }
 
-    /// It is on the way.
+    /// The link is on a path.
     pub fn has(&self, link: LinkKey) -> bool {
         self.sent.contains(&link) || self.received.contains(&link)
     }

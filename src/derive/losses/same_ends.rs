@@ -1,4 +1,4 @@
-//! Whether addresses that the kernel tells are those of a way or of a socket.
+//! Whether addresses that the kernel reports are those of a path or of a socket.
 
 use crate::sample::FlowPath;
 use std::net::SocketAddr;

@@ -46,12 +46,12 @@ impl SentPackets {
         Self { flows, protocols }
     }
 
-    /// What flows of this namespace have sent; none where nobody says.
+    /// Packets that flows of this namespace have sent, by themselves or else by its protocols; `None` when neither is known.
     pub fn from(&self, netns: u64) -> Option<f64> {
         self.itself(netns).or_else(|| self.protocols.get(&netns).copied())
     }
 
-    /// The same where they say it themselves.
+    /// Packets that flows of this namespace have sent, as they say themselves; `None` when one of them does not.
     pub fn itself(&self, netns: u64) -> Option<f64> {
         self.flows.get(&netns).copied().flatten()
     }

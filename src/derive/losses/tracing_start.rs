@@ -46,8 +46,7 @@ impl TracingStart {
         !self.places.is_empty()
     }
 
-    /// Takes from what the rows tell of a later tick what counters had told before: by as much as the rows have risen more than
-    /// the counters since.
+    /// Takes from later rows what counters had counted before: as much as the rows have risen more than the counters since.
     pub fn settle(&mut self, counted: &[Loss], told: &mut [Loss]) {
         for place in &mut self.places {
             let sum = |losses: &[Loss]| -> f64 {
@@ -57,7 +56,7 @@ impl TracingStart {
             place.told += sum(told);
             let mut twice = place.told - place.counted - place.taken;
             if twice + place.taken > place.most {
-                // That is no matter of two readings: both do not count the same.
+                // The difference is more than two readings explain: the rows and the counter do not count the same packets.
                 place.most = 0.0;
                 continue;
             }

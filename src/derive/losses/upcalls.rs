@@ -1,18 +1,17 @@
-//! Packets that the datapaths of Open vSwitch on the way could not ask ovs-vswitchd about (`lost`). No counter of a link has
-//! them, and the kernel calls them dropped only where nobody listens at all. A datapath serves all bridges of its switch, so
-//! whose they are is not known, and which share of the flows' they are neither.
+//! Packets that the datapaths of Open vSwitch on the path could not ask ovs-vswitchd about (`lost`). No counter of a link has
+//! them, and the kernel calls them dropped only when nothing listens for upcalls. A datapath serves all bridges of its switch,
+//! so neither their flows nor the flows' lost share is known.
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace};
 use crate::derive::ovs::DatapathMetrics;
 use crate::sample::{FlowPath, HopWay, LinkKey, OvsSwitch};
 
-/// The function that drops a packet about which nobody can be asked because ovs-vswitchd is gone: the datapath counts it as
-/// lost, too.
+/// The function that drops a packet when ovs-vswitchd is gone and cannot be asked: the datapath counts it as lost, too.
 pub(super) const UNHEARD: &str = "ovs_dp_process_packet";
 
-/// The datapaths that these ways cross, each with the link that stands for it: its bridge's own, where that is a hop, or else
-/// the first port.
+/// The datapaths that these paths cross, each with the link that stands for it: its bridge's own if that is a hop, else the
+/// first port.
 pub(super) fn crossed<'a>(
     datapaths: &'a [DatapathMetrics],
     switches: &[OvsSwitch],

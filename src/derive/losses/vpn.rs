@@ -7,7 +7,8 @@ use super::{Loss, LossPlace, ProtocolSpan, total};
 use crate::derive::part::share;
 use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerBy, OwnerKind, Proto, row_of};
 
-/// Told of the program that holds the tun or tap, with its share of what came to the sockets of that namespace.
+/// Adds these losses, named after the program that holds the tun or tap, with their share of what came to the sockets of that
+/// namespace.
 pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolSpan<'_>], into: &mut Vec<Loss>) {
     for span in spans {
         let netns = span.now.netns;
@@ -15,7 +16,7 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolS
         let whole = span.rise_or_zero(|of| of.udp_rcvbuf_errors);
         let own = own_drops(step, netns);
         if own.is_none() {
-            // Counters told them as the flows', who have no such socket.
+            // The flows have no such socket, so losses that counters gave to them are the VPN's.
             let is_it = |loss: &Loss| loss.place == LossPlace::ReceiveBuffer && loss.function.is_none();
             into.retain(|loss| !is_it(loss) || loss.netns != Some(netns));
         }

@@ -9,7 +9,7 @@ use crate::sample::{OvsDatapath, row_of};
 pub struct DatapathMetrics {
     /// What it has counted.
     pub counters: OvsDatapath,
-    /// None for the first time that it is read.
+    /// Its rates; `None` at its first reading.
     pub rates: Option<DatapathRates>,
 }
 

@@ -1,5 +1,5 @@
-//! Which busy threads are the two ends of one stream, and what kind of test they make: what two tests have in common for
-//! which the same placement is best.
+//! Which busy threads are the two ends of one stream, and what kind of test they make: tests of one kind have the same best
+//! placement.
 
 use super::busy_threads::{BusyThread, busy_threads};
 use crate::derive::TestMetrics;

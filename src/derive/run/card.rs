@@ -91,9 +91,9 @@ pub struct WatchedThreads {
 /// Moves of watched threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MovesSeen {
-    /// A second.
+    /// Moves a second.
     pub per_s: f64,
-    /// Those whose class is known.
+    /// Moves whose class is known.
     pub by_class: MovesByClass,
     /// What they rest on.
     pub evidence: Evidence,
@@ -108,19 +108,19 @@ pub struct PinComparison {
     pub pins: Vec<(String, u32, CoreSet)>,
 }
 
-/// The most that is allowed, and what was measured against it; none where it could not be: then the limit counts as kept.
+/// The most that is allowed, and what was measured; an unknown measurement counts as within the limit.
 #[derive(Debug, Clone, Copy, PartialEq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 #[allow(missing_docs, reason = "said above")]
 pub enum CardLimit {
-    /// Of the CV, a share.
+    /// Limit of the coefficient of variation, a share.
     MaxCv { most: f64, measured: Option<f64> },
-    /// Of packets dropped.
+    /// Limit of packets dropped.
     MaxDrops { most: u64, measured: Option<u64> },
 }
 
 impl CardLimit {
-    /// What is allowed, whatever it is of.
+    /// The most that is allowed: a share or packets.
     #[must_use]
     pub fn most(self) -> f64 {
         match self {
@@ -129,7 +129,7 @@ impl CardLimit {
         }
     }
 
-    /// What was measured, likewise.
+    /// What was measured: a share or packets; `None` when that is not known.
     #[must_use]
     pub fn measured(self) -> Option<f64> {
         match self {
@@ -212,7 +212,7 @@ fn moves(bins: &[Bin], seen: &Observation) -> Option<MovesSeen> {
     bins.iter().flat_map(|bin| bin.moves.seen()).for_each(|(class, count)| by_class.add(class, count));
     let unclassed = bins.iter().map(|bin| bin.unclassed).sum::<f64>();
     let all = by_class.all() as f64 + unclassed;
-    // What was only counted before the trace began is of no account where none of it fell into these bins.
+    // Moves counted before the trace began do not matter when none of them fell into these bins.
     let evidence = match seen.evidence? {
         Evidence::Counted if seen.traced && unclassed < 0.5 => Evidence::Traced,
         evidence => evidence,

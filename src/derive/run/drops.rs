@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Packets dropped over a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunDrops {
-    /// Of every namespace: which of them a flow crosses is known later.
+    /// Links of every namespace: which of them a flow crosses is known later.
     links: BTreeMap<LinkKey, (String, u64)>,
     /// The own namespace, and those that a flow of the benchmark crossed: drops in any other are somebody else's.
     concerned: BTreeSet<u64>,
@@ -35,7 +35,7 @@ pub struct DroppedOnPath<N = u64> {
 }
 
 impl RunDrops {
-    /// Adds what was lost on the way of the flows where neither links nor backlogs count it.
+    /// Adds what was lost on the flows' paths where neither links nor backlogs count it.
     pub(super) fn observe_way(&mut self, losses: &Losses) {
         self.knows_path |= losses.sent.is_some();
         for loss in &losses.places {
@@ -107,7 +107,7 @@ impl RunDrops {
         self.knows_path.then(|| self.on_path.whole())
     }
 
-    /// All of them.
+    /// All drops, packets.
     #[must_use]
     pub fn total(&self) -> u64 {
         let on_path = self.on_path.whole();

@@ -8,24 +8,24 @@ use crate::derive::scope::Scope;
 use crate::derive::{Derivation, Metrics};
 use crate::sample::{Event, Item, Measure, PinMode, RunAsked, Sample};
 
-/// In so many samples since its start a command's processes are told, where they can be.
+/// A command's processes are known within so many samples since its start, if they can be.
 const SEEN_WITHIN: u32 = 5;
 
-/// Why nobody is pinned where everything watched stands for the command's own.
+/// Why no thread is pinned when everything watched stands for the command's own.
 const NO_TEST: &str =
     "the command has no benchmark connection; if the benchmark runs elsewhere (docker exec, ssh), name it with --watch";
 
 /// A run, live or replayed.
 #[derive(Debug, Default)]
 pub struct Run {
-    /// None where the command's own was not asked for.
+    /// What belongs to the command; `None` when only everything watched was asked for.
     own: Option<ObservedItems>,
-    /// None once something of the command's own is found.
+    /// Everything watched; `None` once something of the command's own is found.
     all: Option<ObservedItems>,
     measure: Option<Measure>,
     /// The command is iperf itself: what it cannot do is not done by others.
     is_iperf: bool,
-    /// The command's processes were told.
+    /// The command's processes are known.
     knows_family: bool,
     /// Samples since it was started; none before that.
     looks: Option<u32>,
@@ -62,8 +62,8 @@ impl Run {
         all.take(item)
     }
 
-    /// Whose threads are measured is known, so that they may be pinned: they are the command's own, or were named. Where
-    /// everything watched stands for the command's own, they are anybody's.
+    /// Whether the measured threads may be pinned: they are the command's own, or were named. When everything watched stands
+    /// for the command's own, threads may be anybody's.
     #[must_use]
     pub fn may_pin(&self) -> bool {
         self.own.is_none() || self.all.is_none()
@@ -124,7 +124,7 @@ impl Run {
     }
 }
 
-/// Nobody is pinned, or proposed to be, of whom it is not known that he has to do with the command.
+/// No pins and no proposals for threads that may have nothing to do with the command.
 fn without_pins(card: RunCard) -> RunCard {
     match card.asked.pin {
         PinMode::Never => card,

@@ -10,9 +10,9 @@ use crate::sample::{Side, Whole};
 pub struct OwnFigures {
     /// In which start of the command it ended, counted from 0.
     pub run: usize,
-    /// Who told it: the process, of a command that `vnettop run` started that of the command.
+    /// Process that reported them; where `vnettop run` started the command, the command's.
     pub pid: u32,
-    /// And of which side; none where it did not say.
+    /// Which side these figures are of; `None` when it did not say.
     pub side: Option<Side>,
     /// What it told.
     pub whole: Whole,
@@ -30,7 +30,7 @@ pub struct MeasuredRate {
     pub seconds: f64,
 }
 
-/// Every test once, of those that were told: as the clients tell it, where one does; servers know only half of it.
+/// Every reported test once: as the clients report it when one does, because servers know only half of it.
 pub(super) fn figures(
     told: &[OwnFigures],
     runs: &[CommandRun],

@@ -48,7 +48,7 @@ pub struct SearchedPlacement {
     pub interval: Option<Difference>,
     /// Its rate against that of the best one, as a share.
     pub against_best: Option<Difference>,
-    /// Beside the best one.
+    /// How it compares with the best placement.
     pub standing: PlacementStanding,
     /// It got no more phases after so many rounds.
     pub dropped_after: Option<u32>,
@@ -62,7 +62,7 @@ impl SearchedPlacement {
         self.tried.threads.iter().map(pin).collect()
     }
 
-    /// The same by hand: one `taskset -cp CORE TID` a thread.
+    /// Commands that pin these threads by hand: one `taskset -cp CORE TID` a thread.
     #[must_use]
     pub fn taskset_lines(&self) -> Vec<String> {
         self.tried.threads.iter().map(|at| format!("taskset -cp {} {}", at.core, at.thread.tid)).collect()
@@ -94,7 +94,8 @@ impl SearchResult {
         self.ranking.len() > 1 && self.rounds >= LEAST_ROUNDS
     }
 
-    /// Some placement is surely worse than the best one, or surely none is by more than 3 %; none where neither is sure.
+    /// Whether a placement is surely worse than the best one by more than 3 %; false when surely none is, `None` when neither
+    /// is sure.
     #[must_use]
     pub fn differs(&self) -> Option<bool> {
         let has = |standing| self.ranking.iter().any(|one| one.standing == standing);
@@ -133,7 +134,7 @@ pub(super) struct SearchEvents {
     placements: Vec<TriedPlacement>,
     left_out: Vec<String>,
     test: TestKind,
-    /// Each with its placement and its round.
+    /// Phases with their placement and round.
     phases: PhaseLog<(usize, u32)>,
     /// By placement: after how many rounds it was dropped.
     dropped: Vec<Option<u32>>,

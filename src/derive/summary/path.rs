@@ -16,11 +16,11 @@ pub struct PathSummary {
     pub hops: Vec<HopSummary>,
     /// Why it ends before the receiver; none where it is whole.
     pub gap: Option<String>,
-    /// Which packets go it, where others may go another one.
+    /// Which packets take this path, when others may take another one.
     pub note: Option<String>,
 }
 
-/// One link of it.
+/// One link of the path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HopSummary {
     /// Which link.

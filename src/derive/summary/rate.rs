@@ -15,7 +15,7 @@ pub struct RateSummary {
     pub jitter: Option<Jitter>,
     /// Migrations of the threads within these bins, a second; none without bins.
     pub moves_per_s: Option<f64>,
-    /// Those of them whose class is known.
+    /// Migrations within these bins whose class is known.
     pub moves_by_class: MovesByClass,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct RateTrack {
     merged: u32,
     in_last: u32,
     settled: Vec<Bin>,
-    /// Those that may change.
+    /// Bins that may still change.
     recent: Ledger<Bin>,
 }
 

@@ -100,7 +100,7 @@ pub(super) struct TestsTrack {
     room: SummaryRoom,
     /// By number; none is everything that is watched while there is no test.
     tests: BTreeMap<Option<u32>, OneTest>,
-    /// The tests that were left out and are told of still, and how many there were.
+    /// Tests left out that samples still have, and how many were left out so far.
     left_out: Vec<u32>,
     left_out_so_far: usize,
 }
@@ -193,7 +193,7 @@ impl OneTest {
         }
     }
 
-    /// Takes what a sample tells of it. One that is over may still lose packets for a moment.
+    /// Takes the figures of a sample. A test that is over may still lose packets for a moment.
     fn observe(&mut self, own: &TestMetrics, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
         self.take_losses(&own.losses, spans);
         if !runs {

@@ -55,7 +55,7 @@ pub struct ThreadSummary {
     pub cpu_s: f64,
     /// Migrations since it was met first.
     pub moves: u64,
-    /// Those whose class is known.
+    /// Migrations whose class is known.
     pub by_class: MovesByClass,
     /// What these figures rest on.
     pub evidence: Evidence,

@@ -16,13 +16,13 @@ use crate::sample::{Duty, Event, Sample, SocketKey};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So long after its last connection the kernel may still tell what a test lost, ns.
+/// So long after a test's last connection the kernel may still report its losses, ns.
 const LATE_NS: u64 = 1_000_000_000;
 
-/// One that runs, or has just ended.
+/// A test that runs, or has just ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Running {
-    /// None before it is one: a connection that nobody wants to send anything through is no test.
+    /// Its number; `None` before it is a test: a connection that nothing is sent through is none.
     pub number: Option<u32>,
     pub began_ns: u64,
     pub ended_ns: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Running {
     last_findings: Arc<Vec<Finding>>,
     scope: Scope,
     stages: TestStages,
-    /// Of the sample before, what is its own.
+    /// The test's own part of the previous sample.
     previous: Option<Sample>,
     /// As of the last sample that had a connection of it.
     metrics: Option<Arc<TestMetrics>>,
@@ -45,7 +45,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// What was done to its own threads; and whatever is no thread's.
+    /// Events of its own threads, and events of no thread.
     fn own_events(&self, key: TestKey, events: &[Event]) -> Vec<Event> {
         let has = |pid| self.previous.iter().flat_map(Sample::watched).any(|thread| thread.id.pid == pid);
         let is_own = |event: &&Event| match event {
@@ -115,7 +115,7 @@ impl Running {
         own.flow.connections.iter().any(begins) || !own.flow.tests.is_empty() || nothing::waiting(own).is_some()
     }
 
-    /// Nothing more will be own of it.
+    /// Whether nothing more can come of it: it has ended, and late drops have had their time.
     pub fn is_over(&self, now_ns: u64) -> bool {
         self.ended_ns.is_some_and(|ended_ns| self.number.is_none() || now_ns.saturating_sub(ended_ns) >= LATE_NS)
     }

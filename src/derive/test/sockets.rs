@@ -1,4 +1,5 @@
-//! Whose each socket is: the client's process, or where the client is elsewhere its address and the server's process.
+//! The test of each socket: named after the client's process, or for a client elsewhere after its address and the server's
+//! process.
 
 use super::TestKey;
 use crate::derive::flow::join::{self, Translated};
@@ -11,9 +12,9 @@ use std::sync::Arc;
 /// The sockets of the newest sample.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sockets {
-    /// It stays so, also when its other end has gone.
+    /// The test of each socket, which stays when its other end has gone.
     tests: BTreeMap<SocketKey, TestKey>,
-    /// What that was made from: each socket and what it is connected with, who says what it is, and which way packets go.
+    /// What the tests were made from: each socket and its remote address, the benchmarks, the paths.
     ends: Vec<(SocketKey, SocketAddr)>,
     benchmarks: Arc<Vec<Benchmark>>,
     paths: Arc<Vec<FlowPath>>,
@@ -34,7 +35,7 @@ impl Sockets {
         follow_subflows(sample, &mut self.tests);
     }
 
-    /// Whose it is; none where it waits for anybody.
+    /// The test that a flow belongs to; `None` for a socket that listens.
     pub fn test_of(&self, flow: &FlowSample) -> Option<TestKey> {
         self.tests.get(&flow.key()).copied()
     }
@@ -56,7 +57,7 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
         let flows: Vec<&FlowSample> = sample.flows.iter().filter(|flow| flow.proto == proto).collect();
         let places = names.places(flows.iter().copied());
         let pairs = join::pairs(&places, &sample.facts.paths);
-        // Of two programs' connections one goes to the port that the server is known by; the others may be between any two.
+        // Among the connections of two programs one goes to the server's known port; the others may be between any two ports.
         let lowest = |of: &FlowSample, with: &FlowSample| {
             let joined = pairs.iter().filter_map(|&(one, other)| Some([flows[one], flows[other?]]));
             let ends = joined.flat_map(|[one, other]| [(one, other), (other, one)]);
@@ -79,8 +80,8 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
     tests
 }
 
-/// A connection behind a program that copies is of the test whose data it carries. Of several that carried as much as it has it
-/// is the one that its server is known to serve, or whose it was; else nobody's.
+/// A connection behind a program that copies data belongs to the test whose data it carries. If several tests carried as much,
+/// it belongs to the test that its server is known to serve, or to its previous test; else to none.
 fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
     let seconds = proxied::seconds(&sample.flows, &sample.facts.paths);
     let firsts = |second: &ProxiedConnection, tests: &BTreeMap<SocketKey, TestKey>| -> BTreeSet<TestKey> {
@@ -119,7 +120,7 @@ fn follow_subflows(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
     }
 }
 
-/// Whose a connection is; none of one that waits for anybody.
+/// The test of a connection; `None` for a socket that listens.
 fn key(
     one: &FlowSample,
     other: Option<&FlowSample>,

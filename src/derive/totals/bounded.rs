@@ -17,7 +17,7 @@ impl<K: Ord + Clone, V: Default> Bounded<K, V> {
         Self { most, map: BTreeMap::new(), round: 0, refused: BTreeSet::new() }
     }
 
-    /// What is asked for from here on is asked for together: none of it makes room for another.
+    /// Begins a round: keys asked for in one round do not make room for each other.
     pub fn begin_round(&mut self) {
         self.round += 1;
         self.refused.clear();

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum LinkName {
     /// By its own name.
     Own(String),
-    /// All of one owner.
+    /// All links of one owner and kind.
     OfOwner,
 }
 
@@ -44,14 +44,14 @@ pub struct LinkTotal {
     pub claim: Option<(u64, Basis)>,
 }
 
-/// What counts together.
+/// Namespace, kind and owner of links that count together.
 type OwnedLinks = (u64, Kind, String);
 
 /// Which links are kept, and the sums of those that have no name of their own.
 #[derive(Debug, Clone)]
 pub struct LinkSeries {
     most: usize,
-    /// Those kept by name. Who is in stays in, so that no series comes and goes.
+    /// Links kept by name. A link that is in stays in, so that no series comes and goes.
     named: BTreeSet<LinkKey>,
     /// The sums since then, or since the owner's first link came.
     owned: Bounded<OwnedLinks, LinkCounts>,
@@ -158,7 +158,7 @@ impl LinkCounts {
         })
     }
 
-    /// What was added since; all of it where the link was made anew.
+    /// The rise since `before`; all of it when the link was made anew.
     fn since(self, before: Self) -> Self {
         if self.rx_bytes < before.rx_bytes || self.tx_bytes < before.tx_bytes {
             return self;

@@ -20,7 +20,7 @@ pub(super) fn label_of(metrics: &Metrics, netns: u64) -> String {
 pub struct SpaceLabels(BTreeMap<u64, String>);
 
 impl SpaceLabels {
-    /// Those of the namespaces of all links.
+    /// The labels of the namespaces of all links.
     #[must_use]
     pub fn of(metrics: &Metrics) -> Self {
         let spaces: BTreeSet<u64> = metrics.machine.links.iter().map(|link| link.facts.netns).collect();
@@ -37,7 +37,7 @@ impl SpaceLabels {
         Self(labels)
     }
 
-    /// One of them.
+    /// The label of this namespace; empty where it has no links.
     #[must_use]
     pub fn label(&self, netns: u64) -> &str {
         self.0.get(&netns).map_or("", String::as_str)

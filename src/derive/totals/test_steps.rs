@@ -62,8 +62,8 @@ impl TestSteps {
 }
 
 impl TestCounts {
-    /// Counts what happened until the newest sample. A connection that was not there counts from its start, but where it may have
-    /// been there before vnettop was.
+    /// Counts what happened until the newest sample. A new connection counts from its start, unless it may be older than
+    /// vnettop's first sample.
     fn advance(&mut self, test: &Test, machine: &MachineMetrics, counts_from_start: bool) {
         self.has_ended = test.ended_ns.is_some();
         let flow = &test.metrics.flow;
@@ -98,7 +98,7 @@ impl TestCounts {
             // Where one of its ends is not read any more, the other may be a little behind: nothing counts twice.
             *counted = (now.0.max(counted.0), now.1.max(counted.1));
         }
-        // One that is not shown for a moment comes back; of a server's short ones there is no end.
+        // A connection that is missing for a moment comes back; a server's short connections have no end.
         if self.connections.len() > MOST_CONNECTIONS {
             self.connections.retain(|ends, _| present.contains(ends));
         }

@@ -1,24 +1,24 @@
-//! What one watched thread did since it was first seen, told in steps that never fall.
+//! What one watched thread did since it was first seen, in steps that never fall.
 
 use super::super::{Metrics, MovesByClass, ThreadMetrics};
 use super::ThreadTotals;
 use crate::sample::ThreadId;
 use std::collections::BTreeMap;
 
-/// CPU time that a thread can have had which was born since the sample before, as a share of the time since then.
+/// Most CPU time that a thread born after the previous sample can have used, as a share of the interval (10 % tolerance).
 const OF_A_NEWBORN: f64 = 1.1;
 
 /// Every thread of the newest sample.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ThreadSteps(BTreeMap<ThreadId, ThreadCounts>);
 
-/// The counters of one, and what of them was told.
+/// The counters of one thread, and what has been added to totals.
 #[derive(Debug, Clone, Copy, Default)]
 struct ThreadCounts {
     /// All moves, and those with known cores, where counting began.
     base: (u64, MovesByClass),
     by_class: MovesByClass,
-    /// Moves without known cores that were told.
+    /// Moves without known cores that have been added to totals.
     unclassed: u64,
     cpu_ns: u64,
     wait_ns: Option<u64>,

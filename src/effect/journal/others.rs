@@ -1,5 +1,5 @@
-//! What other vnettops that run have pinned, by their journals. A mask that one of them set is not the thread's own:
-//! whoever took it for that would put it back for ever.
+//! What other running vnettops have pinned, by their journals. A mask that one of them set is not the thread's own: a vnettop
+//! that took it for that would put it back for ever.
 
 use super::{JournalError, PinOwner, past};
 use crate::effect::Pinner;
@@ -34,7 +34,7 @@ pub(in crate::effect) fn has_ended(pinner: &mut dyn Pinner, PinOwner { pid, star
 pub(in crate::effect) struct ForeignPins(HashMap<ThreadId, (Claimant, String)>);
 
 impl ForeignPins {
-    /// Reads the journals in `dir`, but for the own one; an error where what another vnettop has pinned is not known.
+    /// Reads the journals in `dir` except its own; an error when another vnettop's pins are not known.
     pub(in crate::effect) fn read(pinner: &mut dyn Pinner, dir: &Path) -> Result<Self, JournalError> {
         let found = past::list(dir).map_err(|error| JournalError::Unread(dir.to_owned(), error))?;
         let (mut claims, here) = (Self::default(), pinner.number_spaces());
@@ -48,7 +48,7 @@ impl ForeignPins {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(JournalError::OtherUnread(owner.pid, path, error)),
             };
-            // The same numbers are other threads' there.
+            // In other PID or time namespaces the same numbers mean other threads.
             if here.differs_from(past.spaces).is_some() {
                 continue;
             }

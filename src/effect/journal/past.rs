@@ -51,7 +51,7 @@ impl Past {
             Entry::Pin { old, .. } if old.is_empty() => return false,
             Entry::Pin { thread, label, old, asked, at_ns, .. } => {
                 if let Some(at) = of(thread) {
-                    // The same as before, unless someone else had set another mask in between.
+                    // `old` is the same mask as before, unless someone else had set another one in between.
                     let held = &mut self.held[at].1;
                     (held.asked, held.old) = (Some(asked), old);
                     return true;

@@ -13,7 +13,7 @@ const MOST: usize = 1024;
 const MOST_BYTES: usize = 32 << 20;
 /// How old the oldest may be, ns.
 const OLDEST_NS: u64 = 60_000_000_000;
-/// Whatever they weigh and however far apart they are: one that is taken next, and one after it.
+/// While fewer items than this wait, another one may be handed over, whatever their size and age.
 const LEAST: usize = 2;
 /// What is no sample, about.
 const EVENT: usize = size_of::<Item>() + 256;

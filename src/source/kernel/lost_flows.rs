@@ -4,8 +4,8 @@ use crate::bpf::drops::FlowKey;
 use crate::sample::{DropCount, DropFlow, FlowSample};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A flow's packets are counted for so long after its socket was seen last, and over one reading without it: what it lost at its
-/// end is in the next sample.
+/// A flow's drops are counted for at least so long after its socket was last seen, ns, and through the first reading without
+/// the socket, which has the flow's last losses.
 const LINGER_NS: u64 = 3_000_000_000;
 /// Flows that are told apart, in both directions.
 const MOST_FLOWS: usize = 4096;

@@ -28,7 +28,7 @@ impl Display for Name<'_> {
     }
 }
 
-/// Whom a link belongs to: an id where there is no name yet is shortened, a guess is marked.
+/// The owner of a link: an id without a name is shortened, a guess is marked.
 pub(in crate::view) struct Whose<'a>(pub &'a Owner);
 
 impl Display for Whose<'_> {

@@ -100,7 +100,7 @@ impl<'a> Axis<'a> {
         self.timeline.bins.iter().filter(is_there)
     }
 
-    /// Those that reach into a cell: one of a whole interval is wider than it.
+    /// Bins that reach into a cell; a bin of a whole interval is wider than a cell.
     fn bins(&self, cell: u16) -> impl Iterator<Item = &Bin> {
         let (begin_ns, end_ns) = (self.begin_ns(cell), self.begin_ns(cell + 1));
         let first = self.timeline.bins.partition_point(|bin| bin.to_ns <= begin_ns);
@@ -139,7 +139,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The time that a bin stands for on the axis: bins begin wherever the clock of their connections does, columns at multiples.
+/// The time that a bin takes on the axis: bins begin by the clock of their connections, columns at multiples.
 fn stands_in(bin: &Bin) -> (u64, u64) {
     (bin.from_ns.div_ceil(BIN_NS) * BIN_NS, bin.to_ns.div_ceil(BIN_NS) * BIN_NS)
 }

@@ -39,7 +39,7 @@ pub(super) fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         .unwrap_or_else(|| format!("{VLANS}; or does not forward (bridge -d link)"))
 }
 
-/// Why the other end of a pair refuses what it is given; none where that is not it.
+/// Why one end of a pair refuses packets: an end is down, or has too small an MTU; `None` for other losses.
 pub(super) fn of_pair(loss: &Loss, metrics: &TestMetrics) -> Option<String> {
     let is_pair = loss
         .function
@@ -63,7 +63,7 @@ pub(super) fn narrow_in(metrics: &TestMetrics, netns: Option<u64>) -> Option<Str
     hops.find_map(|hop| too_long(metrics, metrics.machine.link(hop.link)?))
 }
 
-/// It takes less than the sender of a way through it sends.
+/// A sentence when this link has a smaller MTU than the first link of a path through it.
 fn too_long(metrics: &TestMetrics, link: &LinkMetrics) -> Option<String> {
     let mtu = link.facts.mtu;
     let larger = |path: &FlowPath| {
@@ -84,7 +84,7 @@ fn too_long(metrics: &TestMetrics, link: &LinkMetrics) -> Option<String> {
     ))
 }
 
-/// The port of the same bridge that a way leaves by which comes in through this one; or that it comes in through.
+/// The port of the same bridge by which a path leaves that came in through this link.
 fn out_port<'a>(metrics: &'a TestMetrics, link: &LinkMetrics) -> Option<&'a LinkMetrics> {
     let is_port =
         |other: &LinkMetrics| other.facts.master == link.facts.master && other.facts.netns == link.facts.netns;
@@ -108,7 +108,7 @@ fn waits(metrics: &TestMetrics, port: &LinkMetrics) -> Option<String> {
     })
 }
 
-/// Both ports are isolated; which is the other one is known of a way, or they all are.
+/// Both ports are isolated; when the other port is not known, the destination's is assumed to be.
 fn isolated(metrics: &TestMetrics, port: &LinkMetrics, out: Option<&LinkMetrics>) -> Option<String> {
     let bridge = paths::bridge_of(metrics, port).filter(|_| port.facts.isolated)?;
     let to = match out {

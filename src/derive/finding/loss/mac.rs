@@ -14,7 +14,7 @@ const APART: [u32; 2] = [1, 2];
 pub(super) fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
     let at = loss.link.and_then(|link| metrics.machine.link(link));
     let addressed = |at: &LinkMetrics| {
-        // Of several ways the one that comes here explains it best.
+        // Of several paths one through this link explains the loss best.
         let to = |path: &&FlowPath| path.hops.iter().any(|hop| hop.link == at.facts.key());
         let mut ways = metrics.paths.iter().filter(to).chain(metrics.paths.iter());
         ways.find_map(|path| {

@@ -8,7 +8,8 @@ use crate::derive::paths::{self, SoftirqBy, softirq};
 use crate::derive::{CoreMetrics, TestMetrics};
 use crate::sample::{CoreId, CoreSet, HopWay, Kind, Steering};
 
-/// From this share of softirq on a core is full of it; from this one on another is idle; nearly all forwarding is on one.
+/// From this share of softirq on a core is full; from this idle share on another core is idle; from this share on one core
+/// forwards nearly all packets.
 const FULL: f64 = 0.7;
 const IDLE: f64 = 0.8;
 const NEARLY_ALL: f64 = 0.9;
@@ -53,7 +54,7 @@ fn receiver<'a>(input: &LintInput<'a>) -> Option<&'a LinkMetrics> {
     hops.filter_map(|hop| input.metrics.machine.link(hop.link)).find(takes)
 }
 
-/// RPS or threads of NAPI are told to use only cores that the flow's own threads run on.
+/// RPS or threaded NAPI is set to use only cores that the flow's own threads run on.
 pub(in crate::derive::finding) fn steered(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());

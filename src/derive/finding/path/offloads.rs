@@ -18,7 +18,7 @@ fn known(metrics: &TestMetrics, link: LinkKey) -> Option<(&Offloads, &LinkMetric
     Some((paths::offloads(metrics, link)?, metrics.machine.link(link)?))
 }
 
-/// Those that the flow's packets have to do with: datagrams are not cut or put together unless their program asks for it.
+/// Offloads that matter to the flow's packets: datagrams are not cut or put together unless their program asks for it.
 fn concerned(path: &FlowPath) -> impl Iterator<Item = Offload> {
     let checks = |of: &Offload| matches!(of, Offload::TxChecksum | Offload::RxChecksum);
     let tcp = path.proto == Proto::Tcp;
@@ -44,7 +44,7 @@ fn uneven(metrics: &TestMetrics, path: &FlowPath) -> Option<String> {
     })
 }
 
-/// A link on the way lacks what the flow needs of it.
+/// A link on the path lacks an offload that the flow needs.
 fn between(metrics: &TestMetrics, path: &FlowPath) -> Option<String> {
     let lacks = |hop: &Hop| {
         let (offloads, link) = known(metrics, hop.link)?;
