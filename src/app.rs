@@ -4,18 +4,18 @@
 mod agent;
 pub mod compare;
 pub mod doctor;
-mod experiment;
 #[cfg(feature = "export")]
 mod export;
 mod headless;
 mod hosts;
-mod keep;
 pub mod look;
+mod phase_schedule;
 mod player;
 mod remote;
 mod replay;
 pub mod report;
 pub mod run;
+mod save_file;
 mod screen;
 mod signals;
 mod stream;

@@ -2,8 +2,8 @@
 //! the command line, each over the one before. Every setting stands once in `schema`, which everything else is made from: reading,
 //! `vnettop config`, the example of the packages. It reads and writes files of its own and nothing else.
 
+mod did_you_mean;
 mod file;
-mod meant;
 mod read;
 mod save;
 mod schema;

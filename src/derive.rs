@@ -3,7 +3,6 @@
 //! that went backwards, a core that came online have no rate.
 
 pub mod benchmarks;
-pub mod cause;
 pub mod comparison;
 mod conclusions;
 pub mod cores;
@@ -29,10 +28,10 @@ pub mod losses;
 mod machine;
 mod machine_stage;
 mod metrics;
+pub mod migration_cost;
 pub mod moves;
 pub mod ovs;
 pub mod owners;
-mod part;
 pub mod paths;
 pub mod pins;
 pub mod placement;
@@ -41,6 +40,7 @@ mod rate;
 mod recent_load;
 pub mod run;
 mod scope;
+mod share;
 mod short_lives;
 pub mod summary;
 pub mod test;
@@ -51,7 +51,6 @@ pub mod timeline;
 pub mod totals;
 mod traffic;
 
-pub use cause::{Cause, Crossing};
 pub use conclusions::Conclusions;
 pub use cores::CoreMetrics;
 pub use derivation::Derivation;
@@ -69,6 +68,7 @@ pub use links::{Basis, LinkMetrics, OvsPlace};
 pub use losses::{Loss, LossPlace, Losses};
 pub use machine::MachineMetrics;
 pub use metrics::Metrics;
+pub use migration_cost::{Cause, Crossing};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
 pub use pins::OverriddenPin;

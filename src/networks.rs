@@ -3,7 +3,7 @@
 //! mounts and files away, however vnettop ends. It measures nothing.
 
 mod child;
-mod ground;
+mod guardian;
 mod kinds;
 mod load;
 mod namespace;

@@ -1,11 +1,11 @@
 //! A comparison of networks: makes one after the other, sends through it, unpinned and pinned in turn, and takes it away again. What it
 //! measured is plain data; nothing is computed from several measurements here.
 
-mod bench;
-mod desk;
+mod load_programs;
+mod measured_network;
 mod order;
 mod output;
-mod visit;
+mod progress;
 
 use crate::clock::wall_ms;
 use crate::networks::{NetworkKind, PrivateNetwork};
@@ -15,10 +15,10 @@ use crate::source::feed::Feed;
 use order::Visit;
 use std::time::{Duration, Instant};
 
-pub use bench::has_iperf3;
-pub use desk::{Desk, LinesDesk, Progress, ScreenDesk};
+pub use load_programs::has_iperf3;
 pub use order::{Selected, select};
 pub use output::{CompareFileError, CompareOutput, read};
+pub use progress::{Desk, LinesDesk, Progress, ScreenDesk};
 
 /// What is compared, and how.
 #[derive(Debug, Clone)]
@@ -139,7 +139,7 @@ fn visit_one(
         Ok(network) => network,
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };
-    let mut running = match visit::RunningVisit::start(plan, &network, open) {
+    let mut running = match measured_network::RunningVisit::start(plan, &network, open) {
         Ok(running) => running,
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };

@@ -1,6 +1,6 @@
 //! The text of a file → settings, or what is wrong and in which line.
 
-use super::meant::{hint, short};
+use super::did_you_mean::{hint, short};
 use super::schema::{SECTIONS, SETTINGS, Setting, texts};
 use super::{ConfigError, Override, Preferences};
 use crate::action::{KeyMap, parse_key};

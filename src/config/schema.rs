@@ -2,7 +2,7 @@
 
 use self::SettingKind::{Choice, Choices, Flag, Seconds, Text, Texts};
 use super::Preferences;
-use super::meant::{hint, short};
+use super::did_you_mean::{hint, short};
 use crate::sample::Word;
 use std::time::Duration;
 use strum::VariantArray;

@@ -1,8 +1,8 @@
 //! Colour themes of one's own: `themes/NAME.toml` in the folders of the configuration.
 
 use super::ConfigError;
+use super::did_you_mean::{hint, short};
 use super::file;
-use super::meant::{hint, short};
 use super::read::{self, Wrong};
 use super::schema::is_theme_name;
 use crate::ui::{Color, NAMED, Palette};

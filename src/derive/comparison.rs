@@ -10,8 +10,8 @@ mod window;
 pub use groups::{PathGroups, PathVerdict};
 pub use window::{LoadFigures, LoadWindow};
 
-use super::cause::series;
 use super::experiment::Difference;
+use super::migration_cost::series;
 use crate::sample::{ComparedPath, Comparison, Load, Measurement};
 use groups::PairVerdicts;
 use std::collections::BTreeMap;

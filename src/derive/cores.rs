@@ -1,7 +1,7 @@
 //! Per-core counters of two samples → shares of time, softirqs a second, backlog trouble.
 
-use super::part;
 use super::rate::{per_second, seconds};
+use super::share;
 use crate::sample::{CoreCounters, CoreId, CorePlace, Sample, SoftirqTime, Softnet, row_of};
 
 /// One core: where it sits and what it did between two samples.
@@ -94,7 +94,7 @@ fn load(old: &CoreCounters, new: &CoreCounters, seconds: f64) -> CoreLoad {
         softnet_dropped_per_s: wrapping(|row| row.dropped),
         softnet_squeezed_per_s: wrapping(|row| row.squeezed),
         softirqs_exact: None,
-        ksoftirqd: rate(old.ksoftirqd_ns, new.ksoftirqd_ns).and_then(|ns| part::share(ns, 1e9)),
+        ksoftirqd: rate(old.ksoftirqd_ns, new.ksoftirqd_ns).and_then(|ns| share::share(ns, 1e9)),
     }
 }
 

@@ -2,26 +2,26 @@
 //! second it asks whether moves are the cause, and what else the rate follows. It writes no sentence; findings do.
 
 mod masks;
+mod other_causes;
 mod probe;
 mod settled;
-mod surroundings;
 
 use super::TestMetrics;
-use super::cause::{Cause, Crossing, moves_in};
 use super::jitter::Jitter;
 use super::ledger::{Bin, FlowBasis, Ledger};
+use super::migration_cost::{Cause, Crossing, moves_in};
 use super::moves::TracedMove;
 use super::placement;
 use crate::sample::{Event, Sample};
 use std::collections::{HashMap, VecDeque};
 
 pub use masks::MaskChange;
+pub use other_causes::{CauseCandidate, ComparedCauses, LEAST_TICKS, OtherCause};
 pub use probe::RoundTripProbes;
-pub use surroundings::{CauseCandidate, ComparedCauses, LEAST_TICKS, OtherCause};
 
 use masks::Masks;
+use other_causes::OtherCauses;
 use settled::Settled;
-use surroundings::Surroundings;
 
 /// What is looked at: half a minute, or a minute where bins are long, ns.
 const WINDOW_NS: u64 = 30_000_000_000;
@@ -39,7 +39,7 @@ const MOST_MOVES: usize = 65_536;
 #[derive(Debug, Clone, Default)]
 pub struct RateDiagnosis {
     traced: VecDeque<TracedMove>,
-    pub(in crate::derive) surroundings: Surroundings,
+    pub(in crate::derive) other_causes: OtherCauses,
     pub(in crate::derive) masks: Masks,
     /// Bins before this instant are of a machine that was pinned otherwise, ns.
     since_ns: u64,
@@ -94,7 +94,7 @@ impl RateDiagnosis {
             (self.cause, self.rival) = (Settled::default(), Settled::default());
         }
         self.masks.observe(metrics);
-        self.surroundings.observe(metrics, bins, LONG_WINDOW_NS);
+        self.other_causes.observe(metrics, bins, LONG_WINDOW_NS);
         self.remember(&metrics.moves, metrics.machine.at_ns);
         if self.concluded_at_ns.is_some_and(|at_ns| metrics.machine.at_ns.saturating_sub(at_ns) < EVERY_NS) {
             return;
@@ -123,7 +123,7 @@ impl RateDiagnosis {
         let jitter = Jitter::of(&window);
         let unexplained = cause.is_none() && jitter.is_some();
         let from_ns = window.first().map_or(u64::MAX, |first| first.from_ns);
-        let (rival, compared) = if unexplained { self.surroundings.rival(from_ns) } else { Default::default() };
+        let (rival, compared) = if unexplained { self.other_causes.rival(from_ns) } else { Default::default() };
         let rival = self.rival.observe(rival, |one, other| one.suspect == other.suspect, metrics.machine.at_ns);
         self.conclusion = Conclusion {
             jitter,

@@ -38,7 +38,7 @@ mod vpn;
 
 use super::flow::FlowMetrics;
 use super::machine::MachineMetrics;
-use super::part::share;
+use super::share::share;
 use crate::sample::{FlowPath, IpCounters, LinkKey, Proto, ProtocolCounters, Sample, row_of};
 use counted::{SampleStep, rise};
 pub use fragments::Fragments;

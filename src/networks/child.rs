@@ -1,14 +1,14 @@
 //! The processes that a network and its traffic consist of, re-executed from the own program.
 
 use super::role::{RoleError, RoleOptions, SUBCOMMAND, exit_code};
-use super::{ground, load, network, relay, wire};
+use super::{guardian, load, network, relay, wire};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Runs one of them; `args` is what follows [`SUBCOMMAND`] on the command line. Internal: its words may change.
 #[must_use]
 pub fn run_child(args: &[OsString]) -> ExitCode {
-    let is_heard = args.first().is_some_and(|role| role == ground::GUARDIAN || role == ground::INIT);
+    let is_heard = args.first().is_some_and(|role| role == guardian::GUARDIAN || role == guardian::INIT);
     exit_code(SUBCOMMAND, dispatch(args), is_heard)
 }
 
@@ -20,8 +20,8 @@ fn dispatch(args: &[OsString]) -> Result<(), RoleError> {
     }
     let options = RoleOptions::parse(rest)?;
     match role.as_ref() {
-        ground::GUARDIAN => ground::guardian(&options),
-        ground::INIT => ground::init(&options),
+        guardian::GUARDIAN => guardian::guardian(&options),
+        guardian::INIT => guardian::init(&options),
         network::HOLDER => network::hold(&options),
         "relay" => relay::relay(&options),
         "wire" => wire::wire(&options),

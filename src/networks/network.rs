@@ -1,6 +1,6 @@
 //! A network that stands: who holds its namespaces, and how programs are started in them. Dropping it takes it away.
 
-use super::ground::{GUARDIAN, PATIENCE, STATE};
+use super::guardian::{GUARDIAN, PATIENCE, STATE};
 use super::kinds::{NetworkKind, search_path};
 use super::role::{READY, RoleError, RoleOptions, cannot, command, die_with, end, first_line, pid, ready};
 use super::{role::SUBCOMMAND, standin};

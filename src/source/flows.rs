@@ -3,18 +3,18 @@
 //! tick. It computes no rate, and does not see what another user's process holds without the right to.
 
 pub(super) mod diag;
-mod holder;
-pub(super) mod holders;
 mod netns;
 mod peers;
+mod process_sockets;
+pub(super) mod socket_process;
 mod space;
 
 use super::netlink::socket::KernelSocket;
 use super::{Roots, SourceError, now_ns, proc_file, way_out};
 use crate::sample::{FlowPath, FlowSample, Problem, ProblemSource, Proto, ProtocolCounters, ThreadSample};
 use diag::SocketInfo;
-use holder::SocketHolder;
 use peers::Peers;
+use process_sockets::SocketHolder;
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 use space::NamespaceFlows;

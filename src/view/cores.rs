@@ -2,7 +2,7 @@
 //! details of one core below.
 
 use super::canvas::{Area, Canvas};
-use super::{Tone, bars, detail, map};
+use super::{Tone, bars, core_details, map};
 use crate::derive::Metrics;
 use crate::sample::{CoreSet, Word};
 use crate::state::{CoreSort, State};
@@ -72,7 +72,7 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         }
         None => as_map(&mut canvas, state, metrics, &watched, room),
     };
-    detail::prepare(&mut canvas, state, metrics, &watched, used);
+    core_details::prepare(&mut canvas, state, metrics, &watched, used);
     canvas
 }
 

@@ -5,7 +5,7 @@ use super::help::LineSpot;
 use super::host_row::HostRow;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{Tone, card, drops, finding, help, path, row};
+use super::{Tone, card, drops, finding, help, path, row_details};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
 use crate::sample::{ThreadId, Word};
@@ -32,7 +32,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::Drops { scroll } => {
             ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes")
         }
-        Overlay::Details { row, scroll } => ("Details", row::lines(state, *row, inner), *scroll, "Esc closes"),
+        Overlay::Details { row, scroll } => ("Details", row_details::lines(state, *row, inner), *scroll, "Esc closes"),
         Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
             let PlacementLines { lines, threads } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);

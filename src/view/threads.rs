@@ -2,7 +2,7 @@
 
 use super::canvas::{Area, Canvas, cells};
 use super::format::{Count, Percent, Total};
-use super::homes::Homes;
+use super::process_peers::Homes;
 use super::strip::{self, CoreLetters, StripWindow};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;

@@ -3,8 +3,8 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive times and places")]
 
-use vnettop::derive::cause::chance::Chance;
 use vnettop::derive::ledger::BIN_NS;
+use vnettop::derive::migration_cost::chance::Chance;
 use vnettop::derive::moves::{MoveClass, MovesByClass, TracedMove};
 use vnettop::derive::{Bin, Cause, Crossing};
 use vnettop::sample::ThreadId;

@@ -1,7 +1,7 @@
 //! One `vnettop run` from its first start to its card: items in, pins and events out, the command waited for. Whatever
 //! fails here, the command goes on and its exit code counts.
 
-mod experiment;
+mod phases;
 
 use super::super::signals::wait;
 use super::far_ends::{FarEnd, FarEnds};
@@ -9,7 +9,7 @@ use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::{Observed, Plan};
 use crate::app::Stream;
-use crate::app::experiment::{Experiment, LOOK_NS, Rule};
+use crate::app::phase_schedule::{Experiment, LOOK_NS, Rule};
 use crate::derive::Metrics;
 use crate::derive::experiment::side_of;
 use crate::derive::run::Run;

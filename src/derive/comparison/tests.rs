@@ -1,7 +1,7 @@
 //! Comparisons made up of known rates.
 
 use super::*;
-use crate::derive::cause::chance::Chance;
+use crate::derive::migration_cost::chance::Chance;
 use crate::sample::{COMPARISON_VERSION, ComparisonPlan, Machine};
 
 fn path(name: &str, unpinned: &[f64], pinned: &[f64]) -> ComparedPath {

@@ -94,8 +94,8 @@ fn chain(dips: &[(u64, u64)], (least_s, most_s): (f64, f64)) -> Vec<(u64, u64)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::cause::chance::Chance;
     use crate::derive::ledger::BIN_NS;
+    use crate::derive::migration_cost::chance::Chance;
     use crate::derive::moves::MovesByClass;
 
     /// Half a minute at about 100 Mbit/s, of which these bins are at a fiftieth.

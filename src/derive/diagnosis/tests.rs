@@ -1,11 +1,11 @@
 //! What the diagnosis concludes from made-up ticks, and the sentences that come of it.
 
 use super::*;
-use crate::derive::cause::chance::Chance;
 use crate::derive::finding::{self, Finding, FindingId};
 use crate::derive::history::History;
 use crate::derive::jitter::Jitter;
 use crate::derive::ledger::BIN_NS;
+use crate::derive::migration_cost::chance::Chance;
 use crate::derive::moves::{MoveClass, MovesByClass};
 use crate::derive::placement::tests::machine::Machine;
 use crate::sample::{CoreSet, Duty, FlowSample, Policy, Side, ThreadId, TraceSource, Word};

@@ -1,9 +1,9 @@
 //! The card of two treatments: phases without a pin and phases with it, compared pair by pair, and a verdict.
 
 use super::{Difference, LEAST, OtherLoad, PairedRatio, Significance};
-use crate::derive::cause::{Crossing, moves_in};
 use crate::derive::jitter::Jitter;
 use crate::derive::ledger::{Bin, Ledger, Mean};
+use crate::derive::migration_cost::{Crossing, moves_in};
 use crate::sample::StretchSide;
 use serde::Serialize;
 

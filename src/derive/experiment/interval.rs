@@ -8,7 +8,7 @@
 //! phase is from the mean of its side, as a share of that mean (the logarithm of a ratio of means, to the first order): a phase in
 //! which nothing arrived is an ordinary figure there, and a logarithm of its own is never needed.
 
-use crate::derive::cause::series::mean;
+use crate::derive::migration_cost::series::mean;
 use serde::Serialize;
 
 /// A difference (pinned minus unpinned) and its interval at [`CONFIDENCE`], in the unit of what differs; a share of the second of
@@ -243,7 +243,7 @@ fn within(t: f64, freedom: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::derive::cause::chance::Chance;
+    use crate::derive::migration_cost::chance::Chance;
 
     /// Of Student's t, two-sided at 99 %, for 1 to 30 degrees of freedom, as printed tables have them.
     const PRINTED: [f64; 30] = [

@@ -3,7 +3,7 @@
 //! those go that are clearly worse than the best.
 
 use super::ranking::{LEAST_ROUNDS, PhaseMeans, PlacementStanding, RankedPlacement, ranking, ranking_at};
-use crate::derive::cause::chance::Chance;
+use crate::derive::migration_cost::chance::Chance;
 use crate::sample::StretchSide;
 
 /// How sure it must be that a placement is worse before it gets no more phases: it is looked at after each round, and a

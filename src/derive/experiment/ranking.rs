@@ -2,7 +2,7 @@
 //! round by round: what the machine did in a round, it did to all of them.
 
 use super::{CONFIDENCE, Difference, LEAST, PairedRatio, Significance};
-use crate::derive::cause::series;
+use crate::derive::migration_cost::series;
 use std::collections::BTreeMap;
 
 /// Nothing is said of fewer rounds.

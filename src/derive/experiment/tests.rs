@@ -1,8 +1,8 @@
 //! Cards of made-up processes whose difference is known, and the windows around a pin.
 
 use super::*;
-use crate::derive::cause::chance::Chance;
 use crate::derive::ledger::{BIN_NS, Bin, Ledger};
+use crate::derive::migration_cost::chance::Chance;
 use crate::derive::moves::MovesByClass;
 use crate::sample::{CoreSet, Event, StretchSide, ThreadId, Word};
 

@@ -1,10 +1,10 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
 use super::{Diagnostic, LintInput};
-use crate::derive::cause::{Cause, Crossing, LEAST_BINS};
 use crate::derive::diagnosis::{ComparedCauses, Conclusion, LEAST_TICKS, OtherCause};
 use crate::derive::figure::{Unit, bytes, decimal, percent, rate};
 use crate::derive::jitter::Jitter;
+use crate::derive::migration_cost::{Cause, Crossing, LEAST_BINS};
 use crate::derive::{FlowBasis, TestMetrics};
 use crate::sample::{Problem, ProblemSource, TraceSource, TracerStage};
 

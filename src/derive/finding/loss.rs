@@ -10,7 +10,7 @@ use super::{Diagnostic, LintInput};
 use crate::derive::denial::{self, DropsSeen};
 use crate::derive::figure::{decimal, percent, rate};
 use crate::derive::losses::{Loss, LossPlace, Losses, place_of_drop};
-use crate::derive::{TestMetrics, part, paths};
+use crate::derive::{TestMetrics, paths, share};
 use crate::sample::OvsDatapathKind;
 
 /// Less than one packet a second is nothing that a test would notice.
@@ -30,7 +30,7 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     }
     // The packets sent are known for every loss place or for none, so checking the worst place is enough.
     let sent = losses.sent.filter(|&sent| sent > 0.0 && worst.share.is_some()).map(|sent| losses.per_second(sent));
-    let share = |packets: f64| part::share(packets, sent?);
+    let share = |packets: f64| share::share(packets, sent?);
     let how_many = match (share(here), share(whole)) {
         (Some(here), Some(all)) if percent(here) == percent(all) => {
             format!("{} % of packets lost", percent(all))

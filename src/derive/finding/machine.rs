@@ -165,7 +165,7 @@ const STOLEN: f64 = 0.05;
 
 /// Time that the hypervisor gave to others (`steal` of `/proc/stat`).
 pub(super) fn stolen(input: &LintInput<'_>) -> Option<Diagnostic> {
-    let steal = input.diagnosis.surroundings.recent_steal().filter(|&steal| steal >= STOLEN)?;
+    let steal = input.diagnosis.other_causes.recent_steal().filter(|&steal| steal >= STOLEN)?;
     let text = format!("{} % steal on your threads' cores: other guests of the hypervisor take it", percent(steal));
     Some(Diagnostic { text, cost: Some(steal), numbers: vec![("steal", steal)] })
 }

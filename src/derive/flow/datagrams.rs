@@ -11,8 +11,8 @@
 
 use super::moved::{DatagramNumbers, Moved, SocketReading};
 use super::rate_gap::RateGap;
-use crate::derive::part::share;
 use crate::derive::rate::seconds;
+use crate::derive::share::share;
 use crate::sample::{Benchmark, Direction, Program, Proto, ProtocolCounters, Sample, row_of};
 
 /// What iperf 2 sends without `-l`, over IPv4 and over IPv6.

@@ -3,8 +3,8 @@
 use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES};
 use super::join::EndPlace;
-use crate::derive::part;
 use crate::derive::rate::seconds;
+use crate::derive::share;
 use crate::sample::{FlowProgress, FlowSample, SocketKey, TcpState};
 use std::collections::VecDeque;
 
@@ -152,7 +152,7 @@ impl EndTrack {
     pub fn busy(&self) -> Option<BusyShares> {
         let (now, before) = (self.tcp?.busy?, self.tcp_before?.busy?);
         let elapsed_us = seconds(self.before?.at_ns, self.pulses.back()?.at_ns)? * 1e6;
-        let share = |from: u64, to: u64| part::share(to.checked_sub(from)? as f64, elapsed_us);
+        let share = |from: u64, to: u64| share::share(to.checked_sub(from)? as f64, elapsed_us);
         Some(BusyShares {
             all: share(before.all_us, now.all_us)?,
             rwnd: share(before.rwnd_us, now.rwnd_us)?,

@@ -3,7 +3,7 @@
 use super::tick::carrying;
 use crate::derive::TestMetrics;
 use crate::derive::ledger::{Ledger, Ticked, TimeSpan};
-use crate::derive::part::share;
+use crate::derive::share::share;
 use crate::sample::Proto;
 
 /// As long as a lost segment counts, ns: a connection that waits for its timer sends next to nothing for a second and more.

@@ -4,7 +4,7 @@
 
 use super::counted::SampleStep;
 use super::{Loss, LossPlace, ProtocolSpan, total};
-use crate::derive::part::share;
+use crate::derive::share::share;
 use crate::sample::{FlowPath, FlowSample, LinkKey, Owned, OwnerBy, OwnerKind, Proto, row_of};
 
 /// Adds these losses, named after the program that holds the tun or tap, with their share of what came to the sockets of that

@@ -1,11 +1,11 @@
 //! A search from its events: which placement each phase had, what its rate was, and what is to be said of all of them.
 
 use super::CommandRun;
-use crate::derive::cause::series;
 use crate::derive::experiment::{
     Difference, LEAST_ROUNDS, PhaseLog, PhaseMeans, PlacementStanding, RankedPlacement, are_alike, ranking,
 };
 use crate::derive::ledger::{Bin, FlowBasis, Ledger, known};
+use crate::derive::migration_cost::series;
 use crate::sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacement};
 
 /// A phase with fewer known rates has no mean. They are shorter than those of a comparison, because there are more of them.

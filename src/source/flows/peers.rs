@@ -4,8 +4,8 @@
 //! left alone: whoever it calls is the other end.
 
 use super::diag::{self, SocketId, SocketInfo};
-use super::holders::{self, FoundSocket, Search, SocketInode};
 use super::netns;
+use super::socket_process::{self, FoundSocket, Search, SocketInode};
 use crate::sample::{FlowPath, FlowSample, Proto, SocketKey};
 use crate::source::netlink::client::NetlinkClient;
 use crate::source::netlink::message::Request;
@@ -128,7 +128,7 @@ impl Peers {
             return;
         }
         let began_ns = crate::source::now_ns();
-        let residents = holders::residents(&self.proc);
+        let residents = socket_process::residents(&self.proc);
         let hint = |question: &PeerQuestion| {
             let leads = |path: &&FlowPath| path.from == question.local && path.to == question.remote;
             let comes = |path: &&FlowPath| path.from == question.remote && path.to == question.local;

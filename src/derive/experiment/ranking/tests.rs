@@ -2,7 +2,7 @@
 
 use super::super::Rounds;
 use super::*;
-use crate::derive::cause::chance::Chance;
+use crate::derive::migration_cost::chance::Chance;
 
 /// What a made-up machine does to the rate.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Which process holds a socket, by its namespace and the inode that `sock_diag` tells: those that were found before are asked
 //! first, then all of `/proc` in slices. A slice is looked through at once; where there are more, the next ticks go on with it.
 
-use crate::source::flows::holders::{Search, SocketInode, residents, sockets_of};
+use crate::source::flows::socket_process::{Search, SocketInode, residents, sockets_of};
 use crate::source::{now_ns, proc_file};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;

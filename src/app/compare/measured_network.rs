@@ -1,9 +1,9 @@
 //! A network under load, watched: one load after the other, its threads pinned where that is asked for, and what the machine does meanwhile.
 
 use super::ComparePlan;
-use super::bench::RunningLoad;
-use super::desk::Desk;
-use crate::app::experiment::{Experiment, Rule, Wish};
+use super::load_programs::RunningLoad;
+use super::progress::Desk;
+use crate::app::phase_schedule::{Experiment, Rule, Wish};
 use crate::app::signals::wait;
 use crate::derive::comparison::{LoadFigures, LoadWindow};
 use crate::derive::{Derivation, Metrics};

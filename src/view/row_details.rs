@@ -1,11 +1,11 @@
 //! The details of one row: every figure that is known of a link, a core or a thread, also those whose columns have no room.
 
 use super::canvas::cells;
-use super::detail;
+use super::core_details;
 use super::format::{Bytes, Claim, Count, Percent, Rate, Total, UNKNOWN, speed};
-use super::homes::Homes;
 use super::lines::{Line, sentences};
 use super::links::words::{Peer, Queues, Whose};
+use super::process_peers::Homes;
 use super::text::namespace;
 use super::{Tone, UNDER_COUNT};
 use crate::action::RowId;
@@ -27,7 +27,7 @@ pub(super) fn lines(state: &State, row: RowId, width: u16) -> Vec<Line> {
             link.map(|link| of_link(metrics, link))
         }
         RowId::Core(core) => metrics.machine.cores.iter().find(|other| other.place.core == core).map(|core| {
-            let phrases = detail::phrases(core, metrics.machine.elapsed_s);
+            let phrases = core_details::phrases(core, metrics.machine.elapsed_s);
             phrases.into_iter().map(|phrase| vec![phrase]).collect()
         }),
         RowId::Thread(id) => {

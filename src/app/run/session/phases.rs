@@ -1,7 +1,7 @@
 //! What the experiment wishes for is done, and told as events.
 
 use super::RunSession;
-use crate::app::experiment::Wish;
+use crate::app::phase_schedule::Wish;
 use crate::derive::Metrics;
 use crate::derive::experiment::Turn;
 use crate::derive::placement::ClassPlacements;

@@ -1,9 +1,9 @@
 //! What the watched threads and their cores suffered tick by tick, beside the rate of the same ticks: for the question
 //! what a rate follows that does not follow the moves. A correlation is all it claims.
 
-use crate::derive::cause::permute;
-use crate::derive::cause::series::{centred, correlation, dot, mean};
 use crate::derive::ledger::{Bin, Ledger, Ticked, TimeSpan};
+use crate::derive::migration_cost::permute;
+use crate::derive::migration_cost::series::{centred, correlation, dot, mean};
 use crate::derive::placement::BUSY;
 use crate::derive::{Mean, TestMetrics};
 use strum::IntoEnumIterator;
@@ -63,8 +63,8 @@ const CHANCE: f64 = 0.05;
 const RECENT_NS: u64 = 5_000_000_000;
 
 #[derive(Debug, Clone, Default)]
-pub(in crate::derive) struct Surroundings {
-    ticks: Ledger<SurroundingsTick>,
+pub(in crate::derive) struct OtherCauses {
+    ticks: Ledger<OtherCausesTick>,
 }
 
 /// What the watched threads and their cores suffered in a tick: shares of the time, squeezes a second.
@@ -90,7 +90,7 @@ impl Suffered {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct SurroundingsTick {
+struct OtherCausesTick {
     span: TimeSpan,
     /// Mean of the bins that ended in it, bits/s.
     rate: Option<f64>,
@@ -99,13 +99,13 @@ struct SurroundingsTick {
     could_run: f64,
 }
 
-impl Ticked for SurroundingsTick {
+impl Ticked for OtherCausesTick {
     fn span(&self) -> TimeSpan {
         self.span
     }
 }
 
-impl Surroundings {
+impl OtherCauses {
     pub(super) fn observe(&mut self, metrics: &TestMetrics, bins: &Ledger<Bin>, keep_ns: u64) {
         let Some(from_ns) = metrics.machine.began_ns() else {
             self.ticks.clear();
@@ -115,7 +115,7 @@ impl Surroundings {
         bins.iter().rev().take_while(|bin| bin.to_ns > from_ns).for_each(|bin| rate.add(bin.bits_per_s, 1.0));
         let Some((suffered, could_run)) = suffered(metrics) else { return };
         let span = TimeSpan { from_ns, to_ns: metrics.machine.at_ns };
-        self.ticks.add(SurroundingsTick { span, rate: rate.value(), suffered, could_run });
+        self.ticks.add(OtherCausesTick { span, rate: rate.value(), suffered, could_run });
         self.ticks.forget(span.to_ns.saturating_sub(keep_ns));
     }
 
