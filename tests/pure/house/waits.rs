@@ -20,8 +20,9 @@ const OF_STRANGERS: &[(&str, &[&str])] = &[
     ("\"root\"", &[]),
 ];
 
-/// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer.
-const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "Slow::start("];
+/// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer, or a conversation
+/// whose messages are taken without waiting.
+const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "ioctl_fionbio", "Slow::start("];
 const MAY_WAIT: &str = "source/slow";
 
 /// Rooms that ask programs, read every process or walk sysfs, and the readers of counters, which may not depend on them.
