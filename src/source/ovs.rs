@@ -1,20 +1,16 @@
 //! Open vSwitch: bridges and ports from its database over its unix socket (RFC 7047), joined with the kernel's links. It
 //! follows what the database tells and asks again and again for nothing; where there is none it costs a stat a second.
 
-mod budget;
-mod connection;
+mod column_values;
 mod control;
 mod daemon;
 mod datapaths;
-mod datum;
-mod framer;
-mod join;
+mod inactivity;
 mod kernel;
-mod place;
+mod port_links;
 mod protocol;
-mod readiness;
 mod session;
-mod silence;
+mod socket_place;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -22,15 +18,13 @@ mod tests;
 use crate::sample::{FlowPath, Ifindex, LinkCounters, LinkFacts, OvsDatapath, OvsSwitch, Problem, ProblemSource};
 use crate::source::netns::Spaces;
 use crate::source::{Roots, clock_ns, netns_of, now_ns, publish};
+use column_values::Uuid;
 use datapaths::{Around, DatapathReader};
-use datum::Uuid;
-use join::{JoinedPorts, join};
-pub use place::{SocketPlace, places};
-use readiness::Readiness;
+use port_links::{JoinedPorts, join};
 use rustix::time::ClockId;
 use session::Session;
+pub use socket_place::{SocketPlace, places};
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use tables::Statistics;
 
@@ -41,8 +35,6 @@ pub struct OvsReader {
     /// The namespace of a switch whose own cannot be told.
     own_netns: u64,
     sessions: Vec<Session>,
-    readiness: Readiness,
-    buffer: Vec<u8>,
     /// The index of each interface without a kernel link, by session and row.
     numbers: BTreeMap<(usize, Uuid), Ifindex>,
     next_number: u32,
@@ -51,7 +43,10 @@ pub struct OvsReader {
     /// The session and the row that count for each link.
     counted: Vec<(usize, Uuid, Arc<LinkFacts>)>,
     published: Arc<Vec<OvsSwitch>>,
+    /// The links that only Open vSwitch knows (patch ports, tunnels, ports of a userspace datapath without a device), sorted
+    /// by key; the same `Arc` until they change.
     links: Arc<Vec<Arc<LinkFacts>>>,
+    /// Their counters, sorted by key. The time of each is that at which ovs-vswitchd wrote it.
     counters: Vec<LinkCounters>,
     /// The last union with the kernel's links: what it was made of, and itself.
     union: Option<[Arc<Vec<Arc<LinkFacts>>>; 3]>,
@@ -71,26 +66,13 @@ impl OvsReader {
         }
     }
 
-    /// Becomes readable when a database says something; none where there is none. What it says is worth
-    /// [receiving](Self::receive) at once, because the instant is the time of its statistics.
-    #[must_use]
-    pub fn news(&self) -> Option<BorrowedFd<'_>> {
-        // One that says too much would wake the sampler for nothing.
-        let too_much = self.sessions.iter().any(Session::is_put_off) || self.datapaths.is_put_off();
-        self.readiness.wait_for().filter(|_| !too_much)
-    }
-
-    /// Takes in what the databases have said, between ticks.
+    /// Takes in what the databases have said, also where no tick asks for it: it must not heap up.
     pub fn receive(&mut self) {
-        if !self.sessions.iter().any(Session::is_connected) && !self.datapaths.listens() {
-            return;
-        }
-        self.readiness.received();
         let now_ns = now_ns();
         for session in &mut self.sessions {
-            session.receive(&mut self.buffer, now_ns);
+            session.receive(now_ns);
         }
-        self.datapaths.receive(&mut self.buffer, now_ns);
+        self.datapaths.receive(now_ns);
     }
 
     /// What the datapaths on these ways have counted.
@@ -98,7 +80,7 @@ impl OvsReader {
         let sessions = &self.sessions;
         let control = |socket: &str| sessions.iter().find(|session| session.name == socket)?.control();
         let around = Around { spaces, paths, switches: &self.published, control: &control, now_ns };
-        self.datapaths.read(around, &mut self.readiness)
+        self.datapaths.read(around)
     }
 
     /// Closes what is open in namespaces that have gone.
@@ -114,14 +96,9 @@ impl OvsReader {
         wanted: impl Fn(u64) -> bool,
         now_ns: u64,
     ) -> Arc<Vec<OvsSwitch>> {
-        // There is nothing to do for most of the ticks of a machine without Open vSwitch.
-        let is_due = self.sessions.iter().any(|session| session.looks(now_ns) || session.is_connected());
-        if !is_due && self.published.is_empty() {
-            return Arc::clone(&self.published);
-        }
-        self.look(now_ns);
+        // In this order: what has been said since the last tick is no silence.
         self.receive();
-        self.readiness.tick();
+        self.look(now_ns);
         let (mut facts, mut counters) = (false, false);
         let mut told = Vec::new();
         for (at, session) in self.sessions.iter_mut().enumerate() {
@@ -149,14 +126,7 @@ impl OvsReader {
         Arc::clone(&self.published)
     }
 
-    /// The links that only Open vSwitch knows (patch ports, tunnels, ports of a userspace datapath without a device),
-    /// sorted by key; the same `Arc` until they change.
-    #[must_use]
-    pub fn links(&self) -> &Arc<Vec<Arc<LinkFacts>>> {
-        &self.links
-    }
-
-    /// These and the kernel's, sorted by key; the same `Arc` until one of them changes.
+    /// The kernel's links and those that only Open vSwitch knows, sorted by key; the same `Arc` until one of them changes.
     pub fn among(&mut self, kernel: Arc<Vec<Arc<LinkFacts>>>) -> Arc<Vec<Arc<LinkFacts>>> {
         if self.links.is_empty() {
             self.union = None;
@@ -173,13 +143,7 @@ impl OvsReader {
         all
     }
 
-    /// Their counters, sorted by key. The time of each is that at which ovs-vswitchd wrote it.
-    #[must_use]
-    pub fn counters(&self) -> &[LinkCounters] {
-        &self.counters
-    }
-
-    /// Puts them among the kernel's.
+    /// Puts the counters of those links among the kernel's.
     pub fn count_among(&self, kernel: &mut Vec<LinkCounters>) {
         if !self.counters.is_empty() {
             kernel.extend_from_slice(&self.counters);
@@ -201,11 +165,8 @@ impl OvsReader {
     /// Looks for what is not connected, and after what is.
     fn look(&mut self, now_ns: u64) {
         for at in 0..self.sessions.len() {
-            if !self.sessions[at].looks(now_ns) {
-                continue;
-            }
             let taken: Vec<_> = self.sessions.iter().filter_map(Session::file).collect();
-            self.sessions[at].look(&self.roots, &taken, &mut self.readiness, now_ns);
+            self.sessions[at].look(&self.roots, &taken, now_ns);
         }
     }
 
@@ -242,10 +203,7 @@ impl OvsReader {
                 *facts = Arc::clone(known);
             }
         }
-        let same = |(known, (_, _, link)): (&Arc<LinkFacts>, &(usize, Uuid, Arc<LinkFacts>))| Arc::ptr_eq(known, link);
-        if self.links.len() != counted.len() || !self.links.iter().zip(&counted).all(same) {
-            self.links = Arc::new(counted.iter().map(|(_, _, facts)| Arc::clone(facts)).collect());
-        }
+        publish(&mut self.links, counted.iter().map(|(_, _, facts)| Arc::clone(facts)).collect());
         self.counted = counted;
     }
 

@@ -86,6 +86,7 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
             left_out += 1;
             live.flows.leave();
             live.drop_departed();
+            live.ovs.receive();
         }
     }
 }
@@ -121,7 +122,7 @@ impl Schedule {
         let failed = |error: Errno| SourceError::Sampler { failed: "the sampling timer failed", error: error.into() };
         loop {
             self.plan_pulse(live.flows.has_flows());
-            let [commanded, departed, notified, spoken] = match self.sleep(live, feed) {
+            let [commanded, departed, notified] = match self.sleep(live, feed) {
                 Err(Errno::INTR) => continue,
                 woken => woken.map_err(failed)?,
             };
@@ -155,9 +156,6 @@ impl Schedule {
             if notified {
                 live.links.drain()?;
             }
-            if spoken {
-                live.ovs.receive();
-            }
         }
     }
 
@@ -168,11 +166,11 @@ impl Schedule {
         self.pulse_ns = is_wanted.then(|| self.pulse_ns.unwrap_or_else(next_ns));
     }
 
-    /// Sleeps until something is due or readable; what is: commands, departures of namespaces, links, Open vSwitch.
-    fn sleep(&self, live: &Live, feed: &Sender) -> Result<[bool; 4], Errno> {
-        let others = [live.spaces.events(), Some(live.links.notifications()), live.ovs.news()];
-        let [departures, links, ovs] = others.map(|other| other.filter(|_| !self.rests));
-        let mut waits = [Some(feed.commands()), departures, links, ovs].map(|readable| match readable {
+    /// Sleeps until something is due or readable; what is: commands, departures of namespaces, links.
+    fn sleep(&self, live: &Live, feed: &Sender) -> Result<[bool; 3], Errno> {
+        let others = [live.spaces.events(), Some(live.links.notifications())];
+        let [departures, links] = others.map(|other| other.filter(|_| !self.rests));
+        let mut waits = [Some(feed.commands()), departures, links].map(|readable| match readable {
             Some(readable) => PollFd::from_borrowed_fd(readable, PollFlags::IN),
             None => PollFd::from_borrowed_fd(feed.commands(), PollFlags::empty()),
         });

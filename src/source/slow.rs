@@ -1,9 +1,10 @@
 //! Facts that take their time: each is gathered on a thread of its own by blocking code, which ends with its work or with the
 //! program. The sampler takes what is finished. Blocking code is private to the files of this folder, which
-//! hand out nothing but [`Slow`] answers.
+//! hand out nothing but [`Slow`] answers, and conversations of which is taken what has been said so far.
 
 pub(super) mod device_holders;
 pub(super) mod docker;
+pub(super) mod json_rpc;
 pub(super) mod socket_holders;
 
 use rustix::process::setpriority_process;

@@ -91,6 +91,7 @@ const CONFINED: &[(&str, &[&str])] = &[
             "prometheus",
             "source/benchmarks",
             "source/ovs",
+            "source/slow",
             "source/owners",
             // Only what `ip -j` said of captured links is read there.
             "source/links/tests",

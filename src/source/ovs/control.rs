@@ -1,16 +1,15 @@
 //! The control socket of one ovs-vswitchd (`ovs-vswitchd.PID.ctl`, JSON-RPC 1.0), asked once a second what its userspace
 //! datapath has counted. It never waits: the answer is heard when it comes. What answers wrongly is left alone for a while.
 
-use super::budget::Budget;
-use super::connection::{Over, OvsConnection};
-use super::readiness::Readiness;
-use super::silence;
+use super::inactivity;
 use crate::sample::{OvsDatapath, OvsDatapathKind, Problem};
+use crate::source::slow::json_rpc::{Conversation, Over, ReadBudget, RpcMessage};
 use crate::text::clean;
 use serde_json::{Value, json};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// How often it is asked: a little less than a second, so that a tick which comes early does not wait for the next one. What
@@ -29,8 +28,8 @@ pub(super) struct Control {
     path: PathBuf,
     /// Its process.
     pid: u32,
-    connection: Option<OvsConnection>,
-    budget: Budget,
+    conversation: Option<Conversation>,
+    budget: Arc<ReadBudget>,
     /// When the question was asked that is not answered yet.
     asked_at_ns: Option<u64>,
     ask_at_ns: u64,
@@ -49,17 +48,8 @@ impl Control {
         self.path == path
     }
 
-    pub fn is_connected(&self) -> bool {
-        self.connection.is_some()
-    }
-
-    /// What it says is left in its socket until the budget allows more.
-    pub fn is_put_off(&self) -> bool {
-        self.connection.is_some() && !self.budget.is_left()
-    }
-
     /// At every tick: asks where it is time to.
-    pub fn ask(&mut self, readiness: &mut Readiness, now_ns: u64) {
+    pub fn ask(&mut self, now_ns: u64) {
         if let Some(asked_at_ns) = self.asked_at_ns {
             let silent_ns = now_ns.saturating_sub(asked_at_ns);
             if silent_ns >= SILENCE_NS {
@@ -67,7 +57,7 @@ impl Control {
                 self.problem = Some(super::problem(format!(
                     "ovs-vswitchd has not answered at {} for {} s: datapath drops unknown; see its log",
                     self.name(),
-                    silence::at_least_s(silent_ns)
+                    inactivity::at_least_s(silent_ns)
                 )));
             }
             return;
@@ -76,12 +66,9 @@ impl Control {
             return;
         }
         self.ask_at_ns = now_ns + PACE_NS;
-        if self.connection.is_none() {
-            match OvsConnection::open(&self.path) {
-                Ok(connection) => {
-                    readiness.add(&connection);
-                    self.connection = Some(connection);
-                }
+        if self.conversation.is_none() {
+            match Conversation::open(&self.path, &self.budget) {
+                Ok(conversation) => self.conversation = Some(conversation),
                 Err(error) => {
                     let why = match error.kind() {
                         io::ErrorKind::PermissionDenied => "connecting is not permitted; run as root".to_owned(),
@@ -91,42 +78,37 @@ impl Control {
                 }
             }
         }
-        let said = self.connection.as_mut().map_or(Ok(()), |connection| connection.say(&request()));
-        self.asked_at_ns = Some(now_ns);
-        self.end(said, now_ns);
+        if let Some(conversation) = &self.conversation {
+            conversation.say(&request());
+            self.asked_at_ns = Some(now_ns);
+        }
     }
 
     /// Takes in what it has answered.
-    pub fn receive(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
-        let Some(mut connection) = self.connection.take() else { return };
-        self.budget.fill(now_ns);
-        let (mut open, mut answer) = (self.asked_at_ns.is_some(), None);
-        let heard = connection.receive(buffer, &mut self.budget, |message| {
-            if !std::mem::take(&mut open) {
-                return Err("it sends without being asked".to_owned());
-            }
-            answer = Some(understand(message)?);
-            Ok(())
-        });
-        self.connection = Some(connection);
-        if let Some(counters) = answer {
-            self.told = Some(OvsDatapath { born: u64::from(self.pid), at_ns: now_ns, ..counters });
-            (self.asked_at_ns, self.rest_ns, self.problem) = (None, SECOND_NS, None);
-        }
-        self.end(heard.map(drop), now_ns);
-    }
-
-    fn end(&mut self, result: Result<(), Over>, now_ns: u64) {
-        match result {
+    pub fn receive(&mut self, now_ns: u64) {
+        let Some(conversation) = self.conversation.take() else { return };
+        let taken = conversation.heard().try_for_each(|message| self.take(&message?));
+        self.conversation = Some(conversation);
+        match taken {
             Ok(()) => {}
             Err(Over::Closed) => self.fail("it closes the connection", now_ns),
             Err(Over::Wrong(why)) => self.fail(&why, now_ns),
         }
     }
 
+    fn take(&mut self, message: &RpcMessage) -> Result<(), Over> {
+        if self.asked_at_ns.take().is_none() {
+            return Err(Over::Wrong("it sends without being asked".to_owned()));
+        }
+        let counters = understand(&message.value).map_err(Over::Wrong)?;
+        self.told = Some(OvsDatapath { born: u64::from(self.pid), at_ns: message.at_ns, ..counters });
+        (self.rest_ns, self.problem) = (SECOND_NS, None);
+        Ok(())
+    }
+
     /// Leaves it alone for a while.
     fn fail(&mut self, why: &str, now_ns: u64) {
-        (self.connection, self.asked_at_ns, self.told) = (None, None, None);
+        (self.conversation, self.asked_at_ns, self.told) = (None, None, None);
         self.ask_at_ns = now_ns + self.rest_ns;
         self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
         self.problem = Some(super::problem(format!(
@@ -149,8 +131,7 @@ fn request() -> Vec<u8> {
 ///
 /// # Errors
 /// It is none, or a refusal: the end of a sentence.
-fn understand(message: &[u8]) -> Result<OvsDatapath, String> {
-    let value: Value = serde_json::from_slice(message).map_err(|_| "it does not send JSON".to_owned())?;
+fn understand(value: &Value) -> Result<OvsDatapath, String> {
     if let Some(words) = value["error"].as_str() {
         let words: String = words.chars().take(80).collect();
         return Err(format!("it refuses ({})", clean(words.trim().as_bytes())));

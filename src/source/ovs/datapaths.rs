@@ -4,7 +4,6 @@
 
 use super::control::Control;
 use super::kernel::DatapathSocket;
-use super::readiness::Readiness;
 use crate::sample::{FlowPath, LinkKey, OvsDatapath, OvsDatapathKind, OvsSwitch, Problem};
 use crate::source::netns::Spaces;
 use std::collections::btree_map::Entry;
@@ -48,7 +47,7 @@ pub(super) struct DatapathReader {
 impl DatapathReader {
     /// The counters of the datapaths on the way, sorted by socket, namespace and name. What was lost since the last sample
     /// that had flows is read once more after they ended.
-    pub fn read(&mut self, around: Around<'_>, readiness: &mut Readiness) -> Vec<OvsDatapath> {
+    pub fn read(&mut self, around: Around<'_>) -> Vec<OvsDatapath> {
         let ended = around.paths.is_empty();
         if ended && self.wanted == WantedDatapaths::default() {
             return Vec::new();
@@ -56,7 +55,7 @@ impl DatapathReader {
         if !ended {
             self.want(around);
             self.enter(around.spaces);
-            self.ask(around, readiness);
+            self.ask(around);
         }
         let mut told = Vec::new();
         for (netns, socket) in &self.wanted.kernels {
@@ -73,21 +72,11 @@ impl DatapathReader {
         told
     }
 
-    /// Takes in what has been answered, between ticks.
-    pub fn receive(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+    /// Takes in what has been answered.
+    pub fn receive(&mut self, now_ns: u64) {
         for control in self.controls.values_mut() {
-            control.receive(buffer, now_ns);
+            control.receive(now_ns);
         }
-    }
-
-    /// Somebody is asked.
-    pub fn listens(&self) -> bool {
-        self.controls.values().any(Control::is_connected)
-    }
-
-    /// Somebody says more than is taken in.
-    pub fn is_put_off(&self) -> bool {
-        self.controls.values().any(Control::is_put_off)
     }
 
     /// Closes what is open in namespaces that have gone: an open socket keeps one alive.
@@ -149,7 +138,7 @@ impl DatapathReader {
         }
     }
 
-    fn ask(&mut self, around: Around<'_>, readiness: &mut Readiness) {
+    fn ask(&mut self, around: Around<'_>) {
         for socket in self.wanted.controls.keys() {
             // A switch whose database is away for a moment is asked where it was.
             if let Some((path, pid)) = (around.control)(socket)
@@ -158,7 +147,7 @@ impl DatapathReader {
                 self.controls.insert(socket.clone(), Control::new(path, pid));
             }
             let Some(control) = self.controls.get_mut(socket) else { continue };
-            control.ask(readiness, around.now_ns);
+            control.ask(around.now_ns);
         }
     }
 

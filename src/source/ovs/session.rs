@@ -1,20 +1,20 @@
 //! One database followed: connected when it is there, understood while it speaks, kept for a moment when it goes, looked
 //! for again about once a second. It never waits, and says in one sentence what is wrong.
 
-use super::budget::{BYTES_PER_S, Budget};
-use super::connection::{Over, OvsConnection};
 use super::daemon::Daemon;
-use super::place::{PresentSocket, SocketPlace};
-use super::protocol::{self, Heard};
-use super::readiness::Readiness;
-use super::silence::Silence;
+use super::inactivity::Inactivity;
+use super::protocol::{self, News, Subject};
+use super::socket_place::{PresentSocket, SocketPlace};
+use super::spent_ns;
 use super::tables::{Changes, Tables};
 use crate::sample::Problem;
-use crate::source::Roots;
+use crate::source::slow::json_rpc::{BYTES_PER_S, Conversation, Over, ReadBudget, RpcMessage};
+use crate::source::{Roots, now_ns};
 use crate::text::clean;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const SECOND_NS: u64 = 1_000_000_000;
 /// A database that is restarted is back before that: until then what it said stands.
@@ -43,7 +43,7 @@ pub(super) struct Session {
     /// What is different since it was last asked.
     pub changes: Changes,
     /// What it may cost, across its connections.
-    budget: Budget,
+    budget: Arc<ReadBudget>,
     look_at_ns: u64,
     rest_ns: u64,
     lost_at_ns: u64,
@@ -52,11 +52,13 @@ pub(super) struct Session {
 /// The connection, while there is one.
 #[derive(Debug)]
 struct Here {
-    connection: OvsConnection,
+    conversation: Conversation,
     socket: PresentSocket,
-    silence: Silence,
+    inactivity: Inactivity,
     /// It owes an answer for too long, which is the problem told.
     silent: bool,
+    /// It costs more than it may, which is the problem told.
+    is_late: bool,
 }
 
 impl Session {
@@ -68,10 +70,6 @@ impl Session {
             rest_ns: SECOND_NS,
             ..Self::default()
         }
-    }
-
-    pub fn is_connected(&self) -> bool {
-        self.here.is_some()
     }
 
     /// The file of its socket while it is connected.
@@ -90,36 +88,33 @@ impl Session {
         self.known && self.here.as_ref().is_some_and(|here| !here.silent)
     }
 
-    /// It is time to [look](Self::look).
-    pub fn looks(&self, now_ns: u64) -> bool {
-        now_ns >= self.look_at_ns
-    }
-
     /// Once a second: looks for the database, or whether it and its ovs-vswitchd still live. `taken` are the sockets that
     /// others are connected to.
-    pub fn look(&mut self, roots: &Roots, taken: &[(u64, u64)], readiness: &mut Readiness, now_ns: u64) {
+    pub fn look(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) {
+        if now_ns < self.look_at_ns {
+            return;
+        }
         self.look_at_ns = now_ns + SECOND_NS;
         if self.here.is_some() {
             self.attend(roots, now_ns);
         } else {
-            self.connect(roots, taken, readiness, now_ns);
+            self.connect(roots, taken, now_ns);
         }
     }
 
-    fn connect(&mut self, roots: &Roots, taken: &[(u64, u64)], readiness: &mut Readiness, now_ns: u64) {
+    fn connect(&mut self, roots: &Roots, taken: &[(u64, u64)], now_ns: u64) {
         let connected = self.place.socket().and_then(|socket| match socket {
             Some(socket) if taken.contains(&socket.file) => Ok(None),
-            Some(socket) => Ok(Some((OvsConnection::open(&socket.path)?, socket))),
+            Some(socket) => Ok(Some((Conversation::open(&socket.path, &self.budget)?, socket))),
             None if self.place.asked => Err(io::ErrorKind::NotFound.into()),
             None => Ok(None),
         });
         match connected {
-            Ok(Some((mut connection, socket))) => {
-                readiness.add(&connection);
-                let said = connection.say(&protocol::requests());
-                self.here = Some(Here { connection, socket, silence: Silence::begin(now_ns), silent: false });
+            Ok(Some((conversation, socket))) => {
+                conversation.say(&protocol::requests());
+                let inactivity = Inactivity::begin(now_ns);
+                self.here = Some(Here { conversation, socket, inactivity, silent: false, is_late: false });
                 self.attend(roots, now_ns);
-                self.end(said, now_ns);
             }
             Ok(None) => self.report(None),
             Err(error) => {
@@ -147,115 +142,85 @@ impl Session {
     fn attend(&mut self, roots: &Roots, now_ns: u64) {
         let Some(here) = &mut self.here else { return };
         let directory = here.socket.path.parent().unwrap_or(Path::new("/"));
-        self.changes.facts |= self.daemon.look(roots, directory, here.connection.peer());
-        let question = if here.silence.asks(now_ns) { protocol::probe() } else { Vec::new() };
-        let (said, silent_s) = (here.connection.say(&question), here.silence.seconds(now_ns));
+        self.changes.facts |= self.daemon.look(roots, directory, here.conversation.peer());
+        if here.inactivity.asks(now_ns) {
+            here.conversation.say(&protocol::probe());
+        }
+        let Some(seconds) = here.inactivity.seconds(now_ns) else { return };
+        self.changes.counters |= !std::mem::replace(&mut here.silent, true);
         // One that stands still is left in its place, where it may go on; one that another has taken the place of is not.
-        let is_replaced =
-            silent_s.is_some() && self.place.socket().is_ok_and(|now| now.is_some_and(|now| now != here.socket));
-        self.tell_silence(silent_s);
-        self.end(if is_replaced { Err(Over::Closed) } else { said }, now_ns);
-    }
-
-    /// What is shown is as old as what was heard last.
-    fn tell_silence(&mut self, silent_s: Option<u64>) {
-        let (Some(seconds), Some(here)) = (silent_s, &mut self.here) else { return };
+        if self.place.socket().is_ok_and(|now| now.is_some_and(|now| now != here.socket)) {
+            return self.end(Over::Closed, now_ns);
+        }
+        // What is shown is as old as what was heard last.
         let name = &self.name;
-        let sentence = if self.known {
+        self.report(Some(if self.known {
             format!("the database at {name} has not answered for {seconds} s: its data is stale; check ovsdb-server")
         } else {
             format!("the database at {name} has not answered for {seconds} s: no ports known; check ovsdb-server")
-        };
-        self.changes.counters |= !std::mem::replace(&mut here.silent, true);
-        self.report(Some(sentence));
-    }
-
-    /// It speaks again. What moved meanwhile is not known: its counters begin anew.
-    fn end_silence(&mut self, now_ns: u64) {
-        (self.begun, self.counted_at_ns, self.changes.counters) = (true, now_ns, true);
-        self.report(None);
+        }));
     }
 
     /// Takes in what the database has said.
-    pub fn receive(&mut self, buffer: &mut Vec<u8>, now_ns: u64) {
+    pub fn receive(&mut self, now_ns: u64) {
         let Some(mut here) = self.here.take() else { return };
-        let mut answers = Vec::new();
-        let mut budget = std::mem::take(&mut self.budget);
-        budget.fill(now_ns);
-        let heard = here.connection.receive(buffer, &mut budget, |message| {
-            match protocol::understand(message)? {
-                Heard::Asked(answer) => answers.extend_from_slice(&answer),
-                heard => self.take(&heard, now_ns),
-            }
-            self.tables.bounded()
-        });
-        self.budget = budget;
-        // Nor is it silent while nobody listens.
-        if heard == Ok(true) || !self.budget.is_left() {
-            here.silence.end(now_ns);
-            if std::mem::take(&mut here.silent) {
-                self.end_silence(now_ns);
-            }
-        }
-        let said = if answers.is_empty() { Ok(()) } else { here.connection.say(&answers) };
-        self.here = Some(here);
-        self.tell_cost();
-        self.end(heard.and(said), now_ns);
-    }
-
-    /// What it says is left in its socket until the budget allows more.
-    pub fn is_put_off(&self) -> bool {
-        self.here.is_some() && !self.budget.is_left()
-    }
-
-    /// CPU time that its news have cost elsewhere.
-    pub fn pay(&mut self, ns: u64) {
-        self.budget.spend(0, ns);
-    }
-
-    fn tell_cost(&mut self) {
-        let exceeded = self.budget.was_exceeded();
-        if !exceeded && self.problem.is_none() {
-            return;
-        }
-        let sentence = format!(
-            "the database at {} sends faster than vnettop reads ({} MiB, 2 % of a core per second): data is late",
-            self.name,
-            BYTES_PER_S >> 20
-        );
-        if exceeded {
-            self.report(Some(sentence));
-        } else if self.problem.as_ref().is_some_and(|problem| problem.text == sentence) {
+        let taken = here.conversation.heard().try_for_each(|message| self.take(message?));
+        if here.inactivity.end(here.conversation.heard_at_ns()) && std::mem::take(&mut here.silent) {
+            // What moved meanwhile is not known: its counters begin anew.
+            (self.begun, self.counted_at_ns, self.changes.counters) = (true, now_ns, true);
             self.report(None);
         }
+        self.tell_cost(&mut here.is_late, now_ns);
+        self.here = Some(here);
+        if let Err(over) = taken {
+            self.end(over, now_ns);
+        }
     }
 
-    fn take(&mut self, heard: &Heard, now_ns: u64) {
-        match heard {
-            Heard::Facts(facts) => {
-                self.tables = Tables::default();
-                self.tables.learn(facts);
-                (self.known, self.changes.facts, self.rest_ns) = (true, true, SECOND_NS);
-                self.report(None);
-            }
-            Heard::Learnt(updates) => {
-                self.tables.learn(updates);
+    /// CPU time that its news have cost here.
+    pub fn pay(&mut self, ns: u64) {
+        self.budget.spend(now_ns(), 0, ns);
+    }
+
+    fn tell_cost(&mut self, was_late: &mut bool, now_ns: u64) {
+        let is_late = self.budget.was_exceeded(now_ns);
+        if std::mem::replace(was_late, is_late) | is_late {
+            let sentence = format!(
+                "the database at {} sends faster than vnettop reads ({} MiB, 2 % of a core per second): data is late",
+                self.name,
+                BYTES_PER_S >> 20
+            );
+            self.report(is_late.then_some(sentence));
+        }
+    }
+
+    fn take(&mut self, message: RpcMessage) -> Result<(), Over> {
+        let before_ns = spent_ns();
+        match protocol::understand(message.value).map_err(Over::Wrong)? {
+            Some(News { of: Subject::Facts, is_all, rows }) => {
+                if is_all {
+                    self.tables = Tables::default();
+                    (self.known, self.rest_ns) = (true, SECOND_NS);
+                    self.report(None);
+                }
+                self.tables.learn(&rows);
                 self.changes.facts = true;
             }
-            Heard::Statistics(all) => {
-                self.tables.statistics.clear();
-                self.tables.count(all);
-                (self.begun, self.changes.facts, self.counted_at_ns) = (true, true, now_ns);
-            }
-            Heard::Counted(updates) => {
-                let news = self.tables.count(updates);
+            Some(News { of: Subject::Statistics, is_all, rows }) => {
+                if is_all {
+                    self.tables.statistics.clear();
+                    (self.begun, self.changes.facts, self.counted_at_ns) = (true, true, message.at_ns);
+                }
+                let news = self.tables.count(&rows);
                 self.changes.facts |= news.facts;
                 if news.counters {
-                    (self.counted_at_ns, self.changes.counters) = (now_ns, true);
+                    (self.counted_at_ns, self.changes.counters) = (message.at_ns, true);
                 }
             }
-            Heard::Asked(_) | Heard::Nothing => {}
+            None => {}
         }
+        self.pay(spent_ns().saturating_sub(before_ns));
+        self.tables.bounded().map_err(Over::Wrong)
     }
 
     /// At every tick. What was said by a database that stays away is forgotten. And where nothing moved, ovs-vswitchd had
@@ -271,9 +236,8 @@ impl Session {
         }
     }
 
-    /// Ends the connection when it is over.
-    fn end(&mut self, result: Result<(), Over>, now_ns: u64) {
-        let Err(over) = result else { return };
+    /// The connection is over.
+    fn end(&mut self, over: Over, now_ns: u64) {
         self.here = None;
         (self.lost_at_ns, self.changes.counters) = (now_ns, true);
         let name = &self.name;

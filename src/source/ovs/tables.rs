@@ -1,6 +1,7 @@
 //! The rows of the database that matter, kept in step with what it tells of them. It knows no link and no socket.
 
-use super::datum::{Uuid, members, number, text, under, uuids};
+use super::column_values::{Uuid, members, number, text, under, uuids};
+use crate::sample::{LinkState, OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -16,36 +17,29 @@ pub(super) const STATISTICS: &str = "statistics";
 /// How often ovs-vswitchd writes it unless told otherwise (`other_config:stats-update-interval`), ms.
 const STATISTICS_MS: u64 = 5000;
 
-#[derive(Debug, Default, PartialEq, Eq)]
+/// Its ports are named by their rows.
+#[derive(Debug)]
 pub(super) struct Bridge {
-    pub name: String,
-    pub datapath: Option<String>,
-    pub fail_mode: Option<String>,
+    pub row: OvsBridge,
     pub ports: Vec<Uuid>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Port {
     pub name: String,
     pub tag: Option<u16>,
     pub interfaces: Vec<Uuid>,
 }
 
-#[derive(Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the columns of the database")]
+/// Its port is another row, and so are its statistics.
+#[derive(Debug)]
 pub(super) struct Interface {
-    pub name: String,
-    pub kind: Option<String>,
+    pub row: OvsPort,
     /// None for 0, which tunnels and patch ports have.
     pub ifindex: Option<u32>,
-    pub ofport: Option<i64>,
-    pub peer: Option<String>,
-    pub remote_ip: Option<String>,
-    pub local_ip: Option<String>,
-    pub key: Option<String>,
-    pub error: Option<String>,
-    pub is_up: Option<bool>,
-    pub mtu: Option<u32>,
+    pub state: LinkState,
+    /// 0 where it has none.
+    pub mtu: u32,
 }
 
 /// The keys of `Interface.statistics` that matter: bytes and packets both ways, then what was dropped.
@@ -156,12 +150,13 @@ fn keep<T>(rows: &mut BTreeMap<Uuid, T>, id: Uuid, row: Option<T>) {
 }
 
 fn bridge(row: &Value) -> Bridge {
-    Bridge {
+    let told = OvsBridge {
         name: text(&row["name"]).unwrap_or_default(),
-        datapath: text(&row["datapath_type"]),
+        datapath: text(&row["datapath_type"]).as_deref().map(OvsDatapathKind::from).unwrap_or_default(),
         fail_mode: text(&row["fail_mode"]),
-        ports: uuids(&row["ports"]),
-    }
+        ports: Vec::new(),
+    };
+    Bridge { row: told, ports: uuids(&row["ports"]) }
 }
 
 fn port(row: &Value) -> Port {
@@ -174,22 +169,27 @@ fn port(row: &Value) -> Port {
 
 fn interface(row: &Value) -> Interface {
     let option = |key| text(under(&row["options"], key)?);
-    let state = |column: &str| text(&row[column]).map(|word| word == "up");
-    Interface {
+    let is_up = |column: &str| text(&row[column]).map(|word| word == "up");
+    let told = OvsPort {
         name: text(&row["name"]).unwrap_or_default(),
-        kind: text(&row["type"]),
-        ifindex: number(&row["ifindex"]).and_then(|index| index.try_into().ok()).filter(|&index| index != 0),
+        kind: text(&row["type"]).as_deref().map(OvsPortKind::from).unwrap_or_default(),
         ofport: number(&row["ofport"]),
         peer: option("peer"),
         remote_ip: option("remote_ip"),
         local_ip: option("local_ip"),
         key: option("key"),
         error: text(&row["error"]),
-        is_up: match (state("admin_state"), state("link_state")) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (_, link) => link,
+        ..OvsPort::default()
+    };
+    Interface {
+        row: told,
+        ifindex: number(&row["ifindex"]).and_then(|index| index.try_into().ok()).filter(|&index| index != 0),
+        state: match (is_up("admin_state"), is_up("link_state")) {
+            (Some(false), _) | (_, Some(false)) => LinkState::Down,
+            (_, Some(true)) => LinkState::Up,
+            (_, None) => LinkState::Unknown,
         },
-        mtu: number(&row["mtu"]).and_then(|mtu| mtu.try_into().ok()),
+        mtu: number(&row["mtu"]).and_then(|mtu| mtu.try_into().ok()).unwrap_or(0),
     }
 }
 
@@ -213,14 +213,14 @@ mod tests {
             "link_state": "up", "admin_state": "up"});
         tables.learn(&json!({"Interface": {ID: {"new": row}}}));
         let known = &tables.interfaces[&Uuid::parse(ID).expect("a uuid")];
-        assert_eq!((known.name.as_str(), known.kind.as_deref()), ("vx0", Some("vxlan")));
+        assert_eq!((known.row.name.as_str(), &known.row.kind), ("vx0", &OvsPortKind::Vxlan));
         assert_eq!(
-            (known.ifindex, known.ofport, known.mtu),
-            (None, Some(2), None),
+            (known.ifindex, known.row.ofport, known.mtu),
+            (None, Some(2), 0),
             "index 0 and an empty set are nothing"
         );
-        assert_eq!((known.remote_ip.as_deref(), known.key.as_deref()), (Some("198.18.0.2"), Some("flow")));
-        assert_eq!((known.is_up, known.error.as_deref()), (Some(true), None));
+        assert_eq!((known.row.remote_ip.as_deref(), known.row.key.as_deref()), (Some("198.18.0.2"), Some("flow")));
+        assert_eq!((known.state, known.row.error.as_deref()), (LinkState::Up, None));
         tables.learn(&json!({"Interface": {ID: {"old": {}}}}));
         assert!(tables.interfaces.is_empty(), "a row without a new value was deleted");
     }

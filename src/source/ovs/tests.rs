@@ -8,6 +8,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const IDS: [&str; 4] = [
@@ -60,11 +61,33 @@ impl Stage {
         self.read(0);
         stream
     }
+
+    /// Reads until something is so.
+    fn until(&mut self, what: &str, is: impl Fn(&OvsReader) -> bool) {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !is(&self.reader) {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::sleep(Duration::from_millis(1));
+            self.read(0);
+        }
+    }
+
+    /// The first of what cannot be seen.
+    fn told(&self) -> String {
+        told(&self.reader)
+    }
 }
 
-/// In one piece: a socket holds few small ones.
+fn told(reader: &OvsReader) -> String {
+    reader.problems().next().map(|problem| problem.text.clone()).unwrap_or_default()
+}
+
+/// In one piece: a socket holds few small ones. The question that follows is answered when all of it has been read.
 fn say(stream: &mut UnixStream, text: &str) {
     stream.write_all(text.as_bytes()).expect("it is taken");
+    stream.write_all(br#"{"id":"read","method":"echo","params":[]}"#).expect("it is taken");
+    let mut answers = serde_json::Deserializer::from_reader(&*stream).into_iter::<Value>();
+    assert!(answers.any(|answer| answer.expect("JSON")["id"] == "read"), "it is answered");
 }
 
 fn reader(proc: &Path, socket: &Path) -> OvsReader {
@@ -120,10 +143,10 @@ fn ports_are_joined_with_the_kernels_links_and_those_it_does_not_know_become_lin
         [Some(Some(3)), Some(None), Some(None), Some(Some(7))],
         "br0 and v0 are the kernel's, pa and pb not"
     );
-    let [pa, pb] = &stage.reader.links()[..] else { panic!("two links that only Open vSwitch knows") };
+    let [pa, pb] = &stage.reader.links[..] else { panic!("two links that only Open vSwitch knows") };
     assert_eq!((pa.name.as_str(), pa.kind.word()), ("pa", "patch"));
     assert_eq!(pa.peer.map(|peer| peer.ifindex), Some(pb.ifindex), "the two ends know each other");
-    let rows: Vec<_> = stage.reader.counters().iter().map(|row| (row.ifindex, row.rx_bytes)).collect();
+    let rows: Vec<_> = stage.reader.counters.iter().map(|row| (row.ifindex, row.rx_bytes)).collect();
     assert_eq!(rows, [(pa.ifindex, 100), (pb.ifindex, 7)]);
     let among = stage.reader.among(Arc::clone(&stage.kernel));
     assert!(among.is_sorted_by_key(|link| link.key()) && among.len() == 4, "one list of all");
@@ -135,48 +158,35 @@ fn counters_carry_the_time_at_which_they_were_written() {
     let mut stage = Stage::new();
     let mut stream = stage.serve(&patches(), &json!({IDS[1]: counted(100), IDS[2]: counted(7)}));
     stage.read(0);
-    let before = stage.reader.counters().to_vec();
+    let before = stage.reader.counters.clone();
     stage.read(SECOND_NS / 2);
-    assert_eq!(stage.reader.counters(), before, "nothing was written meanwhile");
+    assert_eq!(stage.reader.counters, before, "nothing was written meanwhile");
     let update =
         json!({"method": "update", "id": null, "params": ["statistics", {"Interface": {IDS[1]: counted(900)}}]});
     say(&mut stream, &update.to_string());
     stage.read(0);
-    let after = stage.reader.counters().to_vec();
+    let after = stage.reader.counters.clone();
     assert_eq!((after[0].rx_bytes, after[1].rx_bytes), (900, 7));
     assert!(after.iter().all(|row| row.at_ns > before[0].at_ns), "all were written, though one only is different");
     assert_eq!(after[0].at_ns, after[1].at_ns);
 }
 
 #[test]
-fn a_question_is_answered() {
-    let mut stage = Stage::new();
-    let mut stream = stage.serve(&patches(), &json!({}));
-    say(&mut stream, &json!({"id": "echo", "method": "echo", "params": [1]}).to_string());
-    stage.read(0);
-    let mut answer = [0; 256];
-    let length = stream.read(&mut answer).expect("it answers");
-    let answer: Value = serde_json::from_slice(&answer[..length]).expect("JSON");
-    assert_eq!(answer, json!({"id": "echo", "result": [1], "error": null}));
-}
-
-#[test]
 fn a_database_that_goes_is_kept_for_a_moment_and_found_again() {
     let mut stage = Stage::new();
     let stream = stage.serve(&patches(), &json!({IDS[1]: counted(100)}));
-    let first = stage.reader.links()[0].ifindex;
+    let first = stage.reader.links[0].ifindex;
     drop(stream);
     // The clock of what is heard is the true one: from here on the test's own is beside it.
     stage.now_ns = crate::source::now_ns();
+    stage.until("it is said", |reader| told(reader).contains("has closed the connection"));
     assert_eq!(stage.read(0).len(), 1, "a restart is no flicker");
-    let told = |stage: &Stage| stage.reader.problems().next().map(|problem| problem.text.clone()).unwrap_or_default();
-    assert!(told(&stage).contains("has closed the connection"), "it is said: {}", told(&stage));
-    assert!(stage.reader.counters().is_empty(), "what nobody tells is not known");
+    assert!(stage.reader.counters.is_empty(), "what nobody tells is not known");
     let _stream = stage.serve(&patches(), &json!({IDS[1]: counted(200)}));
-    assert_eq!(stage.reader.links()[0].ifindex, first, "the same row is the same link");
+    assert_eq!(stage.reader.links[0].ifindex, first, "the same row is the same link");
     assert!(stage.reader.problems().next().is_none(), "all is well again");
     stage.read(0);
-    assert_eq!(stage.reader.counters()[0].rx_bytes, 200);
+    assert_eq!(stage.reader.counters[0].rx_bytes, 200);
 }
 
 #[test]
@@ -185,8 +195,8 @@ fn a_database_that_stays_away_is_forgotten() {
     drop(stage.serve(&patches(), &json!({})));
     std::fs::remove_file(stage.directory.path().join("db.sock")).expect("removable");
     stage.now_ns = crate::source::now_ns();
-    stage.read(0);
-    assert!(stage.read(5 * SECOND_NS).is_empty() && stage.reader.links().is_empty(), "no switch, no links");
+    stage.until("it is said", |reader| told(reader).contains("has closed the connection"));
+    assert!(stage.read(5 * SECOND_NS).is_empty() && stage.reader.links.is_empty(), "no switch, no links");
     assert!(
         stage.reader.problems().next().expect("a sentence").text.contains("there is no "),
         "the one asked for is missed"
@@ -195,24 +205,18 @@ fn a_database_that_stays_away_is_forgotten() {
 
 #[test]
 fn whatever_answers_there_is_survived_in_one_sentence() {
-    let endless = [b"{\"id\":\"".as_slice(), &vec![b'x'; 17 << 20]].concat();
-    let deep = vec![b'{'; 1000];
+    let deep = vec![b'['; 1000];
     let refusal = br#"{"id":"facts","result":null,"error":{"error":"unknown database"}}"#;
-    let echo = [br#"{"method":"echo","id":1,"params":[""#.as_slice(), &vec![b'y'; 100_000], b"\"]}"].concat();
-    let strange: [&[u8]; 6] = [b"SSH-2.0-OpenSSH\r\n", &endless, &deep, refusal, b"{\"a\":}", &echo];
+    let strange: [&[u8]; 4] = [b"SSH-2.0-OpenSSH\r\n", &deep, refusal, b"{\"a\":}"];
     for bytes in strange {
         let mut stage = Stage::new();
         stage.read(0);
         let (mut stream, _) = stage.listener.accept().expect("the reader connects");
-        let bytes = bytes.to_vec();
-        let sender = std::thread::spawn(move || drop(stream.write_all(&bytes)));
-        while stage.reader.problems().next().is_none() {
-            stage.read(0);
-        }
-        let text = &stage.reader.problems().next().expect("a sentence").text;
+        stream.write_all(bytes).expect("it is taken");
+        stage.until("it is told", |reader| reader.problems().next().is_some());
+        let text = stage.told();
         assert!(text.contains("does not answer as an Open vSwitch database, because it"), "one sentence: {text}");
         assert!(!text.contains('\n') && text.len() < 300, "one sentence: {text}");
-        sender.join().expect("it ends");
     }
 }
 
@@ -220,15 +224,15 @@ fn whatever_answers_there_is_survived_in_one_sentence() {
 fn links_of_a_namespace_that_is_not_looked_at_are_left_out() {
     let mut stage = Stage::new();
     let _stream = stage.serve(&patches(), &json!({}));
-    assert!(!stage.reader.links().is_empty(), "patch ports are links");
+    assert!(!stage.reader.links.is_empty(), "patch ports are links");
     stage.wanted = false;
     let switches = stage.read(0);
-    assert!(stage.reader.links().is_empty(), "they are where their switch is, and that is not looked at");
+    assert!(stage.reader.links.is_empty(), "they are where their switch is, and that is not looked at");
     let ports: Vec<_> = switches[0].bridges.iter().flat_map(|bridge| &bridge.ports).collect();
     assert!(!ports.is_empty() && ports.iter().all(|port| port.link.is_none()), "its ports are told, without a link");
     stage.wanted = true;
     stage.read(0);
-    assert!(!stage.reader.links().is_empty(), "looked at again, they are there again");
+    assert!(!stage.reader.links.is_empty(), "looked at again, they are there again");
 }
 
 #[test]
@@ -245,20 +249,14 @@ fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
         sent
     });
     stage.now_ns = crate::source::now_ns();
-    while stage.reader.problems().next().is_none() {
-        stage.reader.receive();
-        stage.read(0);
-    }
-    let text = stage.reader.problems().next().expect("a sentence").text.clone();
-    assert!(text.contains("sends faster than vnettop reads"), "one sentence: {text}");
-    assert!(stage.reader.news().is_none(), "it does not wake the sampler any more");
+    stage.until("it is told", |reader| told(reader).contains("sends faster than vnettop reads"));
+    // What was read before it was too much.
+    std::thread::sleep(Duration::from_millis(200));
+    stage.read(0);
     let before_ns = super::spent_ns();
-    for _ in 0..10_000 {
-        stage.reader.receive();
-        stage.read(0);
-    }
+    (0..10_000).for_each(|_| drop(stage.read(0)));
     let spent_ms = (super::spent_ns() - before_ns) / 1_000_000;
-    assert!(spent_ms < 200, "10,000 ticks without time passing read hardly anything: {spent_ms} ms");
+    assert!(spent_ms < 200, "10,000 ticks read hardly anything: {spent_ms} ms");
     assert_eq!(stage.read(0)[0].bridges.len(), 1, "what it said first still stands");
     drop(stage);
     let sent = flood.join().expect("it ends");
@@ -276,8 +274,8 @@ fn a_row_that_holds_all_others_again_and_again_is_taken_once() {
     let (mut stream, _) = stage.listener.accept().expect("the reader connects");
     let answer = json!({"id": "facts", "error": null, "result": facts}).to_string();
     let sender = std::thread::spawn(move || drop(stream.write_all(answer.as_bytes())));
-    while stage.read(0).is_empty() {}
-    assert_eq!(stage.reader.links().len(), 1, "one interface, one link");
+    stage.until("it is read", |reader| !reader.links.is_empty());
+    assert_eq!(stage.reader.links.len(), 1, "one interface, one link");
     sender.join().expect("it ends");
 }
 
@@ -288,7 +286,7 @@ fn a_tunnel_of_the_kernels_datapath_stands_on_the_device_it_shares() {
     let tunnel = |name: &str, ip: &str| interface(name, "vxlan", 9, &json!([["remote_ip", ip]]));
     let rows = json!({IDS[1]: tunnel("vx0", "198.18.0.2"), IDS[2]: tunnel("vx1", "198.18.0.3")});
     let _stream = stage.serve(&rows, &json!({}));
-    let lower: Vec<_> = stage.reader.links().iter().map(|link| link.lower.map(|lower| lower.ifindex.0)).collect();
+    let lower: Vec<_> = stage.reader.links.iter().map(|link| link.lower.map(|lower| lower.ifindex.0)).collect();
     assert_eq!(lower, [Some(9), Some(9)], "two links of their own, above the same device");
 }
 
@@ -301,7 +299,7 @@ fn a_port_that_does_not_exist_is_no_link() {
     let switches = stage.read(0);
     let port = &switches[0].bridges[0].ports[0];
     assert_eq!((port.link, port.error.as_deref()), (None, Some("could not open network device gone0")));
-    assert!(stage.reader.links().is_empty());
+    assert!(stage.reader.links.is_empty());
 }
 
 #[test]
@@ -314,16 +312,15 @@ fn a_database_that_says_nothing_is_told_after_five_seconds_and_its_connection_is
     stage.read(4 * SECOND_NS);
     assert!(stage.reader.problems().next().is_none(), "the first answer may take a moment");
     stage.read(2 * SECOND_NS);
-    let told = |stage: &Stage| stage.reader.problems().next().map(|problem| problem.text.clone()).unwrap_or_default();
     let expected = "has not answered for 5 s: no ports known; check ovsdb-server";
-    assert!(told(&stage).contains(expected), "{}", told(&stage));
+    assert!(stage.told().contains(expected), "{}", stage.told());
     (0..100).for_each(|_| drop(stage.read(SECOND_NS)));
     stage.listener.set_nonblocking(true).expect("it may");
     assert!(stage.listener.accept().is_err(), "nobody connects a second time");
     let facts = json!({"id": "facts", "error": null, "result": facts(&patches())});
     say(&mut stream, &facts.to_string());
     assert_eq!(stage.read(0).len(), 1, "late is not never");
-    assert_eq!(told(&stage), "", "it is over");
+    assert_eq!(stage.told(), "", "it is over");
 }
 
 #[test]
@@ -332,18 +329,18 @@ fn a_database_that_falls_silent_is_as_old_as_its_last_word_and_counts_nothing_me
     stage.now_ns = crate::source::now_ns();
     let mut stream = stage.serve(&patches(), &json!({IDS[1]: counted(100), IDS[2]: counted(7)}));
     stage.read(0);
-    assert_eq!(stage.reader.counters().len(), 2, "it counts");
+    assert_eq!(stage.reader.counters.len(), 2, "it counts");
     (0..10).for_each(|_| drop(stage.read(SECOND_NS)));
     let told = stage.reader.problems().next().expect("a sentence").text.clone();
     assert!(told.contains(" s: its data is stale; check ovsdb-server"), "{told}");
     assert_eq!(stage.read(0).len(), 1, "it is shown all the same");
-    assert!(stage.reader.counters().is_empty(), "what nobody counts is not known, not 0");
+    assert!(stage.reader.counters.is_empty(), "what nobody counts is not known, not 0");
     let update =
         json!({"method": "update", "id": null, "params": ["statistics", {"Interface": {IDS[1]: counted(90_000)}}]});
     say(&mut stream, &update.to_string());
     stage.read(0);
     assert!(stage.reader.problems().next().is_none(), "it is over");
-    assert!(stage.reader.counters().is_empty(), "its counters begin anew: the rate over the silence is not known");
+    assert!(stage.reader.counters.is_empty(), "its counters begin anew: the rate over the silence is not known");
     stage.read(SECOND_NS);
-    assert_eq!(stage.reader.counters()[0].rx_bytes, 90_000);
+    assert_eq!(stage.reader.counters[0].rx_bytes, 90_000);
 }

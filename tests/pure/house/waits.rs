@@ -14,14 +14,18 @@ const OF_STRANGERS: &[(&str, &[&str])] = &[
     ("/fd/", &["source/benchmarks/stream/tail.rs"]),
     ("fd/{number}", &["source/benchmarks/stream/place.rs"]),
     ("/fd\"", &["source/flows/socket_process.rs"]),
-    ("\"fd\"", &["source/slow/device_holders/fd_scan.rs", "source/slow/socket_holders.rs", "source/flows/process_sockets.rs"]),
+    (
+        "\"fd\"",
+        &["source/slow/device_holders/fd_scan.rs", "source/slow/socket_holders.rs", "source/flows/process_sockets.rs"],
+    ),
     ("pidfd_getfd", &["source/slow/device_holders/device.rs"]),
     ("/root", &[]),
     ("\"root\"", &[]),
 ];
 
-/// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer.
-const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "Slow::start("];
+/// What waits for others, and the only folder of `source` that may say it: what it hands out is a `Slow` answer, or a conversation
+/// whose messages are taken without waiting.
+const WAITS: &[&str] = &["UnixStream", "set_read_timeout", "set_socket_timeout", "ioctl_fionbio", "Slow::start("];
 const MAY_WAIT: &str = "source/slow";
 
 /// Rooms that ask programs, read every process or walk sysfs, and the readers of counters, which may not depend on them.

@@ -1,11 +1,9 @@
 //! Rows of the database + the kernel's links → bridges whose ports are links, and facts of the links that only Open
 //! vSwitch knows. It guesses nothing: a port that is no link (yet) has none.
 
-use super::datum::Uuid;
-use super::tables::{Bridge, Interface, Tables};
-use crate::sample::{
-    Ifindex, Kind, LinkFacts, LinkKey, LinkState, OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, PeerRef,
-};
+use super::column_values::Uuid;
+use super::tables::{Bridge, Interface, Port, Statistics, Tables};
+use crate::sample::{Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsSwitch, PeerRef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -33,10 +31,10 @@ pub(super) fn join(
     bridges.sort_by(|a, b| a.name.cmp(&b.name));
     let rows = found.rows;
     let named: BTreeMap<&str, Ifindex> =
-        rows.iter().filter_map(|(id, row)| Some((&*told.tables.interfaces.get(id)?.name, row.0.ifindex))).collect();
+        rows.iter().filter_map(|(id, row)| Some((&*told.tables.interfaces.get(id)?.row.name, row.0.ifindex))).collect();
     let links = rows.iter().filter_map(|(id, (key, lower))| {
         let interface = told.tables.interfaces.get(id)?;
-        let peer = interface.peer.as_deref().and_then(|peer| named.get(peer).copied());
+        let peer = interface.row.peer.as_deref().and_then(|peer| named.get(peer).copied());
         Some((*id, Arc::new(facts(interface, *key, *lower, peer))))
     });
     let links = links.collect();
@@ -63,32 +61,21 @@ impl FoundPort<'_, '_> {
             for id in &port.interfaces {
                 let Some(interface) = self.told.tables.interfaces.get(id) else { continue };
                 if self.seen[1].insert(*id) {
-                    ports.push(self.port(*id, interface, &port.name, port.tag));
+                    ports.push(self.port(*id, interface, port));
                 }
             }
         }
         ports.sort_by(|a, b| a.name.cmp(&b.name));
-        OvsBridge {
-            name: bridge.name.clone(),
-            datapath: bridge.datapath.as_deref().map_or_else(Default::default, OvsDatapathKind::from),
-            fail_mode: bridge.fail_mode.clone(),
-            ports,
-        }
+        OvsBridge { ports, ..bridge.row.clone() }
     }
 
-    fn port(&mut self, id: Uuid, interface: &Interface, port: &str, vlan: Option<u16>) -> OvsPort {
-        let link = self.told.wanted.then(|| self.link(id, interface)).flatten();
+    fn port(&mut self, id: Uuid, interface: &Interface, port: &Port) -> OvsPort {
         OvsPort {
-            port: port.to_owned(),
-            ofport: interface.ofport,
-            vlan,
-            peer: interface.peer.clone(),
-            remote_ip: interface.remote_ip.clone(),
-            local_ip: interface.local_ip.clone(),
-            key: interface.key.clone(),
-            error: interface.error.clone(),
-            counts_drops: self.told.tables.statistics.get(&id).is_some_and(super::tables::Statistics::tells_drops),
-            ..OvsPort::new(&interface.name, kind(interface), link)
+            port: port.name.clone(),
+            vlan: port.tag,
+            link: self.told.wanted.then(|| self.link(id, interface)).flatten(),
+            counts_drops: self.told.tables.statistics.get(&id).is_some_and(Statistics::tells_drops),
+            ..interface.row.clone()
         }
     }
 
@@ -97,22 +84,23 @@ impl FoundPort<'_, '_> {
         let netns = self.told.netns;
         let key = |ifindex| LinkKey { netns, ifindex };
         let by_index = interface.ifindex.and_then(|index| self.told.at(key(Ifindex(index))));
-        let is_device = kind(interface).is_device();
-        let exists = interface.ofport.is_some_and(|port| port >= 0);
+        let row = &interface.row;
+        let is_device = row.kind.is_device();
+        let exists = row.ofport.is_some_and(|port| port >= 0);
         match by_index {
-            Some(link) if link.name == interface.name => return Some(link.key()),
+            Some(link) if link.name == row.name => return Some(link.key()),
             // Another link has the index: ovs-vswitchd counts in a namespace that is not the one it was taken for.
-            Some(_) if is_device => return self.told.named(&interface.name).map(LinkFacts::key),
+            Some(_) if is_device => return self.told.named(&row.name).map(LinkFacts::key),
             // A device whose index is told is the kernel's, though its namespace may not be seen.
             None if is_device && interface.ifindex.is_some() => return None,
             _ => {}
         }
-        let named = is_device.then(|| self.told.named(&interface.name)).flatten();
+        let named = is_device.then(|| self.told.named(&row.name)).flatten();
         if named.is_some() || !exists {
             return named.map(LinkFacts::key);
         }
         // Several tunnels of a kernel datapath share one device of it, `vxlan_sys_4789`.
-        let lower = by_index.filter(|_| interface.remote_ip.is_some()).map(|link| link.ifindex);
+        let lower = by_index.filter(|_| row.remote_ip.is_some()).map(|link| link.ifindex);
         let own = key((self.number)(id));
         self.rows.insert(id, (own, lower));
         Some(own)
@@ -132,26 +120,16 @@ impl<'a> JoinedPorts<'a> {
     }
 }
 
-fn kind(interface: &Interface) -> OvsPortKind {
-    interface.kind.as_deref().map_or_else(Default::default, OvsPortKind::from)
-}
-
 fn facts(interface: &Interface, key: LinkKey, lower: Option<Ifindex>, peer: Option<Ifindex>) -> LinkFacts {
     let beside = |ifindex| PeerRef { netnsid: None, netns: Some(key.netns), ifindex };
-    let kind = match kind(interface) {
-        kind if kind.is_device() => Kind::OpenVSwitch,
-        kind => Kind::from(kind.as_ref()),
-    };
+    let OvsPort { name, kind, .. } = &interface.row;
+    let kind = if kind.is_device() { Kind::OpenVSwitch } else { Kind::from(kind.as_ref()) };
     LinkFacts {
-        state: match interface.is_up {
-            Some(true) => LinkState::Up,
-            Some(false) => LinkState::Down,
-            None => LinkState::Unknown,
-        },
-        mtu: interface.mtu.unwrap_or(0),
+        state: interface.state,
+        mtu: interface.mtu,
         peer: peer.map(beside),
         lower: lower.map(beside),
         // Indices are not used twice, so each is the first of its number.
-        ..LinkFacts::new(key, &interface.name, kind)
+        ..LinkFacts::new(key, name, kind)
     }
 }

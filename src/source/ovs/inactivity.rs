@@ -15,20 +15,24 @@ pub(super) fn at_least_s(silent_ns: u64) -> u64 {
 
 /// Since when nothing was heard, and since when something is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Silence {
+pub(super) struct Inactivity {
     heard_at_ns: u64,
     asked_at_ns: Option<u64>,
 }
 
-impl Silence {
+impl Inactivity {
     /// A new connection: the first request is asked.
     pub fn begin(now_ns: u64) -> Self {
         Self { heard_at_ns: now_ns, asked_at_ns: Some(now_ns) }
     }
 
-    /// Something was heard.
-    pub fn end(&mut self, now_ns: u64) {
-        *self = Self { heard_at_ns: now_ns, asked_at_ns: None };
+    /// When something was heard last, 0 for never; whether that is news.
+    pub fn end(&mut self, heard_at_ns: u64) -> bool {
+        let is_news = heard_at_ns != 0 && heard_at_ns != self.heard_at_ns;
+        if is_news {
+            *self = Self { heard_at_ns, asked_at_ns: None };
+        }
+        is_news
     }
 
     /// It is time to ask whether it lives; the question is taken as asked.
@@ -54,10 +58,10 @@ mod tests {
     #[test]
     fn five_seconds_without_an_answer_are_a_silence_and_quiet_alone_is_none() {
         let at = |seconds: u64| seconds * SECOND_NS;
-        let mut silence = Silence::begin(at(10));
+        let mut silence = Inactivity::begin(at(10));
         assert_eq!(silence.seconds(at(14)), None, "the first answer may take a moment");
         assert_eq!(silence.seconds(at(15)), Some(5), "and no longer");
-        silence.end(at(16));
+        assert!(silence.end(at(16)) && !silence.end(at(16)), "it has spoken once");
         assert_eq!((silence.asks(at(18)), silence.seconds(at(18))), (false, None), "it has just spoken");
         assert_eq!(silence.seconds(at(60)), None, "nobody has asked it anything");
         assert!(silence.asks(at(60)) && !silence.asks(at(61)), "one question at a time");
