@@ -22,7 +22,7 @@ pub enum FeedCommand {
     Watch {
         /// Its number.
         pid: u32,
-        /// And those that descend from it.
+        /// Its descendants are watched too.
         with_descendants: bool,
     },
     /// More counted by the kernel, or no longer.

@@ -20,7 +20,7 @@ pub use super::replay::ReplayCursor;
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
 const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// And until ssh has exited.
+/// Longest wait until ssh has exited, from the end of its feed on.
 const ENDING: Duration = Duration::from_secs(1);
 
 /// The receiving end: items, and a descriptor that is readable when there are some.
@@ -183,7 +183,7 @@ impl Feed {
         self.send(command);
     }
 
-    /// The same; whether it is there.
+    /// Sends the source a command; false when the source is gone.
     fn send(&self, command: FeedCommand) -> bool {
         let is_there = self.commands.send(command).is_ok();
         if is_there {

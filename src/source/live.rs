@@ -68,7 +68,7 @@ pub struct Live {
     losses: LossReader,
     steering: SteeringReader,
     pub(super) reports: ReportStreams,
-    /// Those of the last sample.
+    /// Facts of the last sample.
     facts: Arc<Facts>,
 }
 
@@ -202,7 +202,7 @@ impl Live {
         })
     }
 
-    /// The same `Arc` while the problems are the same.
+    /// The problems of all readers, and `more`; the same `Arc` until they change.
     fn problems(&self, more: &[Problem]) -> Arc<Vec<Problem>> {
         let waits = untrusted_reader::problem();
         let now = || {

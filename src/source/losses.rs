@@ -35,7 +35,7 @@ const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
 pub struct WatchedFlows<'a> {
     /// The namespaces, to enter them.
     pub spaces: &'a Spaces,
-    /// And who lives in them.
+    /// The namespaces, each with a process that lives in it, where one is known.
     pub list: &'a [Space],
     /// Somebody is watched: a flow may begin.
     pub waits: bool,

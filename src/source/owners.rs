@@ -229,7 +229,7 @@ impl OwnerReader {
         container.or_else(network).or_else(held).or_else(|| name_patterns::guess(link, self.name_of_master(link)))
     }
 
-    /// The same owner by the name that people use, where it is known.
+    /// The owner by the name that people use, where that is known.
     fn named(&self, owner: &Owner) -> Owner {
         let mut owner = owner.clone();
         let id = owner.id.as_deref();

@@ -48,7 +48,7 @@ pub(super) fn cmdline(proc: &Path, process: impl Display) -> Option<Vec<u8>> {
     ask(format_args!("process {process}"), move || read_cmdline(&directory))
 }
 
-/// The same of a process' directory, for who may be made to wait.
+/// The command line of the process with this directory of `/proc`, for a caller that may be made to wait.
 pub(super) fn read_cmdline(process: &Path) -> Vec<u8> {
     proc_file::beginning(&process.join("cmdline"), LONGEST).unwrap_or_default()
 }

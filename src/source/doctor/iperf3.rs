@@ -14,11 +14,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// It answers in milliseconds.
+/// Longest wait for the answer of `iperf3 --version`, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Beyond that for whoever was stopped to be gone.
+/// Further wait for an iperf3 that was stopped to be gone.
 const GRACE: Duration = Duration::from_millis(500);
-/// A version is told in two lines.
+/// Bytes of the answer that are read at most; a version takes two lines.
 const LONGEST: usize = 4096;
 /// Package managers, and how each installs a package.
 const INSTALLERS: [(&str, &str); 6] = [

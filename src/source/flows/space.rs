@@ -30,7 +30,7 @@ pub(super) struct NamespaceFlows<W> {
 /// How often the other UDP sockets of a namespace are counted, ns.
 const OTHERS_EVERY_NS: u64 = 500_000_000;
 
-/// Those of one protocol.
+/// Followed sockets of one protocol.
 #[derive(Debug, Default)]
 struct FollowedSockets {
     /// Sorted by cookie, as `requests` is.
@@ -139,7 +139,7 @@ impl<W: Transport> NamespaceFlows<W> {
         if sockets.iter().all(|held| held.lives) {
             return;
         }
-        // Those that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
+        // Sockets that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
         // and of several that share a port the kernel may find another one.
         let listed = diag::list(&mut self.netlink, Proto::Udp, |told| receive(sockets, told));
         // Not hearing is not an end: the next tick asks again.

@@ -26,11 +26,11 @@ pub struct AllLinks {
     own: u64,
     /// By namespace; the own one is always among them.
     spaces: BTreeMap<u64, SpaceLinks>,
-    /// Those that could not be entered; they are not tried again while they last.
+    /// Namespaces that could not be entered; they are not tried again while they last.
     refused: BTreeSet<u64>,
     /// Readable when any of them has news.
     events: OwnedFd,
-    /// Those that stand still may be read less often.
+    /// Namespaces whose links stand still may be read less often.
     lets_rest: bool,
     /// The own links are wanted too.
     shows_own: bool,

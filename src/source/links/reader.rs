@@ -24,7 +24,7 @@ use std::sync::Arc;
 const MOST_DUMPS: usize = 4;
 /// New dumps after overruns in one drain; if even these do not catch up, the next tick goes on.
 const MOST_OVERRUNS: usize = 3;
-/// Beyond as many single questions a dump is the better one.
+/// Most links that are asked for one by one; for more of them a dump is better.
 const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
@@ -220,7 +220,7 @@ impl<W: Transport> LinkReader<W> {
         Ok(())
     }
 
-    /// The same, then one dump of claims for all of it, then the new list of links.
+    /// Takes in the notifications, then asks for claims once if they may be outdated, then publishes the new list of links.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.drain()?;
         let now_ns = now_ns();
@@ -362,7 +362,7 @@ impl<W: Transport> LinkReader<W> {
         }
     }
 
-    /// The same of the next few links, in turn.
+    /// Asks the drivers of the next [`MOST_DRIVERS`] links for their claims, in turn.
     fn ask_drivers_again(&mut self, now_ns: u64) {
         let next = self.table.behind(self.drivers_asked.1, MOST_DRIVERS);
         self.ask_drivers(&next);

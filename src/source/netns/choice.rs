@@ -19,7 +19,7 @@ pub enum Choice {
     All,
     /// vnettop's own.
     Own,
-    /// Those of these names or inodes, or with these processes in them; `self` is vnettop's own.
+    /// Namespaces of these names or inodes, or with these processes in them; `self` is vnettop's own.
     Named(Vec<String>),
 }
 

@@ -38,7 +38,7 @@ fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result
     if irqs.len() > MOST {
         return Err(format!("its device has more than {MOST} interrupts"));
     }
-    // Those that nobody has asked for have no name.
+    // Interrupts that no driver has requested have no name.
     let mut name = |irq: u64| {
         let names = tree.text(&format!("kernel/irq/{irq}/actions"), buffer).filter(|names| !names.is_empty())?;
         Some((irq, String::from_utf8_lossy(names).into_owned()))

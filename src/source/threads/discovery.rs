@@ -107,7 +107,7 @@ impl ProcessFinder {
         self.watched.answers(id, comm, self.processes.get(&pid).map_or(0, |process| process.parent))
     }
 
-    /// The same of one that was not found.
+    /// Whether a thread or process that was not found would be asked for, by number, command name and parent.
     pub(super) fn would_watch(&self, id: u32, comm: &[u8], parent: u32) -> bool {
         self.watched.answers(id, comm, parent)
     }

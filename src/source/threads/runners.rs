@@ -16,7 +16,7 @@ const LOOK_NS: u64 = 200_000_000;
 const KEPT_NS: u64 = 3 * SECOND_NS;
 /// Processes that are looked at in a second: 0.4 % of a core.
 const A_SECOND: u64 = 640;
-/// And in one tick.
+/// Most and fewest processes that are looked at in one tick.
 const MOST_A_TICK: u64 = 320;
 const LEAST_A_TICK: u64 = 8;
 /// Who uses less of a core is not told, nor are more than this.

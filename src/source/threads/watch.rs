@@ -12,7 +12,7 @@ pub enum Watch {
     Name(String),
     /// Every thread of this process; or this one thread, when the number is a thread's.
     Pid(u32),
-    /// The same as a name, of these processes and their children alone.
+    /// Processes with this command name, among `of` and their children alone.
     Own {
         /// The command name.
         name: String,

@@ -67,7 +67,7 @@ impl Tail {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(TailTarget::Other(stat));
         }
-        // The same file, whatever is behind the path by now.
+        // Opens the file that was looked at, even if the path leads to another one by now.
         let same = format!("/proc/self/fd/{}", place.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(same, flags, Mode::empty())?;
