@@ -30,7 +30,7 @@ const INSTALLERS: [(&str, &str); 6] = [
     ("pacman", "pacman -S"),
 ];
 
-/// The first one of `PATH`; none where there is none.
+/// The first iperf3 in `PATH`; `None` when there is none.
 pub(super) fn find(path: Option<OsString>) -> KnownFact<Option<Iperf3Found>> {
     find_within(path, PATIENCE)
 }
@@ -54,7 +54,7 @@ pub(super) fn installer(path: Option<&OsStr>) -> Option<&'static str> {
     INSTALLERS.iter().find(|(name, _)| program(path, name).is_some()).map(|(_, command)| *command)
 }
 
-/// The file that a shell would start; what is named relative to wherever one stands is left out.
+/// The file that a shell would start by this name; relative directories of `PATH` are left out.
 pub(super) fn program(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
     let directories = std::env::split_paths(path?).filter(|directory| directory.is_absolute());
     let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
@@ -66,13 +66,13 @@ fn ask(path: &Path, patience: Duration) -> KnownFact<Iperf3Found> {
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{}: {}", path.display(), words(error)))?;
     let said = receive(&mut child, patience);
-    // Also of one that has ended: then it does nothing.
+    // A kill of a process that has ended does nothing.
     let _ = child.kill();
     let _ = child.wait();
     parse(path, &said.ok_or_else(|| late(patience))?)
 }
 
-/// What it writes until it closes its output; none where that takes too long.
+/// What the process writes until it closes its output; `None` when that takes too long.
 fn receive(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
     let until = Instant::now() + patience;
     let mut output = child.stdout.take()?;

@@ -30,7 +30,7 @@ pub(super) struct NetnsCounters {
     /// None where the namespace may not be entered.
     qdiscs: Option<NetlinkClient>,
     request: Request,
-    /// How many qdiscs the last dump told.
+    /// Number of qdiscs in the last dump.
     pub(super) dumped: usize,
     /// None where the namespace may not be entered.
     offloads: Option<Asker>,

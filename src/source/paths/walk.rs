@@ -26,25 +26,25 @@ const MOST_HOLDERS: usize = 4;
 /// Steps that add no hop are few between two that do.
 const MOST_STEPS: usize = 4 * MOST_HOPS;
 
-/// A way as far as it is known.
+/// A path as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WalkedPath {
     pub hops: Vec<Hop>,
-    /// Why it ends before the receiver.
+    /// Why the path ends before the receiver.
     pub gap: Option<String>,
-    /// Which packets go it, where others may go another one.
+    /// Which packets take this path, when others may take another one.
     pub note: Option<String>,
-    /// Namespace of the receiver; 0 where it does not get there.
+    /// Namespace of the receiver; 0 when the path does not reach it.
     pub netns: u64,
-    /// Where it got to an end of the connection first, and as what packet.
+    /// Namespace in which the path first reached an end of the connection, and the packet as it was there.
     pub arrived: Option<(u64, Packet)>,
-    /// Who holds that end where no watched process does, and the ends behind it.
+    /// Processes that hold the end in `arrived` when no watched one does, and those of the ends behind it.
     pub holders: Vec<Holder>,
-    /// How the flow's packets are addressed where the way ends before the receiver; none where it ends before its first link.
+    /// Addresses of the flow's packets where the path ends before the receiver; `None` when it ends before its first link.
     pub outside: Option<WireNames>,
     /// The first neighbour that does not answer.
     pub silent: Option<SilentNeighbour>,
-    /// To which MAC addresses it is sent.
+    /// MAC addresses that the packet is sent to.
     pub neighbours: Vec<NextHop>,
 }
 
