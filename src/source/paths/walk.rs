@@ -94,7 +94,7 @@ struct Walk<'a, L> {
     inner: Vec<Inner>,
     /// What links have put before the frame.
     tags: Vec<Tag>,
-    /// The link that the next packet of a namespace's own is bound to.
+    /// The link that the next packet which a namespace sends is bound to.
     bound: Option<LinkKey>,
     /// The namespace in which the packet has its mark: the kernel takes it away on the way into another one.
     marked_in: u64,
@@ -140,14 +140,14 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Err("the path does not terminate".to_owned())
     }
 
-    /// The addresses with which the flow's packets go on from where the way is cut.
+    /// Addresses of the flow's packets where the path is cut; `None` when it is whole or has no hop.
     fn outside(&self) -> Option<WireNames> {
         let is_cut = self.path.gap.is_some() && !self.path.hops.is_empty();
         let Packet { from, to, .. } = self.inner.first().map_or(self.packet, |inner| inner.packet);
         is_cut.then_some(WireNames { from, to })
     }
 
-    /// Adds a hop; the same link in the same way a second time is a loop.
+    /// Adds a hop; the same link in the same direction a second time is a loop.
     fn push(&mut self, link: LinkKey, way: HopWay, by: HopBy) -> Result<(), String> {
         let by = if self.copied_at > 0 && self.copied_at == self.path.hops.len() { HopBy::Proxy } else { by };
         if self.path.hops.len() == MOST_HOPS {
@@ -163,33 +163,33 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(())
     }
 
-    /// It leaves through a link.
+    /// The packet leaves through a link.
     fn leave_by(&mut self, link: LinkKey, by: HopBy, mac: Option<Mac>) -> Result<At, String> {
         self.push(link, HopWay::Sent, by)?;
         Ok(At::Send { link, mac })
     }
 
-    /// It comes in through a link.
+    /// The packet comes in through a link.
     fn come_in_by(&mut self, link: LinkKey, by: HopBy, mac: Option<Mac>) -> Result<At, String> {
         self.push(link, HopWay::Received, by)?;
         Ok(At::Receive { link, mac })
     }
 
-    /// It goes on within another packet, which a namespace sends.
+    /// The packet goes on within another packet, which a namespace sends.
     fn wrap(&mut self, inner: Inner, outer: Packet, netns: u64) -> At {
         self.inner.push(inner);
         (self.packet, self.marked_in) = (outer, netns);
         At::Route { netns, from: None }
     }
 
-    /// It comes out of the outer packet at the far end of the tunnel.
+    /// The packet comes out of the outer one at the far end of the tunnel.
     fn unwrap(&mut self, inner: &Inner, far: LinkKey) -> Result<At, String> {
         self.packet = Packet { mark: Some(0), ..inner.packet };
         self.come_in_by(far, HopBy::Tunnel, inner.mac)
     }
 
-    /// The packet's destination is an address of that namespace, whoever it comes from: a namespace sends nothing that has
-    /// another's address.
+    /// The packet's destination is an address of that namespace. The sender's address is left out: a namespace has no route for
+    /// packets with another's address.
     fn is_home(&mut self, netns: u64) -> bool {
         let to = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
         self.is_own(netns, &to, PacketOrigin::Own)
@@ -238,7 +238,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(At::Send { link, mac })
     }
 
-    /// Of several next hops the kernel answers one that the flow's packets need not take.
+    /// With several next hops, the kernel's answer names one that the flow's packets need not take: the path ends here.
     fn mind_multipath(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<(), String> {
         let hops = self.lookups.next_hops(netns, packet, origin);
         if hops.len() < 2 {
@@ -256,7 +256,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         ))
     }
 
-    /// At its address: none where that is the receiver.
+    /// The packet is at its address; `None` when that is the receiver.
     fn arrived(&mut self, netns: u64, from: Option<LinkKey>) -> Result<Option<At>, String> {
         if let Some(inner) = self.inner.pop() {
             return self.unpack(netns, &inner).map(Some);
