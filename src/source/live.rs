@@ -34,9 +34,9 @@ pub enum ReadPolicy {
 pub struct ReadScope {
     /// Where /proc and /sys are.
     pub roots: Roots,
-    /// Whose threads.
+    /// Threads and processes that are watched.
     pub watch: Vec<Watch>,
-    /// Whose links.
+    /// Namespaces whose links are read.
     pub netns: Choice,
     /// Where databases of Open vSwitch may be.
     pub ovs: Vec<SocketPlace>,
@@ -46,7 +46,7 @@ pub struct ReadScope {
     pub iperf3_json: Option<PathBuf>,
     /// Which links a tick reads.
     pub read_policy: ReadPolicy,
-    /// Protocols and qdiscs are read also while there are no flows: for whoever counts what is lost from the first packet on.
+    /// Protocols and qdiscs are read also while there are no flows, so that losses count from the first packet on.
     pub losses_at_rest: bool,
     /// What the kernel counts beyond the usual.
     pub on_request: OnRequest,

@@ -13,9 +13,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A namespace none of whose links moved for so long rests, where there are many.
+/// Time without traffic on its links after which a namespace is read less often, when there are many, ns.
 const STILL_NS: u64 = 3_000_000_000;
-/// How often a resting one is read.
+/// How often a namespace at rest is read, ns.
 const ROUND_NS: u64 = 500_000_000;
 /// Up to so many namespaces beside the own one are all read on every tick.
 const FEW: usize = 8;
@@ -28,7 +28,7 @@ pub struct AllLinks {
     spaces: BTreeMap<u64, SpaceLinks>,
     /// Namespaces that could not be entered; they are not tried again while they last.
     refused: BTreeSet<u64>,
-    /// Readable when any of them has news.
+    /// Readable when a link in any namespace has changed.
     events: OwnedFd,
     /// Namespaces whose links stand still may be read less often.
     lets_rest: bool,

@@ -34,7 +34,7 @@ const DRIVERS_AGAIN_NS: u64 = 2_000_000_000;
 const MOST_DRIVERS: usize = 256;
 /// Links asked for in one call: the answers, about a kilobyte of its memory each, must fit the socket's buffer.
 const MOST_TOGETHER: usize = 48;
-/// A call that took longer was kept waiting by whoever held RTNL, so that nobody knows when its rows were written.
+/// Longest call whose rows have a known time, ns: a longer one was kept waiting for RTNL.
 const MOST_PROMPT_NS: u64 = 1_000_000;
 /// Room for links that appear between two ticks.
 const SPARE_ROWS: usize = 16;
@@ -44,12 +44,12 @@ const SPARE_ROWS: usize = 16;
 pub struct LinkReader<W = KernelSocket> {
     dumps: NetlinkClient<W>,
     news: W,
-    /// None before Linux 5.6: the drivers are asked one by one.
+    /// `None` before Linux 5.6: the drivers are asked one by one.
     claims: Option<EthtoolSpeed<W>>,
-    /// When they were asked again, and the last link of those.
+    /// When drivers were last asked again, ns, and the last link that was.
     drivers_asked: (u64, Ifindex),
     table: Table,
-    /// None: every link is read on every tick.
+    /// `None` when every link is read on every tick.
     idle: Option<IdleLinks>,
     counters_request: Request,
     links_request: Request,
@@ -57,7 +57,7 @@ pub struct LinkReader<W = KernelSocket> {
     /// Notifications were lost: only a new dump tells what there is.
     links_stale: bool,
     claims_stale: bool,
-    /// For how long after news claims are asked for without news, ns; and until when that is, `CLOCK_MONOTONIC`.
+    /// How long after a change claims are asked for on every tick, ns; and until when that is, `CLOCK_MONOTONIC`.
     claims_settle_ns: u64,
     claims_settled_ns: u64,
     overruns: u64,
@@ -292,7 +292,7 @@ impl<W: Transport> LinkReader<W> {
         for ifindex in outdated {
             let mut request = facts::request(Some(ifindex));
             let answer = self.dumps.get(&mut request, |message| facts::change(message, &self.place));
-            // An error means that it is gone meanwhile, which a notification tells.
+            // An error means that the link is gone meanwhile, which a notification reports.
             if let Ok(Some(change)) = answer {
                 self.table.apply(change);
             }

@@ -24,7 +24,7 @@ pub(super) struct Packet {
 pub(super) enum PacketOrigin {
     /// The namespace's own.
     Own,
-    /// It came in through a link.
+    /// The packet came in through a link.
     In(Ifindex),
     /// The namespace's own, bound to a link: a vrf, or what a tunnel was made upon.
     By(Ifindex),
@@ -124,11 +124,11 @@ fn has(net: IpAddr, bits: u8, ip: IpAddr) -> bool {
 /// What marks do to the routes of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marking {
-    /// No rule looks at them.
+    /// No rule looks at marks.
     Unused,
-    /// Rules do, and nothing is seen that sets them beside the sockets.
+    /// Rules look at marks, and only sockets are seen to set them.
     BySockets,
-    /// Rules do, and packets may get another one on their way: one clause that says from whom.
+    /// Rules look at marks, and packets may get another one on their path; one clause says from what.
     Changed(String),
 }
 
@@ -143,9 +143,9 @@ pub(super) enum TcHook {
 /// What filters of traffic control do with what a link receives or sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirect {
-    /// They send all of it to that link.
+    /// Filters send all packets to that link.
     All(Ifindex),
-    /// They send some of it there: of what, is not asked.
+    /// Filters send some packets to that link; which ones is not asked.
     Some(Ifindex),
     /// A program decides, packet by packet.
     Program,
@@ -189,7 +189,7 @@ pub(super) trait NetworkQueries: HolderLookups {
 
     /// What is known of a neighbour on a link.
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Neighbour;
-    /// More of a link.
+    /// Details of a link that its facts leave out.
     fn detail(&mut self, link: LinkKey) -> Detail;
     /// What a bridge has learnt of an address.
     fn bridged(&mut self, bridge: LinkKey, mac: Mac) -> Option<Bridged>;

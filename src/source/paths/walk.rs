@@ -53,11 +53,11 @@ pub(super) struct WalkedPath {
 enum At {
     /// A namespace routes it: its own, or what came in through a link.
     Route { netns: u64, from: Option<LinkKey> },
-    /// A link has been given it to send, to that MAC address.
+    /// A link has been given the packet to send, to that MAC address.
     Send { link: LinkKey, mac: Option<Mac> },
-    /// A link has received it.
+    /// A link has received the packet.
     Receive { link: LinkKey, mac: Option<Mac> },
-    /// It is at an address of this namespace.
+    /// The packet is at an address of this namespace.
     Arrived { netns: u64, from: Option<LinkKey> },
 }
 
