@@ -46,7 +46,7 @@ pub struct Config {
     pub count: Option<u64>,
     /// What lasts: the defaults, until [`Config::settle`] gives those in force.
     pub preferences: Preferences,
-    /// Those of them that options give.
+    /// Preferences that options give.
     pub overrides: Vec<Override>,
     /// A configuration file to read after the usual ones.
     pub config_file: Option<PathBuf>,

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     if arguments.first().is_some_and(|first| first == "demo-child") {
         return demo::run_child(&arguments[1..]);
     }
-    // And those of its other networks.
+    // Processes in the networks that vnettop makes; they are started by vnettop, not by a person.
     if arguments.first().is_some_and(|first| first == networks::SUBCOMMAND) {
         return networks::run_child(&arguments[1..]);
     }

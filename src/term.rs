@@ -74,7 +74,7 @@ impl Guard {
     /// # Errors
     /// It is no terminal, or refuses raw mode.
     pub fn take(mouse: bool, ended: Arc<AtomicUsize>) -> io::Result<(Self, Screen)> {
-        // The same choice that crossterm makes, so that waiting and reading mean one descriptor.
+        // Standard input or the terminal itself, chosen as crossterm does, so that waiting and reading mean one descriptor.
         let stdin = io::stdin();
         let input =
             if stdin.is_terminal() { stdin.as_fd().try_clone_to_owned()? } else { File::open("/dev/tty")?.into() };

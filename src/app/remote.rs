@@ -34,11 +34,11 @@ pub struct RemoteAgent {
     name: String,
     /// Threads that it has pinned and not restored, by its last answer.
     pins: usize,
-    /// And those of agents that are gone, which stay pinned.
+    /// Threads of agents that are gone, which stay pinned.
     left: usize,
     /// The connection was lost after something had been shown, and is not back yet.
     was_lost: bool,
-    /// It was asked to restore what those have left, and has not answered yet.
+    /// The agent was asked to restore the threads of `left`, and has not answered yet.
     restores_left: bool,
     /// What it has done since its last answer.
     events: Vec<Event>,

@@ -9,7 +9,7 @@ use std::time::Duration;
 const READ_AHEAD: Duration = Duration::from_millis(100);
 
 impl App {
-    /// The same for a recording that is there to be read again, played at so many times its own speed; none is as fast as it goes.
+    /// Has the run show the recording of `player`, at `speed` times its own speed; `None` is as fast as it goes.
     #[must_use]
     pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
         self.state.playback = Some(player.playback(speed));

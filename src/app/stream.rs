@@ -44,7 +44,7 @@ impl Stream {
         Self::sharing(recorder.map(|recorder| RecorderShare { recorder: Rc::new(RefCell::new(recorder)), host: 0 }))
     }
 
-    /// The same of a recording that it may share with others.
+    /// A stream that is recorded from the first item on, in a recording that other streams may share; not recorded when `None`.
     #[must_use]
     pub fn sharing(recorder: Option<RecorderShare>) -> Self {
         Self { recorder, ..Self::default() }
@@ -68,7 +68,7 @@ impl Stream {
         self.join_recording(RecorderShare { recorder, host: 0 })
     }
 
-    /// The same in a recording that others share.
+    /// Joins a recording that other streams share, beginning with the newest sample.
     ///
     /// # Errors
     /// The file cannot be written.

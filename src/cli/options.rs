@@ -110,7 +110,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Those of them that an agent on another host is given.
+    /// The options that an agent on another host is given, as its arguments.
     pub(super) fn for_agent(&self) -> Vec<String> {
         let each = |name: &'static str, values: &[String]| -> Vec<String> {
             values.iter().flat_map(|value| [name.to_owned(), value.clone()]).collect()

@@ -167,7 +167,7 @@ pub struct Diagnosis {
     pub groups: [(CheckGroup, &'static str, Vec<Check>); 6],
     /// Nothing is missing that is needed.
     pub works: bool,
-    /// The same as a sentence.
+    /// `works` as a sentence.
     pub verdict: String,
 }
 

@@ -151,7 +151,7 @@ pub(super) async fn serve(
             tokio::time::sleep(BREATHE).await;
             continue;
         };
-        // Those that wait for their answers come first; they have them soon.
+        // Connections that wait for their answers are not closed for this one, which waits for a place: the answers come soon.
         let until = Instant::now() + TURN;
         let mut is_served = has_room(&mut open, source);
         while !is_served && Instant::now() < until {

@@ -22,7 +22,7 @@ pub(super) enum Listener {
     Unix(std::os::unix::net::UnixListener, Place),
 }
 
-/// The same within a runtime.
+/// A listener within a runtime, which polls it.
 pub(super) enum Accepting {
     Tcp(tokio::net::TcpListener),
     Unix(tokio::net::UnixListener),
@@ -102,7 +102,7 @@ pub(super) struct ClientStream {
     socket: ClientSocket,
     /// Since nothing could be written.
     stalled: Option<Pin<Box<Sleep>>>,
-    /// The same, for whoever decides which connection gives way.
+    /// Nothing can be written now; shared with the code that decides which connection gives way.
     is_stalled: Arc<AtomicBool>,
 }
 
@@ -123,7 +123,7 @@ impl ClientStream {
         Arc::clone(&self.is_stalled)
     }
 
-    /// The same, but an error where it has waited for too long.
+    /// The result of a write, but an error once the client has taken nothing for [`STALLED`].
     fn in_time<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         self.is_stalled.store(written.is_pending(), Ordering::Relaxed);
         if written.is_ready() {

@@ -81,7 +81,7 @@ fn a_thousand_that_say_nothing_keep_nobody_out() {
     let held: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address(&exporter)).expect("accepted")).collect();
     for stream in &held {
         let mut stream: &TcpStream = stream;
-        // Those that were closed already refuse it.
+        // A connection that was closed already refuses the write.
         let _closed = stream.write_all(b"GET /metr");
     }
     let mut stream = TcpStream::connect(address(&exporter)).expect("accepted");

@@ -101,7 +101,7 @@ impl Secured {
             };
             highest = highest.max(cost);
         }
-        // Beside the file, where the path is not absolute.
+        // Relative paths in the file start at its own folder.
         let folder = path.parent().unwrap_or(Path::new("."));
         let tls =
             file.tls_server_config.map(|tls| tls.acceptor(folder)).transpose().map_err(|(at, why)| failed(&at, why))?;

@@ -52,7 +52,7 @@ pub fn of(config: &Config) -> Result<Option<Several<'_>>, Box<dyn Error>> {
     }
 }
 
-/// Those hosts on the screen, as one frame or as JSON lines.
+/// Shows several hosts: on the screen, as one frame or as JSON lines.
 pub fn watch(
     config: &Config,
     configured: &Configured,

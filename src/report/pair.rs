@@ -97,7 +97,7 @@ pub(super) fn basis_json(basis: &FlowBasis) -> Value {
     }
 }
 
-/// The same in words; why a link has to stand for the test's own traffic is known from elsewhere, or not.
+/// What a rate is the rate of, in words; `why` says why a link stands for the test's own traffic, `None` when unknown.
 pub(super) fn basis(basis: &FlowBasis, why: Option<&str>) -> String {
     match basis {
         FlowBasis::Sockets(connections) => plural(*connections, "connection"),

@@ -80,13 +80,13 @@ pub enum PlotColor {
     Orange,
     /// What was lost.
     Red,
-    /// Beside the others.
+    /// A core among several.
     Green,
-    /// Beside the others.
+    /// Migrations, and a core among several.
     Purple,
-    /// Beside the others.
+    /// A core among several.
     Teal,
-    /// Beside the others.
+    /// A core among several.
     Brown,
     /// Of too many to tell apart.
     Gray,

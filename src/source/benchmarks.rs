@@ -14,8 +14,8 @@ use super::{Roots, proc_file, untrusted_reader};
 use crate::sample::{Benchmark, Direction, Program, Proto, Side, Word};
 use crate::text;
 
-/// What a process' command line asks for, where it is a benchmark by its command name or its first argument. An error
-/// where it could not be asked for it now.
+/// What a process' command line asks for; `None` when neither its command name nor its first argument is a benchmark's. An
+/// error when the command line cannot be read now.
 pub(super) fn of(roots: &Roots, pid: u32) -> Result<Option<Benchmark>, UnreadableCmdline> {
     let comm = proc_file::text(&roots.proc.join(pid.to_string()).join("comm")).unwrap_or_default();
     let line = untrusted_reader::cmdline(&roots.proc, pid).ok_or(UnreadableCmdline)?;
@@ -43,7 +43,7 @@ pub(crate) fn streams(command: &[String]) -> bool {
     iperf3::asked(&arguments).test.json_stream && !iperf3::has_log(&arguments)
 }
 
-/// What the arguments ask for; none where they make neither a server nor a client (`--version`).
+/// What the arguments ask for; `None` when they start neither a server nor a client (`--version`).
 fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> {
     let Asked { side, test } = match program {
         Program::Iperf3 => iperf3::asked(arguments),
@@ -55,7 +55,7 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
         pid,
         side,
         target: test.target.filter(|_| of_client),
-        // A server of iperf 3 takes what the client asks for, one of iperf 2 has to be told.
+        // The client sets the protocol of an iperf 3 server; an iperf 2 server has it in its own arguments.
         proto: test.proto.filter(|_| of_client || program == Program::Iperf),
         streams: test.streams.filter(|_| of_client),
         direction: test.direction.filter(|_| of_client),
@@ -63,10 +63,10 @@ fn parse(pid: u32, program: Program, arguments: &[String]) -> Option<Benchmark> 
     })
 }
 
-/// What a command line asks for, before it is known of which side it is.
+/// What a command line asks for, before its side is known.
 struct Asked {
     side: Option<Side>,
-    /// As a client's.
+    /// The arguments read as a client's.
     test: Benchmark,
 }
 

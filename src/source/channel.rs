@@ -22,7 +22,7 @@ pub enum FeedCommand {
     Watch {
         /// Its number.
         pid: u32,
-        /// And those that descend from it.
+        /// Its descendants are watched too.
         with_descendants: bool,
     },
     /// More counted by the kernel, or no longer.
@@ -48,7 +48,7 @@ pub enum Pace {
     Times(f64),
 }
 
-/// What a host says beside its items.
+/// What a host says besides its items.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HostNews {
     /// How the connection stands from now on.
@@ -57,7 +57,7 @@ pub enum HostNews {
     Reply(AgentReply),
 }
 
-/// News that may wait to be taken: a host that says more than that floods its reader.
+/// Most [`HostNews`] that may wait to be taken: a host with more floods its reader.
 pub(super) const MOST_NEWS: usize = 256;
 
 /// The sending end. Its fields are dropped in their order: the receiver is woken when there are no more items.
@@ -83,7 +83,7 @@ impl Drop for Bell {
 
 /// How items go to the receiver.
 pub(super) enum Handover {
-    /// At once; whoever sends looks for room first ([`Sender::has_room`]).
+    /// At once; the sending thread looks for room first ([`Sender::has_room`]).
     AtOnce(mpsc::Sender<Result<Item, SourceError>>),
     /// Once the one before was taken: a replay that nobody looks at stands still.
     InTurn(SyncSender<Result<Item, SourceError>>),
@@ -101,13 +101,13 @@ impl Sender {
         sent
     }
 
-    /// Says what is no item; more than [`MOST_NEWS`] that nobody takes are not kept.
+    /// Sends what is no item; dropped while [`MOST_NEWS`] of them wait to be taken.
     pub fn say(&self, news: HostNews) {
         let _nobody_listens = self.news.try_send(news);
         ring(&self.ready.0);
     }
 
-    /// Whether another sample may be handed over: too much has not been taken yet where not.
+    /// Whether another sample may be handed over; false while too many wait to be taken.
     pub fn has_room(&self) -> bool {
         self.room.borrow_mut().is_left(now_ns())
     }

@@ -39,7 +39,7 @@ pub struct CoreReader {
     topology: Arc<Topology>,
     /// Files that could not be opened, for good.
     missing: Vec<Problem>,
-    /// Those and what the last reading of the topology met.
+    /// `missing`, and what the last reading of the topology met.
     problems: Vec<Problem>,
     buffer: Vec<u8>,
     columns: Vec<Option<usize>>,

@@ -108,7 +108,7 @@ fn ethtool() -> KnownFact<bool> {
     is_there(generic::open("ethtool", LINKMODES_GET))
 }
 
-/// Those of migrations and of dropped packets, tried where vnettop itself would load them.
+/// Whether the BPF programs of migrations and of dropped packets load, tried where vnettop itself would load them.
 fn programs_of_bpf(roots: &Roots) -> [BpfAnswer; 2] {
     if refusal::is_elsewhere(roots) {
         return [BpfAnswer::Elsewhere, BpfAnswer::Elsewhere];

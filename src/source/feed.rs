@@ -20,7 +20,7 @@ pub use super::replay::ReplayCursor;
 /// How long a program that is to stop waits until its source has let go: a dump can stand behind others for a while.
 const LETTING_GO: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// And until ssh has exited.
+/// Longest wait until ssh has exited, from the end of its feed on.
 const ENDING: Duration = Duration::from_secs(1);
 
 /// The receiving end: items, and a descriptor that is readable when there are some.
@@ -38,7 +38,7 @@ pub struct Feed {
     is_remote: bool,
     /// Gone when the thread has ended.
     over: Receiver<()>,
-    /// When it was told to end.
+    /// When the source was asked to end.
     stopped: Cell<Option<Instant>>,
 }
 
@@ -171,19 +171,19 @@ impl Feed {
         Ok(Next::Item(item))
     }
 
-    /// What the source has said beside its items, without waiting. Whoever waits for [`Feed::ready`] looks here after
-    /// [`Feed::next`] had nothing.
+    /// What the source has said besides its items, without waiting. A caller that waits for [`Feed::ready`] asks for it once
+    /// [`Feed::next`] has nothing.
     #[must_use]
     pub fn news(&self) -> Option<HostNews> {
         self.news.try_recv().ok()
     }
 
-    /// Tells the source something; it may be gone already.
+    /// Sends the source a command; it may be gone already.
     pub fn command(&self, command: FeedCommand) {
         self.send(command);
     }
 
-    /// The same; whether it is there.
+    /// Sends the source a command; false when the source is gone.
     fn send(&self, command: FeedCommand) -> bool {
         let is_there = self.commands.send(command).is_ok();
         if is_there {
@@ -192,8 +192,8 @@ impl Feed {
         is_there
     }
 
-    /// Has the source let go of whatever it keeps alive, the network namespaces of others, and rest until [`Feed::go_on`]: for a program
-    /// that is about to be stopped. Waits until it has, but not for long.
+    /// Has the source let go of the network namespaces that it keeps alive, and rest until [`Feed::go_on`]: for a program that is
+    /// about to be stopped. Waits until it has, 1 s at most.
     pub fn let_go(&self) {
         if !self.is_live {
             return;
@@ -211,8 +211,8 @@ impl Feed {
 }
 
 impl Feed {
-    /// Has the source end, and waits for nothing: that is left to the drop. Whoever drops several has them all told before, so that
-    /// they end side by side and are waited for as long as one.
+    /// Has the source end, without waiting for it, which the drop does. A program with several feeds stops them all before it drops
+    /// the first, so that they end side by side.
     pub fn stop(&self) {
         if self.stopped.get().is_none() {
             self.stopped.set(Some(Instant::now()));

@@ -38,9 +38,9 @@ const ENTRIES: usize = 8 * 1024;
 pub struct FlowReader {
     proc: PathBuf,
     own_netns: Option<u64>,
-    /// By process; none where its descriptors may not be seen.
+    /// By process; `None` when its descriptors may not be seen.
     holders: BTreeMap<u32, Option<SocketHolder>>,
-    /// By namespace; none where it cannot be entered.
+    /// By namespace; `None` when it cannot be entered.
     spaces: BTreeMap<u64, Option<NamespaceFlows<KernelSocket>>>,
     peers: Peers,
     entries: Vec<MaybeUninit<u8>>,
@@ -145,8 +145,8 @@ impl FlowReader {
         flows
     }
 
-    /// Says of each namespace with followed UDP sockets which others it has: where a socket cannot be asked what it has moved, the
-    /// namespace's counters stand for it, and have theirs too.
+    /// Notes the other UDP sockets of each namespace with followed ones: when a socket cannot be asked what it has moved, the
+    /// namespace's counters stand for it, and these count the others too.
     pub fn count_others(&mut self, protocols: &mut [ProtocolCounters], now_ns: u64) {
         for one in protocols {
             let space = self.spaces.get_mut(&one.netns).and_then(Option::as_mut);

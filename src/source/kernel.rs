@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the drops of others are read where not the whole machine is asked for, and how often hops are counted, ns.
+/// How often the drops of other flows are read unless the whole machine is asked for, and how often hops are counted, ns.
 const OTHERS_EVERY_NS: u64 = 500_000_000;
 const HOPS_EVERY_NS: u64 = 1_000_000_000;
-/// Who counts from a command's first packet on waits for the programs at most so long.
+/// Longest wait for the programs when a command's packets count from the first one on.
 const WAIT: Duration = Duration::from_secs(2);
 const UNNAMED: &str = "drops without a reason are not counted: naming their functions needs root or CAP_SYSLOG";
 
@@ -42,14 +42,14 @@ enum Stage {
 pub struct KernelReader {
     roots: Roots,
     stage: Stage,
-    /// From when on the programs count, ns; none before they do.
+    /// Start of the programs' counting, ns; `None` before.
     since_ns: Option<u64>,
     wanted: OnRequest,
     /// The sockets' flows.
     flows: BTreeMap<FlowKey, SeenFlow>,
-    /// The namespaces that are known, by inode; none before they were told once.
+    /// Inodes of the known namespaces; `None` before the first [`KernelReader::follow`].
     spaces: Option<BTreeSet<u32>>,
-    /// What those lost that have ended, sorted.
+    /// Drops of flows that have ended, sorted.
     ended: Vec<DropCount>,
     sites: Sites,
     /// Of which reading of each table the counts were made, how many functions were known then, and whether the whole machine
@@ -57,10 +57,10 @@ pub struct KernelReader {
     made_of: (u64, u64, usize, bool),
     others_at_ns: u64,
     hops_at_ns: u64,
-    /// They are being counted: the thread that does it is asked for no more before it has answered, however few turns it gets.
+    /// Hops are being counted: the counting thread is asked again only after its answer, however few turns it gets.
     counts_hops: bool,
     counts: Option<Arc<KernelCounts>>,
-    /// None until they were asked for once.
+    /// `None` until softirq times were asked for.
     times: Option<SoftirqTimes>,
     hops: Vec<HopCores>,
     problems: Vec<Problem>,
@@ -105,7 +105,7 @@ impl KernelReader {
         reader
     }
 
-    /// Asks for more, or no longer.
+    /// Sets what the kernel is to count on request.
     pub fn want(&mut self, wanted: OnRequest) {
         if let Stage::Running(programs, _) = &self.stage
             && wanted.softirqs != self.wanted.softirqs
@@ -115,7 +115,7 @@ impl KernelReader {
         self.wanted = wanted;
     }
 
-    /// To be called on each tick before anything of it is read: begins once somebody is watched, hears what was done.
+    /// Loads the programs once they are needed, and takes what their thread reports. Call it on each tick before anything is read.
     pub fn begin(&mut self, is_watching: bool) {
         if matches!(self.stage, Stage::Idle) && (is_watching || self.wanted != OnRequest::default()) {
             self.load();
@@ -135,7 +135,7 @@ impl KernelReader {
         }
     }
 
-    /// Dropped packets that stand in no row, as told last.
+    /// Dropped packets that stand in no row, as of the last reading.
     fn no_row(&self) -> u64 {
         self.counts.as_ref().and_then(|counts| counts.drops.as_ref()).map_or(0, |drops| drops.no_room)
     }
@@ -166,8 +166,8 @@ impl KernelReader {
         &self.problems
     }
 
-    /// To be called on each tick before [`KernelReader::read`]: these namespaces are known. One that was not before is another than
-    /// whatever had its inode until then.
+    /// Takes the known namespaces, on each tick before [`KernelReader::read`]. A new one is not the namespace that had its inode
+    /// before.
     pub fn follow(&mut self, spaces: impl Iterator<Item = u64>) {
         let now: BTreeSet<u32> = spaces.filter_map(|netns| u32::try_from(netns).ok()).collect();
         let new = self.spaces.as_ref().map(|before| now.difference(before).copied().collect::<BTreeSet<u32>>());
@@ -181,8 +181,8 @@ impl KernelReader {
         release(&mut self.ended, &new);
     }
 
-    /// What was counted until now; these flows and their paths are what is asked for next. The same `Arc` while nothing has
-    /// changed.
+    /// The counts until now; `flows` and `paths` say what is counted next. The same `Arc` while nothing has changed, `None` before
+    /// the programs run.
     pub fn read(&mut self, flows: &[FlowSample], paths: &[FlowPath]) -> Option<Arc<KernelCounts>> {
         if !matches!(self.stage, Stage::Running(..)) {
             return None;
@@ -203,7 +203,7 @@ impl KernelReader {
     fn ask_hops(&mut self, paths: &[FlowPath], now_ns: u64) {
         let Stage::Running(programs, _) = &self.stage else { return };
         if !self.wanted.hops || paths.is_empty() {
-            // What was counted when somebody looked last says nothing of now.
+            // Hops counted at an earlier request say nothing about now.
             self.hops.clear();
         } else if !self.counts_hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
             (self.hops_at_ns, self.counts_hops) = (now_ns, true);
@@ -211,7 +211,7 @@ impl KernelReader {
         }
     }
 
-    /// The softirq time of the cores that had any; none where nobody wants it or it cannot be had.
+    /// Softirq time of the cores that had any; `None` when it is not wanted or not available.
     fn softirqs(&self) -> Option<Vec<SoftirqTime>> {
         let times = self.times.as_ref().filter(|_| self.wanted.softirqs)?;
         let core = |(core, kinds): (u32, [SoftirqTotal; SOFTIRQ_KINDS.len()])| SoftirqTime {

@@ -34,9 +34,9 @@ pub enum ReadPolicy {
 pub struct ReadScope {
     /// Where /proc and /sys are.
     pub roots: Roots,
-    /// Whose threads.
+    /// Threads and processes that are watched.
     pub watch: Vec<Watch>,
-    /// Whose links.
+    /// Namespaces whose links are read.
     pub netns: Choice,
     /// Where databases of Open vSwitch may be.
     pub ovs: Vec<SocketPlace>,
@@ -46,7 +46,7 @@ pub struct ReadScope {
     pub iperf3_json: Option<PathBuf>,
     /// Which links a tick reads.
     pub read_policy: ReadPolicy,
-    /// Protocols and qdiscs are read also while there are no flows: for whoever counts what is lost from the first packet on.
+    /// Protocols and qdiscs are read also while there are no flows, so that losses count from the first packet on.
     pub losses_at_rest: bool,
     /// What the kernel counts beyond the usual.
     pub on_request: OnRequest,
@@ -68,7 +68,7 @@ pub struct Live {
     losses: LossReader,
     steering: SteeringReader,
     pub(super) reports: ReportStreams,
-    /// Those of the last sample.
+    /// Facts of the last sample.
     facts: Arc<Facts>,
 }
 
@@ -202,7 +202,7 @@ impl Live {
         })
     }
 
-    /// The same `Arc` while the problems are the same.
+    /// The problems of all readers, and `more`; the same `Arc` until they change.
     fn problems(&self, more: &[Problem]) -> Arc<Vec<Problem>> {
         let waits = untrusted_reader::problem();
         let now = || {

@@ -35,13 +35,13 @@ const OFFLOADS_EVERY_NS: u64 = 3_000_000_000;
 pub struct WatchedFlows<'a> {
     /// The namespaces, to enter them.
     pub spaces: &'a Spaces,
-    /// And who lives in them.
+    /// The namespaces, each with a process that lives in it, where one is known.
     pub list: &'a [Space],
     /// Somebody is watched: a flow may begin.
     pub waits: bool,
     /// The connections of the watched processes.
     pub flows: &'a [FlowSample],
-    /// Which way they go.
+    /// The paths of these connections.
     pub paths: &'a [FlowPath],
 }
 
@@ -61,7 +61,7 @@ pub struct LossReading {
 /// What is wanted of one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct LossQuery {
-    /// Links on a path, sorted; none where no path through it is known.
+    /// Links on a path, sorted; empty when no path through the namespace is known.
     links: Vec<Ifindex>,
     /// A process that lives in it.
     pid: Option<u32>,
@@ -69,9 +69,9 @@ struct LossQuery {
     ipv6: bool,
     /// IPv6 has just been added to its counters: they do not compare with those of before.
     jumps: bool,
-    /// A flow may cross it: no way is known yet.
+    /// A flow may cross the namespace: its path is not known yet.
     maybe: bool,
-    /// The links of the way that a flow had here until now, where none is known any more.
+    /// Links of the last path through the namespace, when no path is known any more.
     left: Option<Vec<Ifindex>>,
 }
 
@@ -83,7 +83,7 @@ pub struct LossReader {
     at_rest: bool,
     /// What was read last while there were no flows, and when.
     waiting: Option<(u64, LossReading)>,
-    /// By namespace; none where it cannot be looked into.
+    /// Open counters by namespace; `None` when it cannot be looked into.
     places: BTreeMap<u64, Option<NetnsCounters>>,
     wants: BTreeMap<u64, LossQuery>,
     offloads: Arc<Vec<Offloads>>,
@@ -100,7 +100,7 @@ impl LossReader {
         Self { proc: roots.proc.clone(), at_rest, ..Self::default() }
     }
 
-    /// The counters of these flows' way. What was lost since the last sample that had flows is read once more after they ended.
+    /// The counters on the paths of these flows. They are read once more after the flows ended, for what was lost since.
     pub fn read(&mut self, watched: WatchedFlows<'_>, now_ns: u64) -> LossReading {
         let rests = watched.flows.is_empty();
         let waits = self.at_rest || (watched.waits && watched.list.len() <= MOST_WAITING);

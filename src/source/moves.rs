@@ -19,7 +19,7 @@ const READ_ANYWAY_NS: u64 = 1_000_000_000;
 /// So many moves of numbers nobody watches are worth another filter.
 const MANY_STRANGERS: usize = 256;
 
-/// Whoever finds the threads to watch.
+/// Finds the threads to watch.
 pub trait ThreadLookup {
     /// Whether a thread that was moved is watched once it is found, by its number or by its name.
     fn would_watch(&self, tid: u32, process: &MovedProcess) -> bool;
@@ -28,20 +28,20 @@ pub trait ThreadLookup {
     fn has_ended(&self, tid: u32) -> bool;
 }
 
-/// Tells the moves since the reading before, again and again.
+/// Reads the moves since the reading before.
 #[derive(Default)]
 pub struct MoveReader {
     newborn: PidHorizon,
     pending: PendingMoves,
-    /// What the kernel was asked for when the reading before ended; none while it was asked for nothing.
+    /// What the kernel was asked for when the reading before ended; `None` while that is nothing.
     in_force: Option<TraceRequest>,
     /// The watched threads of the reading before, sorted, and the sum of their counts.
     watched: Vec<u32>,
     counted: Option<u64>,
-    /// Their processes.
+    /// Processes of the watched threads.
     pids: BTreeSet<u32>,
     rings_read_at_ns: u64,
-    /// What our clock has more than the kernel's own.
+    /// Offset of vnettop's clock from the kernel's own, ns.
     clock_offset_ns: i64,
 }
 
@@ -53,7 +53,7 @@ impl MoveReader {
     }
 
     /// The moves of these threads since the reading before, and of those that the `finder` would have watched had it found them in
-    /// time; none where the kernel tells none. To be called after the threads were read: then whatever their cores tell is in
+    /// time; `None` when the kernel reports none. Call it after the threads were read: then every move that led to their cores is in
     /// the rings.
     pub fn read(
         &mut self,
@@ -128,7 +128,7 @@ impl MoveReader {
         timens::shift(&mut waiting[known..], self.clock_offset_ns);
     }
 
-    /// Whoever was moved, would be watched and has ended before it was found.
+    /// Threads that were moved, would be watched, and ended before they were found.
     fn ended(&self, tids: &[u32], is_wanted: impl Fn(&RawMove) -> bool, finder: &impl ThreadLookup) -> Vec<ShortLived> {
         let unknown = self.pending.of_unknown(tids).into_iter();
         let ended = unknown.filter(|one| is_wanted(one) && finder.has_ended(one.tid));

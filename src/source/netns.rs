@@ -26,11 +26,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-/// So many inhabitants of vnettop's own namespace are remembered, whose owner nobody asks for.
+/// Most inhabitants of vnettop's own namespace that are remembered: its owner is not asked for.
 const MOST_OWN: usize = 4;
-/// What a namespace takes: itself, its inhabitant's pidfd, and the sockets for its links.
+/// Descriptors that a namespace takes: its own, its inhabitant's pidfd, and the sockets for its links.
 const DESCRIPTORS: usize = 5;
-/// So many namespaces are asked on one tick whether their inhabitant is still there, where nothing tells when it ends.
+/// Namespaces that are asked in one tick whether their inhabitant is still there, when the kernel does not report its end.
 const MOST_LOOKS: usize = 128;
 
 /// Finds network namespaces and holds them open.
@@ -43,12 +43,12 @@ pub struct Spaces {
     events: Option<OwnedFd>,
     mountinfo: Option<File>,
     known: BTreeMap<u64, HeldSpace>,
-    /// The namespace that was looked into last, of those whose inhabitants are looked at.
+    /// The namespace whose inhabitant was looked at last, when the kernel does not report its end.
     looked: u64,
     residents: NetnsProcesses,
-    /// So many can be held open; the rest of the descriptors are for whoever is watched, and for a command.
+    /// Most namespaces that are held open; the other descriptors are for watched threads and a command.
     most: usize,
-    /// There are more.
+    /// There are more namespaces than `most`.
     crowded: bool,
     /// Namespaces that had an inhabitant and got another one since they were last taken.
     joined: BTreeSet<u64>,
@@ -160,8 +160,7 @@ impl Spaces {
     }
 
     /// Takes in who ended and what was mounted; lets go of what nobody else keeps.
-    /// A change of the mounts is told once, to whoever polls the descriptor first, and that was the poll that led here: so
-    /// the mounts are read each time, whatever else is told.
+    /// The mounts are read on every call: the kernel reports their change to the first poll alone, which was the one that led here.
     pub fn receive(&mut self) {
         let Some(events) = &self.events else { return };
         for netns in readable_now(events) {
@@ -270,14 +269,14 @@ impl Spaces {
         self.known.get(&netns).map(|known| known.living.by_age()).unwrap_or_default()
     }
 
-    /// The namespaces that somebody joined who lives beside others there, since this was asked last.
+    /// Namespaces that got a further inhabitant since the last call.
     pub fn joined(&mut self) -> BTreeSet<u64> {
         std::mem::take(&mut self.joined)
     }
 
     /// Whether one more may be held open: there are descriptors for it, or it is asked for.
     fn has_room(&mut self, netns: u64, is_it: impl Fn(&str) -> bool) -> bool {
-        // The own one takes none beyond those of every vnettop.
+        // The own namespace takes no descriptors beyond those that every vnettop has.
         let others = self.known.len().saturating_sub(1);
         let is_asked = || match &self.choice {
             Choice::Named(names) => names.iter().any(|name| is_it(name) || name.parse() == Ok(netns)),

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 const EVERY_NS: u64 = 1_000_000_000;
 /// A watched thread that takes a smaller share of a core is not disturbed.
 const BUSY_THREAD: f64 = 0.05;
-/// Beyond this share of softirq a core is avoided, and beyond the second it is no seat at all: there packets wait.
+/// Shares of softirq from which on a core is avoided, and from which on it is no seat at all: packets wait there.
 const SOME_SOFTIRQ: f64 = 0.1;
 const MUCH_SOFTIRQ: f64 = 0.5;
-/// Beyond this share of work a core is avoided; the seat itself is left later, so that it does not go to and fro.
+/// Shares of work from which on a core is avoided, and from which on the seat itself is left: later, so that it does not go to and fro.
 const BUSY_CORE: f64 = 0.5;
 const BUSY_SEAT: f64 = 0.8;
 /// Without real-time priority vnettop would starve on a core as full as this.

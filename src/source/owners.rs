@@ -42,7 +42,7 @@ pub struct OwnerReader {
     published: Arc<Vec<Owned>>,
     /// `LinkFacts::born` of each link published.
     born: Vec<u64>,
-    /// Of what is published, something lacks the name that one of them may know.
+    /// Whether something published lacks a name that Docker, or the directories of pods, may know.
     lacks: Lacks,
     /// Docker has containers or networks here, and is to be asked again because something has changed.
     again: bool,
@@ -50,7 +50,7 @@ pub struct OwnerReader {
     problems: Vec<Problem>,
 }
 
-/// What is not known by the name that people use.
+/// Owners that are not known by the name that people use.
 #[derive(Debug, Clone, Copy, Default)]
 struct Lacks {
     docker: bool,
@@ -90,13 +90,13 @@ impl OwnerReader {
         }
     }
 
-    /// Somebody came to live beside others in these namespaces: where nobody knows whose one is, it may be theirs.
+    /// Asks soon for the owners of these namespaces, which got further inhabitants: one without a known owner may belong to them.
     pub fn ask_soon(&mut self, joined: impl IntoIterator<Item = u64>, now_ns: u64) {
         joined.into_iter().for_each(|netns| self.containers.ask_soon(netns, now_ns));
         self.due_ns = self.due_ns.min(self.containers.due_ns);
     }
 
-    /// The owners of these links, sorted by link; `living` tells the inhabitants of a namespace, the oldest first.
+    /// The owners of these links, sorted by link; `living` gives the inhabitants of a namespace, the oldest first.
     pub fn read(
         &mut self,
         spaces: &Arc<Vec<Space>>,
@@ -134,7 +134,7 @@ impl OwnerReader {
         self.holders.all()
     }
 
-    /// Lets whoever looks for holders finish: it may have a namespace open for a moment.
+    /// Waits for a moment until the search for holders has ended: it may have a namespace open.
     pub fn rest(&mut self) {
         self.holders.rest();
     }
@@ -229,7 +229,7 @@ impl OwnerReader {
         container.or_else(network).or_else(held).or_else(|| name_patterns::guess(link, self.name_of_master(link)))
     }
 
-    /// The same owner by the name that people use, where it is known.
+    /// The owner by the name that people use, where that is known.
     fn named(&self, owner: &Owner) -> Owner {
         let mut owner = owner.clone();
         let id = owner.id.as_deref();

@@ -32,7 +32,7 @@ const UNREST_NS: u64 = 250_000_000;
 const YOUNG_NS: u64 = 10_000_000_000;
 const MOST_OF_YOUTH: u64 = 10;
 
-/// What a path is found with.
+/// What paths are found with.
 #[derive(Debug, Clone, Copy)]
 pub struct WalkState<'a> {
     /// The namespaces.
@@ -90,7 +90,7 @@ impl PathReader {
         Arc::clone(&self.published)
     }
 
-    /// Asks again what may have changed without a word; the next `read` tells it. `flows` are those it was called with.
+    /// Asks again for what changes unannounced; the next `read` gives it. `flows` are those of the last `read`.
     pub fn renew(&mut self, ground: WalkState<'_>, flows: &[FlowSample], now_ns: u64) {
         let again_ns = if self.sockets.holders.go_on() { 0 } else { AGAIN_NS };
         if !flows.is_empty() && self.is_old(now_ns, again_ns) {

@@ -46,7 +46,7 @@ pub(super) fn run(host: RemoteHost, feed: &Sender) {
     }
 }
 
-/// A host, and what it was asked for that holds on: an agent that is started anew is asked again.
+/// A host, and the requests that last: an agent that is started anew is sent them again.
 struct AskedHost {
     host: RemoteHost,
     /// One of each kind.
@@ -54,7 +54,7 @@ struct AskedHost {
 }
 
 impl AskedHost {
-    /// What is to be sent to the agent; none where it is no agent's matter.
+    /// The command for the agent; `None` when it does not concern the agent.
     fn command(&mut self, command: FeedCommand) -> Option<AgentCommand> {
         let command = match command {
             FeedCommand::Interval(interval) => {

@@ -8,13 +8,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A recording from the place on where it is replayed, with a look at the item after next.
+/// A recording from the place on where its replay begins, read one item ahead.
 pub struct ReplayCursor {
     recording: Recording,
     /// The next item, read already, or why there is none.
     held: Option<Result<Item, RecordError>>,
     is_over: bool,
-    /// When the sample before that was taken, recorded monotonic ns; none at the start.
+    /// When the sample before `held` was taken, recorded monotonic ns; `None` at the start.
     pub since_ns: Option<u64>,
 }
 
@@ -25,8 +25,8 @@ impl From<Recording> for ReplayCursor {
 }
 
 impl ReplayCursor {
-    /// The next item; none at the end. A torn end is told in the problems of the last sample, so each is held back until the one after it shows
-    /// whether it was the last.
+    /// The next item; `None` at the end. A torn end is a problem of the last sample, so each item is held back until the one after
+    /// it shows whether it was the last.
     ///
     /// # Errors
     /// It cannot be read on.
@@ -92,7 +92,7 @@ struct Clock {
 }
 
 impl Clock {
-    /// Waits until the item is due; false when told to stop.
+    /// Waits until the item is due; false when the feed asks for an end.
     fn wait(&mut self, item: &Item, feed: &Sender) -> bool {
         let Item::Sample(sample) = item else { return true };
         if !self.obey(feed) {
@@ -108,7 +108,7 @@ impl Clock {
         true
     }
 
-    /// How long until the sample is due, at the pace that holds now; none when it is.
+    /// Time until the sample is due at the current pace, ns; `None` when it is due.
     fn left_ns(&self, sample: &Sample) -> Option<u64> {
         let (Pace::Times(times), Some((recorded_ns, handed_ns))) = (self.pace, self.last) else { return None };
         let apart = Duration::from_nanos(sample.at_ns.saturating_sub(recorded_ns)).div_f64(times.max(0.001));
@@ -116,7 +116,7 @@ impl Clock {
         due_ns.checked_sub(now_ns()).filter(|left_ns| *left_ns > 0)
     }
 
-    /// Takes commands; false when one is a stop. An interval is the recording's own.
+    /// Takes commands; false when one is a stop. Intervals are the recording's own.
     fn obey(&mut self, feed: &Sender) -> bool {
         while let Some(command) = feed.command() {
             match command {
@@ -129,7 +129,7 @@ impl Clock {
     }
 }
 
-/// Sleeps, but for a command.
+/// Sleeps, until a command comes.
 fn sleep(ns: u64, feed: &Sender) {
     let timeout = Timespec::try_from(Duration::from_nanos(ns)).ok();
     let _ = poll(&mut [PollFd::from_borrowed_fd(feed.commands(), PollFlags::IN)], timeout.as_ref());

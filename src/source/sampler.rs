@@ -96,9 +96,9 @@ struct Schedule {
     interval_ns: u64,
     /// When the last tick was due, monotonic ns.
     due_ns: u64,
-    /// When the next pulse is due; none while there is nothing to read between ticks.
+    /// When the next pulse is due, monotonic ns; `None` while there is nothing to read between ticks.
     pulse_ns: Option<u64>,
-    /// Ticks are being left out, so what pulses would read lies nowhere.
+    /// Ticks are being left out, so nothing would take what pulses read.
     holds_back: bool,
     /// Nothing is read and nothing kept alive until [`FeedCommand::GoOn`].
     rests: bool,
@@ -116,8 +116,8 @@ impl Schedule {
         self.due_ns = now_ns();
     }
 
-    /// Sleeps until the next tick is due, and gives how many were late; none when it is told to stop. Pulses, and applies
-    /// notifications and commands that come before it.
+    /// Sleeps until the next tick is due, and gives how many were late; `None` when the feed asks for an end. Pulses, and applies
+    /// notifications and commands that come before the tick.
     fn wait(&mut self, live: &mut Live, feed: &Sender) -> Result<Option<u64>, SourceError> {
         let failed = |error: Errno| SourceError::Sampler { failed: "the sampling timer failed", error: error.into() };
         loop {
@@ -141,7 +141,7 @@ impl Schedule {
             if self.rests {
                 continue;
             }
-            // Before the tick: who asks for these events takes them.
+            // Departures are handled before the tick: asking for their events takes them.
             if departed {
                 live.drop_departed();
             }
@@ -159,14 +159,14 @@ impl Schedule {
         }
     }
 
-    /// The next pulse is on the next whole tenth, where there is something to read between ticks.
+    /// Plans the next pulse on the next whole tenth of a second, if there is something to read between ticks.
     fn plan_pulse(&mut self, has_flows: bool) {
         let is_wanted = has_flows && !self.holds_back && self.interval_ns > PULSE_NS;
         let next_ns = || (now_ns() / PULSE_NS + 1) * PULSE_NS;
         self.pulse_ns = is_wanted.then(|| self.pulse_ns.unwrap_or_else(next_ns));
     }
 
-    /// Sleeps until something is due or readable; what is: commands, departures of namespaces, links.
+    /// Sleeps until a tick or pulse is due, or something is readable: commands, departures of namespaces, links.
     fn sleep(&self, live: &Live, feed: &Sender) -> Result<[bool; 3], Errno> {
         let others = [live.spaces.events(), Some(live.links.notifications())];
         let [departures, links] = others.map(|other| other.filter(|_| !self.rests));
@@ -192,7 +192,7 @@ impl Schedule {
                 ring(&feed.let_go);
                 self.rests = true;
             }
-            // A pace is a recording's.
+            // Only recordings have a pace.
             None | Some(FeedCommand::Pace(_) | FeedCommand::Agent(_) | FeedCommand::GoOn | FeedCommand::Stop) => {}
         }
     }

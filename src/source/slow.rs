@@ -26,7 +26,7 @@ pub(super) struct Slow<T> {
 }
 
 impl<T: Send + 'static> Slow<T> {
-    /// Starts the work on a thread of this name; none where the kernel gives no thread. Nobody waits for it: the answer of work that
+    /// Starts the work on a thread of this name; `None` when the kernel gives no thread. The work is not waited for: an answer that
     /// is not wanted any more is dropped. It notes the process that it is looking at, if any.
     fn start(name: &str, work: impl FnOnce(&AtomicU32) -> T + Send + 'static) -> Option<Self> {
         let (give, answer) = sync_channel(1);
@@ -42,8 +42,8 @@ impl<T: Send + 'static> Slow<T> {
 }
 
 impl<T> Slow<T> {
-    /// Takes the answer out of a place where one may be awaited, if it comes within this time; the place is empty afterwards, also
-    /// where none will come.
+    /// Takes the answer that `place` waits for, if it comes within `patience`. The place is empty afterwards, even when the work
+    /// failed.
     pub fn take_within(place: &mut Option<Self>, patience: Duration) -> Option<T> {
         match place.as_ref()?.answer.recv_timeout(patience) {
             Err(RecvTimeoutError::Timeout) => None,
@@ -54,12 +54,12 @@ impl<T> Slow<T> {
         }
     }
 
-    /// The process that it is looking at.
+    /// The process that the work is looking at.
     pub fn at(&self) -> u32 {
         self.at.load(Ordering::Relaxed)
     }
 
-    /// It has come to its end, whatever came of it.
+    /// The work has ended, with or without an answer.
     pub fn is_over(&self) -> bool {
         self.thread.is_finished()
     }

@@ -17,7 +17,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The settings change without a word to anyone.
+/// How often the settings are read again, ns: the kernel does not announce their changes.
 const AGAIN_NS: u64 = 3_000_000_000;
 /// Namespaces that are looked into at most.
 const MOST_PLACES: usize = 64;
@@ -36,7 +36,7 @@ pub struct SteeringReader {
     proc: PathBuf,
     published: Arc<Vec<Steering>>,
     paths: Arc<Vec<FlowPath>>,
-    /// By namespace; none where it cannot be looked into.
+    /// By namespace; `None` when it cannot be looked into.
     places: BTreeMap<u64, Option<SteeringSpace>>,
     read_at_ns: u64,
     buffer: Vec<u8>,
@@ -62,7 +62,7 @@ impl SteeringReader {
         }
     }
 
-    /// The settings of the links on these paths, of all links sorted by key; the same `Arc` until one changes.
+    /// The settings of the links on these paths; the same `Arc` until one changes. `links` are all links, sorted by key.
     pub fn read(
         &mut self,
         spaces: &Spaces,
@@ -110,7 +110,7 @@ impl SteeringReader {
             if self.places.len() >= MOST_PLACES && !self.places.contains_key(&key.netns) {
                 continue;
             }
-            // One that may not be entered has unknown settings; why is said where its routes are asked for.
+            // A namespace that may not be entered has unknown settings; the reason is reported with its routes.
             let place = self.places.entry(key.netns);
             let place = place.or_insert_with(|| spaces.inside(key.netns, SteeringSpace::here).ok());
             let Some(SteeringSpace { tree, napi }) = place else { continue };

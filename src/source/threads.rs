@@ -34,8 +34,8 @@ pub use watch::Watch;
 
 /// How often the limits of a watched process' groups are read again: some 30 system calls, so seldom and one process a tick.
 const KNOWN_FOR_NS: u64 = 15_000_000_000;
-/// How soon it and the command line are read for the second time: a process has its new name a moment before its new
-/// command line, which does not change after that.
+/// How soon the limits and the command line are read for the second time, ns: a process has its new name a moment before its
+/// new command line, which does not change after that.
 const FIRST_KNOWN_FOR_NS: u64 = 300_000_000;
 /// How many processes one tick reads again at most.
 const MOST_RENEWED: usize = 1;
@@ -58,7 +58,7 @@ pub struct ThreadReader {
     most_kept: usize,
     lasting: Vec<Problem>,
     problems: Vec<Problem>,
-    /// What the second part of `problems` was made from.
+    /// What the problems behind those of `lasting` were made from.
     told: (bool, Option<u32>),
 }
 

@@ -22,38 +22,38 @@ const TOLD_AFTER: Duration = Duration::from_secs(1);
 const LONGEST: u64 = 256 * 1024;
 
 thread_local! {
-    /// Of the sampler's thread, whose readers are many and in several rooms.
+    /// The reader of the sampler's thread, which its many callers share.
     static ASIDE: RefCell<ReaderThread> = RefCell::new(ReaderThread::default());
 }
 
-/// Who reads aside, and how long was waited for it.
+/// The thread that reads, and the time spent waiting for it.
 #[derive(Debug, Default)]
 struct ReaderThread {
     since: Option<Instant>,
     waited: Duration,
-    /// The reader that was left behind, and when and what it was to read.
+    /// The reader that was left behind, since when, and what it was to read.
     behind: Option<(JoinHandle<()>, Instant, String)>,
 }
 
-/// Does `work`, which reads what `of` says, on a thread that may be left behind; none where it did not come back in time,
-/// or where another one has not come back yet.
+/// Does `work`, which reads what `of` says, on a thread that may be left behind; `None` when it did not come back in time, or
+/// when an earlier one has not come back yet.
 pub(super) fn ask<T: Send + 'static>(of: impl Display, work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     ASIDE.with_borrow_mut(|aside| aside.ask(of, work))
 }
 
-/// The bytes of `/proc/PROCESS/cmdline`, a zero byte behind each argument; empty for a process that has ended, none where
-/// it could not be asked.
+/// The bytes of `/proc/PROCESS/cmdline`, a zero byte behind each argument; empty for a process that has ended, `None` when it
+/// could not be read.
 pub(super) fn cmdline(proc: &Path, process: impl Display) -> Option<Vec<u8>> {
     let directory = proc.join(process.to_string());
     ask(format_args!("process {process}"), move || read_cmdline(&directory))
 }
 
-/// The same of a process' directory, for who may be made to wait.
+/// The command line of the process with this directory of `/proc`, for a caller that may be made to wait.
 pub(super) fn read_cmdline(process: &Path) -> Vec<u8> {
     proc_file::beginning(&process.join("cmdline"), LONGEST).unwrap_or_default()
 }
 
-/// What is not read, and why.
+/// The problem that a reader has hung for [`TOLD_AFTER`], while one has.
 pub(super) fn problem() -> Option<Problem> {
     let (of, since) = ASIDE.with_borrow_mut(|aside| {
         aside.is_behind();

@@ -106,7 +106,7 @@ impl Write for StdoutWriter {
     }
 }
 
-/// The same for whoever can only write or fail: waits for room, until a signal asks for an end.
+/// Standard output for a caller that can only write or fail: waits for room, until a signal asks for an end.
 #[derive(Debug)]
 pub struct WaitingStdout {
     out: StdoutWriter,

@@ -13,7 +13,7 @@ pub enum CardError {
     /// What is there is a recording.
     #[error("{} is a recording: name another file for the {}", .1.display(), .0)]
     OverRecording(&'static str, PathBuf),
-    /// The same run records to it.
+    /// The file that is named is the one that this run records to.
     #[error("{} cannot hold both the card and the recording: name two files", .0.display())]
     RecordedTo(PathBuf),
     /// The file.

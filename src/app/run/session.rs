@@ -332,7 +332,7 @@ impl<'a> RunSession<'a> {
         }
     }
 
-    /// The same of those that no sample has met yet.
+    /// Lets go of children that have ended before any sample met them.
     fn reap_children(&self) {
         let children = format!("/proc/self/task/{}/children", std::process::id());
         let pids = std::fs::read_to_string(children).unwrap_or_default();

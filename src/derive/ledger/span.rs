@@ -89,8 +89,8 @@ impl TimeSpan {
         mean.value()
     }
 
-    /// Which share of what is counted in `whole` is `part`, 0 to 1; none of nothing. `of` gives of each tick the share of it and
-    /// the whole, so both are of the same time and the result is a mean of shares.
+    /// Mean share within the span, 0 to 1; `None` when nothing is counted. `of` gives the share and the whole of each tick, which
+    /// weighs with its whole times the part of it that lies in the span.
     pub fn share<'a, T: Ticked + 'a>(
         self,
         ticks: impl IntoIterator<Item = &'a T>,

@@ -1,21 +1,21 @@
 //! Which of everything that is seen holds the test back. It goes from what is certain to what is left over:
 //!
-//! 0. Nothing has begun: no answer to the request to connect, or no word after it.
-//! 0. Nothing can be sent at all: a neighbour that does not answer, a request to connect without an answer, nobody who says a
-//!    word.
-//! 1. A ceiling that somebody set and that is reached: what was asked for, a pacing rate, a link's real speed. No chance brings
+//! 1. Nothing can be sent or has begun: a neighbour that does not answer, a request to connect without an answer, a connection
+//!    on which neither end sends payload.
+//! 2. A ceiling that somebody set and that is reached: what was asked for, a pacing rate, a link's real speed. No chance brings
 //!    a rate to just that figure, and nothing else would make the test faster.
-//! 2. A CPU quota that is used up: while a thread is stopped no core looks full, and all windows look as they like.
+//! 3. A CPU quota that is used up: while a thread is stopped no core looks full, and all windows look as they like.
 //! 4. Lost datagrams: UDP does not slow down, so what is lost is what is missing, however busy the sender is. Where a full core
 //!    is why they are lost, that core.
 //! 5. A qdisc that holds packets back: it is full because its rate is reached, and what waits there fills windows and buffers.
-//!    Datagrams that are missing, no counter tells where: what waits in a qdisc is not.
+//!    Then datagrams that are missing while no counter shows where: those that wait in a qdisc are not missing.
 //! 6. A receiver's window so small that it is full again after every few segments: both ends wait for each other, however
 //!    full their cores are meanwhile. So many lost segments that TCP waits for its timers.
 //! 7. Messages that wait for answers, where no thread could always run.
 //! 8. A core that is full, and that a thread of the test waits for. It makes windows full and buffers empty at both of its
 //!    sides, so it goes before them.
-//! 9. The receiver's window and the sender's buffer, whichever TCP waited for longer.
+//! 9. The receiver's window and the sender's buffer, whichever TCP waited for longer. Datagrams that wait at their sender while
+//!    none leaves.
 //! 10. Nothing that arrives at all; lost segments, which is why a congestion window is small; then that window.
 //! 11. A sender that has no more to send. TCP says so too where its program is too slow for want of a core, so it comes late.
 //! 12. A full core for which a thread waits now and then. Nothing.

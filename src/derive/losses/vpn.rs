@@ -27,8 +27,8 @@ pub(super) fn lost(step: &SampleStep<'_>, paths: &[FlowPath], spans: &[ProtocolS
     }
 }
 
-/// Who holds the tun or tap of that namespace that the flows go through. Behind one whose other end is not known, it is the only
-/// one there.
+/// The tun or tap in the namespace that a path crosses, with its holder. When none is crossed: the only one there, if a flow ends
+/// there and a path breaks off at a tun or tap.
 fn holder<'a>(step: &SampleStep<'a>, paths: &[FlowPath], netns: u64) -> Option<&'a Owned> {
     let is_held = |owned: &&Owned| owned.owner.kind == OwnerKind::Process && owned.owner.by == OwnerBy::Tun;
     let here = || step.next.facts.owners.iter().filter(|owned| owned.link.netns == netns).filter(is_held);

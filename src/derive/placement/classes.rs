@@ -139,7 +139,7 @@ pub fn propose_class(metrics: &TestMetrics, class: PlacementClass) -> Result<Pro
     Ok(proposal)
 }
 
-/// The class of a placement; none where its streams are not all alike, or where it is not that of whole streams.
+/// The class of all streams on the cores in `placed`; `None` when streams differ, an end has no core there, or no stream is known.
 #[must_use]
 pub fn class_of(metrics: &TestMetrics, placed: &[(ThreadId, CoreId)]) -> Option<PlacementClass> {
     let (threads, _) = busy_threads(metrics).ok()?;

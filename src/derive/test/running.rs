@@ -120,7 +120,7 @@ impl Running {
         self.ended_ns.is_some_and(|ended_ns| self.number.is_none() || now_ns.saturating_sub(ended_ns) >= LATE_NS)
     }
 
-    /// What is kept of it: not the whole machine as it was then.
+    /// The test as it is kept after its end: of the machine its threads and the links on its paths alone.
     pub fn kept(mut self, key: TestKey) -> Option<Arc<Test>> {
         let own = Arc::make_mut(self.metrics.as_mut()?);
         let on_way: BTreeSet<_> = own.paths.iter().flat_map(|path| &path.hops).map(|hop| hop.link).collect();

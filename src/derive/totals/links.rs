@@ -53,9 +53,9 @@ pub struct LinkSeries {
     most: usize,
     /// Links kept by name. A link that is in stays in, so that no series comes and goes.
     named: BTreeSet<LinkKey>,
-    /// The sums since then, or since the owner's first link came.
+    /// Sums of the links of one owner and kind since the first sample, or since that owner's first link came.
     owned: Bounded<OwnedLinks, LinkCounts>,
-    /// The counters of the links in them, as of the newest sample.
+    /// Counters of the links in these sums, as of the newest sample.
     counted: BTreeMap<LinkKey, LinkCounts>,
     /// Every link of the newest sample; none before the first.
     seen: Option<BTreeSet<LinkKey>>,

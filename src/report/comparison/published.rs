@@ -44,7 +44,7 @@ impl PublishedRow {
     }
 }
 
-/// Those that have a path which was measured here; empty where none has.
+/// Published rates of the paths that were measured here, beside this machine's; empty when no publication has such a path.
 pub(super) fn blocks(tables: &[LoadTable]) -> Vec<Block> {
     let publications: Vec<Publication> = serde_json::from_str(PUBLISHED).unwrap_or_default();
     let rate = |path: &str, pinned: bool| {

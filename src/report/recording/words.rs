@@ -80,7 +80,7 @@ pub(super) fn marks(summary: &RecordingSummary, incidents: &[Incident]) -> Vec<P
     incidents.iter().map(mark).collect()
 }
 
-/// Those of all tests, each once.
+/// Marks of the incidents of all tests, each incident once.
 pub(super) fn all_marks(summary: &RecordingSummary) -> Vec<PlotMark> {
     let mut all: Vec<Incident> = summary.tests.iter().flat_map(|test| test.incidents.iter().copied()).collect();
     all.sort_by_key(|incident| incident.at_ns);

@@ -2,24 +2,24 @@
 
 use serde_json::Value;
 
-/// What arrived, as the sender tells it after its test.
+/// What arrived in a test, as its sender reports it at the end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientReport {
     /// How long it measured, seconds.
     pub seconds: f64,
     /// Bytes that arrived (`sum_received`); of vnettop's own loads bytes or answers.
     pub received: f64,
-    /// Bytes that were sent (`sum_sent`); none of vnettop's own loads.
+    /// Bytes that were sent (`sum_sent`); `None` for vnettop's own loads.
     pub sent: Option<f64>,
-    /// As iperf3 calls itself (`iperf 3.12`).
+    /// Version as iperf3 writes it (`iperf 3.12`); `None` for vnettop's own loads.
     pub version: Option<String>,
 }
 
 impl ClientReport {
-    /// From the JSON of an iperf3 client. Its rates leave out what `-O` says, and so do these figures.
+    /// Reads the JSON of an iperf3 client. Its sums leave out the seconds of `-O`, and so do these figures.
     ///
     /// # Errors
-    /// A sentence: iperf3's own of what failed, or that this is no report.
+    /// One sentence: what failed by iperf3's own words, or that the JSON is no report.
     pub fn of_iperf3(json: &[u8]) -> Result<Self, String> {
         let whole: Value = serde_json::from_slice(json).map_err(|_| "iperf3 wrote no JSON".to_owned())?;
         if let Some(error) = whole["error"].as_str() {
@@ -45,10 +45,10 @@ impl ClientReport {
         })
     }
 
-    /// From the line of one of vnettop's own loads.
+    /// Reads the line of one of vnettop's own loads.
     ///
     /// # Errors
-    /// What it says instead.
+    /// What the line says instead.
     pub fn of_load(line: &[u8]) -> Result<Self, String> {
         let read = || {
             let value: Value = serde_json::from_slice(line).ok()?;

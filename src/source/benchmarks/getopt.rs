@@ -3,11 +3,11 @@
 
 /// The options of a program.
 pub(super) struct Grammar {
-    /// As `getopt` takes them: `p:` has a value, `u` has none.
+    /// Short options as `getopt` takes them: `p:` has a value, `u` has none.
     pub short: &'static str,
-    /// As `getopt(1)` takes them: `port:` has a value, `cntl-ka::` has one only behind `=`.
+    /// Long options as `getopt(1)` takes them: `port:` has a value, `cntl-ka::` has one only behind `=`.
     pub long: &'static str,
-    /// The letters that the long ones stand for which mean something here.
+    /// Long options that mean something here, each with the letter that it stands for.
     pub letters: &'static [(&'static str, char)],
 }
 
@@ -29,8 +29,8 @@ impl Grammar {
         options
     }
 
-    /// A whole name, or the beginning of one: of several, the one that all of them begin with or mean the same as. Whether it takes
-    /// the next argument for its value, and its letter.
+    /// Finds a long option by its name or the beginning of it: of several, the one that all others begin with or share a letter with.
+    /// Gives whether the option takes the next argument for its value, and its letter.
     fn long(&self, name: &str) -> Option<(bool, Option<char>)> {
         let begins = || self.long.split(',').filter(|long| long.starts_with(name));
         let bare = |long: &'static str| long.trim_end_matches(':');

@@ -15,21 +15,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tail::{Tail, TailTarget};
 
-/// A test reports every second, and what it does not flush waits for some seconds more.
+/// How long the named file may stay empty during a test, ns: iperf 3 reports every second, and flushes some seconds later.
 const SILENT_NS: u64 = 10_000_000_000;
-/// How often it is looked whether the file that was named is still the same.
+/// How often the path that the user named is checked for another file, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// Process, side, and what it told.
+/// A process, its side, and what it reported.
 type ProcessReport = (u32, Option<Side>, Report);
 
-/// Follows all of them.
+/// Follows the reports of all benchmarks: in the file that the user named, and in the files that they write themselves.
 #[derive(Debug, Default)]
 pub(in crate::source) struct ReportStreams {
     roots: Roots,
     named: Option<Named>,
     own: OwnReports,
-    /// Used again and again.
+    /// Buffer for reading, used again and again.
     piece: Vec<u8>,
     told: Vec<ProcessReport>,
     joined: Arc<Vec<Benchmark>>,
@@ -47,7 +47,7 @@ impl ReportStreams {
         self.named.as_ref().map_or(&[], |named| &named.problems)
     }
 
-    /// What was told of whole tests since this was asked last.
+    /// Reports on whole tests since the last call.
     pub fn events(&mut self) -> Vec<Event> {
         let at_ns = if self.told.is_empty() { 0 } else { now_ns() };
         let event = |(pid, side, report)| Event::Reported { at_ns, pid, side, report };
@@ -84,7 +84,7 @@ struct Named {
     path: PathBuf,
     tail: Option<Tail>,
     looked_at_ns: u64,
-    /// Whose it is, where it can only be of one.
+    /// The process that writes the file; `None` when it is not clear which one does.
     writer: Option<u32>,
     /// Since when a test has been running that writes nothing, ns.
     silent_since_ns: Option<u64>,
@@ -93,7 +93,7 @@ struct Named {
 
 impl Named {
     fn follow(&mut self, benchmarks: &[Benchmark], now_ns: u64, piece: &mut Vec<u8>, told: &mut Vec<ProcessReport>) {
-        // What is told last is told when its writer has ended.
+        // The last lines may come after their writer has ended.
         let before = self.writer;
         self.writer = writer(benchmarks).map(|at| benchmarks[at].pid);
         self.read(now_ns, piece);
@@ -163,7 +163,7 @@ impl Named {
     }
 }
 
-/// The one benchmark that writes such a file: a client, or where there is none a server.
+/// Index of the one benchmark with `--json-stream`: the only client, or, when there is no client, the only server.
 fn writer(benchmarks: &[Benchmark]) -> Option<usize> {
     let of = |side| {
         let mut all = (0..benchmarks.len()).filter(|&at| benchmarks[at].json_stream && benchmarks[at].side == side);

@@ -3,9 +3,9 @@
 
 use crate::sample::Containment;
 
-/// Docker's engines mount it over the image's own (and so do those that Kubernetes starts), whatever network and name it has.
+/// File that Docker's engines, and those that Kubernetes starts, mount into a container, with any network and name.
 const DOCKER: &str = "/etc/hostname";
-/// Podman mounts it as well.
+/// File that Podman mounts into a container too.
 const PODMAN: &str = "/run/.containerenv";
 
 /// What `mountinfo` of vnettop itself says, or else a process namespace that is not the machine's.

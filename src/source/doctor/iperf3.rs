@@ -14,11 +14,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// It answers in milliseconds.
+/// Longest wait for the answer of `iperf3 --version`, which takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Beyond that for whoever was stopped to be gone.
+/// Further wait for an iperf3 that was stopped to be gone.
 const GRACE: Duration = Duration::from_millis(500);
-/// A version is told in two lines.
+/// Bytes of the answer that are read at most; a version takes two lines.
 const LONGEST: usize = 4096;
 /// Package managers, and how each installs a package.
 const INSTALLERS: [(&str, &str); 6] = [
@@ -30,7 +30,7 @@ const INSTALLERS: [(&str, &str); 6] = [
     ("pacman", "pacman -S"),
 ];
 
-/// The first one of `PATH`; none where there is none.
+/// The first iperf3 in `PATH`; `None` when there is none.
 pub(super) fn find(path: Option<OsString>) -> KnownFact<Option<Iperf3Found>> {
     find_within(path, PATIENCE)
 }
@@ -54,7 +54,7 @@ pub(super) fn installer(path: Option<&OsStr>) -> Option<&'static str> {
     INSTALLERS.iter().find(|(name, _)| program(path, name).is_some()).map(|(_, command)| *command)
 }
 
-/// The file that a shell would start; what is named relative to wherever one stands is left out.
+/// The file that a shell would start by this name; relative directories of `PATH` are left out.
 pub(super) fn program(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
     let directories = std::env::split_paths(path?).filter(|directory| directory.is_absolute());
     let is_program = |file: &PathBuf| file.is_file() && access(file, Access::EXEC_OK).is_ok();
@@ -66,13 +66,13 @@ fn ask(path: &Path, patience: Duration) -> KnownFact<Iperf3Found> {
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("{}: {}", path.display(), words(error)))?;
     let said = receive(&mut child, patience);
-    // Also of one that has ended: then it does nothing.
+    // A kill of a process that has ended does nothing.
     let _ = child.kill();
     let _ = child.wait();
     parse(path, &said.ok_or_else(|| late(patience))?)
 }
 
-/// What it writes until it closes its output; none where that takes too long.
+/// What the process writes until it closes its output; `None` when that takes too long.
 fn receive(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
     let until = Instant::now() + patience;
     let mut output = child.stdout.take()?;

@@ -36,7 +36,7 @@ const SUBFLOW_FLAGS: u16 = 8;
 const JOINS: u32 = 1 << 2 | 1 << 3;
 /// Offset of `tcpi_bytes_acked` in `struct tcp_info` of `linux/tcp.h`, the same since it was added (Linux 4.1).
 const ACKED: usize = 120;
-/// And of `tcpi_bytes_received` (Linux 4.1).
+/// Offset of `tcpi_bytes_received` in `struct tcp_info` (Linux 4.1).
 const RECEIVED: usize = 128;
 /// `tcpi_snd_mss`, `tcpi_rtt`, `tcpi_snd_cwnd`, `tcpi_total_retrans`: of 32 bits, as long as the structure is known.
 const MSS: usize = 16;

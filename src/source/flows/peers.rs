@@ -15,21 +15,21 @@ use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// A connection is looked for so often. One whose other end still waits in its listener's queue is looked for until it is taken.
+/// Most searches for the other end of a connection. An end that waits in its listener's queue is looked for until it is accepted.
 const TRIES: u8 = 3;
 const AGAIN_NS: u64 = 500_000_000;
-/// Connections that are looked for at once, and namespaces that one tick asks.
+/// Connections whose other ends are looked for at once, and namespaces that are asked in one tick.
 const MOST_TOGETHER: usize = 32;
 const MOST_SPACES: usize = 48;
-/// The part of the time that looking may take.
+/// Pause after a search, as a multiple of the time that it took.
 const MOST_OF_TIME: u64 = 100;
-/// A process is kept for so long after its connection: what arrived last is read there.
+/// How long a found process is kept after the end of its connection, ns: what arrived last is read there.
 const KEPT_NS: u64 = 2_000_000_000;
-/// Processes that are kept, and sockets that one of them may have: who has more serves others.
+/// Found processes at most, and sockets that one of them may have: a process with more serves others too.
 const MOST_PEERS: usize = 32;
 const MOST_SOCKETS: usize = 128;
 
-/// The other ends.
+/// The processes at the other ends of the followed connections.
 #[derive(Debug, Default)]
 pub(super) struct Peers {
     proc: PathBuf,
@@ -46,7 +46,7 @@ struct KnownPeer {
     tries: u8,
     due_ns: u64,
     seen_ns: u64,
-    /// The process at its other end, where that was looked for and found.
+    /// The process at the other end; `None` until it is found.
     pid: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ struct PeerQuestion {
     key: SocketKey,
     local: SocketAddr,
     remote: SocketAddr,
-    /// The socket there, once it is found; its inode is 0 while nobody holds it yet.
+    /// The socket at the other end; `None` until it is found. Its inode is 0 while it waits to be accepted.
     socket: Option<SocketInode>,
 }
 
@@ -68,7 +68,7 @@ struct PeerQuestion {
 struct PeerSearch {
     questions: Vec<PeerQuestion>,
     residents: BTreeMap<u64, Vec<u32>>,
-    /// Still to be asked, the next one last.
+    /// Namespaces still to be asked, the next one last.
     spaces: Vec<u64>,
     search: Option<Search>,
     spent_ns: u64,
@@ -79,8 +79,8 @@ impl Peers {
         Self { proc: proc.to_owned(), ..Self::default() }
     }
 
-    /// The processes at the other ends, as of now. `flows` are the sockets of the newest sample, sorted by key; the ways
-    /// that are known tell where to look first.
+    /// The processes at the other ends, as of now. `flows` are the sockets of the newest sample, sorted by key; the known paths
+    /// say where to look first.
     pub fn look(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> BTreeSet<u32> {
         self.meet(flows, now_ns);
         self.leave_relays(flows);
@@ -94,7 +94,7 @@ impl Peers {
 
     /// Takes note of new connections, and forgets those that have ended.
     fn meet(&mut self, flows: &[FlowSample], now_ns: u64) {
-        // Before there is an answer nothing is at the other end.
+        // While a connection is being set up there is no socket at its other end.
         for flow in flows.iter().filter(|flow| flow.proto == Proto::Tcp && !flow.connecting) {
             let new = KnownPeer { tries: TRIES, due_ns: now_ns, seen_ns: now_ns, pid: None };
             self.known.entry(flow.key()).or_insert(new).seen_ns = now_ns;
@@ -103,8 +103,8 @@ impl Peers {
         self.known.retain(|_, known| now_ns.saturating_sub(known.seen_ns) <= kept_ns(known));
     }
 
-    /// Begins with the connections whose other end is none of the sockets seen; whom a found process is connected with besides
-    /// is its own matter.
+    /// Begins with the connections whose other end is not among the sockets seen. Other connections of a found process are not
+    /// looked for.
     fn begin(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) {
         let is_due = |known: &KnownPeer| known.tries > 0 && known.due_ns <= now_ns && known.pid.is_none();
         if !self.known.values().any(is_due) {
@@ -143,7 +143,7 @@ impl Peers {
         self.search = Some(PeerSearch { questions, residents, spaces, search: None, spent_ns });
     }
 
-    /// Who has come to call on since it was found is let go.
+    /// Lets go of found processes that have become relays: they connect to others by now.
     fn leave_relays(&mut self, flows: &[FlowSample]) {
         let peers: BTreeSet<u32> = self.known.values().filter_map(|known| known.pid).collect();
         for pid in peers {
@@ -203,7 +203,7 @@ impl PeerSearch {
     }
 
     fn ask_in(&mut self, netns: u64, proc: &Path) {
-        // Own addresses are within one namespace.
+        // Connections over loopback or to the own address stay within one namespace.
         let is_near = |question: &PeerQuestion| {
             let (local, remote) = (question.local.ip(), question.remote.ip());
             question.key.netns == netns || !(remote.is_loopback() || remote == local)
@@ -217,7 +217,7 @@ impl PeerSearch {
         }
         let Some(mut netlink) = self.open(netns, proc) else { return };
         let questions = &mut self.questions;
-        // Whoever was not heard is asked for again.
+        // Sockets without an answer are asked for again.
         let _ = netlink.get_each(&mut asked, |message, _| {
             let Some(told) = diag::parse(message).filter(SocketInfo::is_established) else { return };
             if let Some(question) = questions.iter_mut().find(|question| question.is_of(&told)) {
@@ -242,12 +242,12 @@ impl PeerSearch {
                 ends.push((told.id.local(), told.id.remote()));
             }
         };
-        // What is not heard now is seen once it is watched.
+        // Connections missing here are seen once the process is watched.
         let _ = diag::list(&mut netlink, Proto::Tcp, each);
         ends
     }
 
-    /// Once every namespace is asked, looks for who holds what was found there.
+    /// Looks for the holders of the sockets found, once every namespace has been asked.
     fn search(&mut self, proc: &Path, entries: &mut [MaybeUninit<u8>]) -> Vec<FoundSocket> {
         if !self.spaces.is_empty() {
             return Vec::new();
@@ -265,8 +265,8 @@ impl PeerSearch {
     }
 }
 
-/// Who has these connections calls on: one of them is neither with the process that has asked for it, `asked` being some of its
-/// connections, nor to a port where that is connected.
+/// Whether a process with the connections `ends` is a relay: one of them is neither with the process that has the connections
+/// `asked`, nor on a port that this process is connected to.
 fn calls_on(ends: &[SocketPair], asked: &BTreeSet<SocketKey>, flows: &[FlowSample]) -> bool {
     let askers = flows.iter().filter(|flow| asked.contains(&flow.key())).map(|flow| flow.pid);
     let askers: BTreeSet<u32> = askers.collect();

@@ -14,7 +14,7 @@ const LEFT_FREE: usize = 48;
 
 /// A process opens its connections when it is young: so long it is listed on every tick.
 const YOUNG_NS: u64 = 3_000_000_000;
-/// And afterwards so often, if nothing hints at a change.
+/// How often an older process is listed, ns, if nothing hints at a change.
 const LISTING_NS: u64 = 1_000_000_000;
 /// One whose watched threads have not run opened nothing, as far as they can tell: it is left alone for so long.
 const PARKED_NS: u64 = 5_000_000_000;

@@ -30,7 +30,7 @@ pub(super) struct NamespaceFlows<W> {
 /// How often the other UDP sockets of a namespace are counted, ns.
 const OTHERS_EVERY_NS: u64 = 500_000_000;
 
-/// Those of one protocol.
+/// Followed sockets of one protocol.
 #[derive(Debug, Default)]
 struct FollowedSockets {
     /// Sorted by cookie, as `requests` is.
@@ -41,11 +41,11 @@ struct FollowedSockets {
 #[derive(Debug)]
 struct Followed {
     pid: u32,
-    /// As of the last answer.
+    /// The socket as of its last answer.
     told: SocketInfo,
-    /// Of a connection, since the last tick.
+    /// Progress of a connection since the last tick.
     pulses: Vec<FlowProgress>,
-    /// It answered the last time it was asked.
+    /// The socket answered the last time it was asked.
     lives: bool,
 }
 
@@ -117,7 +117,7 @@ impl<W: Transport> NamespaceFlows<W> {
                     sockets[at].pulses.push(FlowProgress { at_ns, acked, received });
                 }
             });
-            // Not hearing is not an end: the next pulse asks again.
+            // Without answers no socket counts as ended: the next pulse asks again.
             if asked.is_err() {
                 all_live(sockets, true);
             }
@@ -129,7 +129,7 @@ impl<W: Transport> NamespaceFlows<W> {
         let FollowedSockets { sockets, requests } = &mut self.udp;
         all_live(sockets, false);
         for requests in requests.chunks_mut(MOST_TOGETHER) {
-            // Whoever was not heard is looked for below.
+            // Sockets without an answer are looked for below.
             let _ = self.netlink.get_each(requests, |message, _| {
                 if let Some(told) = diag::parse(message) {
                     receive(sockets, &told);
@@ -139,10 +139,10 @@ impl<W: Transport> NamespaceFlows<W> {
         if sockets.iter().all(|held| held.lives) {
             return;
         }
-        // Those that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
+        // Sockets that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
         // and of several that share a port the kernel may find another one.
         let listed = diag::list(&mut self.netlink, Proto::Udp, |told| receive(sockets, told));
-        // Not hearing is not an end: the next tick asks again.
+        // Without a list no socket counts as ended: the next tick asks again.
         if listed.is_err() {
             all_live(sockets, true);
         }
@@ -151,8 +151,8 @@ impl<W: Transport> NamespaceFlows<W> {
         }
     }
 
-    /// The UDP sockets that are not followed, while some are: their datagrams are in the same counters. None where there are none
-    /// that are followed, and where they cannot be listed.
+    /// The UDP sockets that are not followed, whose datagrams are in the same counters; `None` when no UDP socket is followed, or
+    /// when they cannot be listed.
     pub fn other_udp(&mut self, now_ns: u64) -> Option<OtherUdp> {
         if self.udp.sockets.is_empty() {
             self.others = None;
@@ -209,7 +209,7 @@ fn all_live(sockets: &mut [Followed], lives: bool) {
     }
 }
 
-/// Takes what is told of a UDP socket, if it is one of these.
+/// Takes the answer about a UDP socket, if it is one of `sockets`.
 fn receive(sockets: &mut [Followed], told: &SocketInfo) {
     if let Ok(at) = find(sockets, told) {
         (sockets[at].told, sockets[at].lives) = (*told, told.inode != 0);

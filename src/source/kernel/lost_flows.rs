@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A flow's drops are counted for at least so long after its socket was last seen, ns, and through the first reading without
 /// the socket, which has the flow's last losses.
 const LINGER_NS: u64 = 3_000_000_000;
-/// Flows that are told apart, in both directions.
+/// Most directions of flows whose drops are counted apart.
 const MOST_FLOWS: usize = 4096;
 /// A flow's socket.
 #[derive(Debug, Clone, Copy)]
@@ -16,11 +16,11 @@ pub(super) struct SeenFlow {
     at_ns: u64,
     /// The namespace it is in.
     netns: u64,
-    /// It was missing the last time: what it lost at its end has been read.
+    /// The socket was missing at the last reading, which has what its flow lost at the end.
     missing: bool,
 }
 
-/// The flows of these sockets in both directions, and those that were there a moment ago; gives those that are gone.
+/// Adds the flows of these sockets, in both directions, to `known`; takes those that are gone out of it and gives them back.
 pub(super) fn remember(
     known: &mut BTreeMap<FlowKey, SeenFlow>,
     flows: &[FlowSample],
@@ -32,7 +32,7 @@ pub(super) fn remember(
             known.insert(FlowKey { proto: proto.number(), from, to }, seen);
         }
     }
-    // However long ago it was seen: the first reading without it is the one that has what it lost at last.
+    // A flow is kept for one reading without its socket, however long ago it was seen: that reading has its last losses.
     let is_gone = |seen: &mut SeenFlow| {
         std::mem::replace(&mut seen.missing, seen.at_ns < now_ns) && seen.at_ns.saturating_add(LINGER_NS) < now_ns
     };
@@ -43,11 +43,11 @@ pub(super) fn remember(
     gone
 }
 
-/// Adds what a flow that is gone has lost to what those before it have.
+/// Adds the drops of a flow that is gone to those of the flows that ended before.
 pub(super) fn end(row: &DropCount, gone: &BTreeMap<FlowKey, SeenFlow>, ended: &mut Vec<DropCount>) {
     let key = row.flow.map(|flow| FlowKey { proto: flow.proto.number(), from: flow.from, to: flow.to });
     let Some((key, seen)) = key.and_then(|key| gone.get_key_value(&key)) else { return };
-    // Who is known by a port alone is not known in another's namespace.
+    // A flow known by a port alone counts in its own namespace only.
     if key.from.port() == 0 && row.netns.is_some_and(|netns| netns != seen.netns) {
         return;
     }
@@ -62,7 +62,7 @@ fn add_to(row: DropCount, ended: &mut Vec<DropCount>) {
     }
 }
 
-/// What was lost in namespaces whose inodes these have now is no link's any more.
+/// Takes link and namespace off the drops in namespaces with these inodes: other namespaces have the inodes now.
 pub(super) fn release(ended: &mut Vec<DropCount>, inodes: &BTreeSet<u32>) {
     let is_of =
         |row: &DropCount| row.netns.and_then(|netns| u32::try_from(netns).ok()).is_some_and(|n| inodes.contains(&n));

@@ -35,7 +35,7 @@ pub(super) fn no_more(roots: &Roots, refusal: &Refusal) -> String {
     format!("{NO_MORE}: {}", way(roots, refusal))
 }
 
-/// The same outside of the machine's own process namespace.
+/// Why nothing is counted on request outside of the machine's own process namespace.
 pub(super) fn no_more_elsewhere() -> String {
     format!("{NO_MORE}: {ELSEWHERE}; run vnettop outside of the container")
 }

@@ -42,8 +42,8 @@ impl Sites {
         }
     }
 
-    /// A row as the sample has it. One whose function is being found out waits for that: what its packets mean may depend on it,
-    /// and the count will be whole. An address that is met for the first time is added to those to be asked for.
+    /// A row as the sample has it; `None` while its function is being looked up: what its packets mean may depend on it, and later
+    /// counts have them all. An address met for the first time is added to `unknown`.
     pub(super) fn count(
         &mut self,
         row: &DropRow,

@@ -13,9 +13,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// A namespace none of whose links moved for so long rests, where there are many.
+/// Time without traffic on its links after which a namespace is read less often, when there are many, ns.
 const STILL_NS: u64 = 3_000_000_000;
-/// How often a resting one is read.
+/// How often a namespace at rest is read, ns.
 const ROUND_NS: u64 = 500_000_000;
 /// Up to so many namespaces beside the own one are all read on every tick.
 const FEW: usize = 8;
@@ -26,11 +26,11 @@ pub struct AllLinks {
     own: u64,
     /// By namespace; the own one is always among them.
     spaces: BTreeMap<u64, SpaceLinks>,
-    /// Those that could not be entered; they are not tried again while they last.
+    /// Namespaces that could not be entered; they are not tried again while they last.
     refused: BTreeSet<u64>,
-    /// Readable when any of them has news.
+    /// Readable when a link in any namespace has changed.
     events: OwnedFd,
-    /// Those that stand still may be read less often.
+    /// Namespaces whose links stand still may be read less often.
     lets_rest: bool,
     /// The own links are wanted too.
     shows_own: bool,

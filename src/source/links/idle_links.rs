@@ -17,7 +17,7 @@ const ROUND_NS: u64 = 500_000_000;
 /// Asked for alone, a link costs some three times its share of a dump.
 const DEARER: usize = 3;
 
-/// The last row of every link, and when it last told something new.
+/// The last row of every link, and when it last changed.
 #[derive(Debug, Default)]
 pub(super) struct IdleLinks {
     /// The links that the rows are of.
@@ -31,7 +31,7 @@ pub(super) struct IdleLinks {
 }
 
 impl IdleLinks {
-    /// The links to ask for one by one; none when all have to be dumped.
+    /// The links to ask for one by one; `None` when all have to be dumped.
     pub fn moving(&self, links: &Arc<Vec<Arc<LinkFacts>>>, now_ns: u64) -> Option<Vec<Ifindex>> {
         // The dumps come at their times although a tick is now and then a little early.
         let is_due = now_ns.saturating_sub(self.read_at_ns) >= ROUND_NS - ROUND_NS / 50;
@@ -80,7 +80,7 @@ impl IdleLinks {
     }
 }
 
-/// They say the same, whenever each was read.
+/// Both rows have the same counts, whenever each was read.
 pub(super) fn same_counts(old: &LinkCounters, new: &LinkCounters) -> bool {
     LinkCounters { at_ns: new.at_ns, ..*old } == *new
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 const MOST_DUMPS: usize = 4;
 /// New dumps after overruns in one drain; if even these do not catch up, the next tick goes on.
 const MOST_OVERRUNS: usize = 3;
-/// Beyond as many single questions a dump is the better one.
+/// Most links that are asked for one by one; for more of them a dump is better.
 const MOST_ASKED: usize = 64;
 /// A bridge follows the carrier of its ports at once, the kernel announces a carrier up to a second later (linkwatch):
 /// for so long after any change the claims are asked for every tick.
@@ -34,7 +34,7 @@ const DRIVERS_AGAIN_NS: u64 = 2_000_000_000;
 const MOST_DRIVERS: usize = 256;
 /// Links asked for in one call: the answers, about a kilobyte of its memory each, must fit the socket's buffer.
 const MOST_TOGETHER: usize = 48;
-/// A call that took longer was kept waiting by whoever held RTNL, so that nobody knows when its rows were written.
+/// Longest call whose rows have a known time, ns: a longer one was kept waiting for RTNL.
 const MOST_PROMPT_NS: u64 = 1_000_000;
 /// Room for links that appear between two ticks.
 const SPARE_ROWS: usize = 16;
@@ -44,12 +44,12 @@ const SPARE_ROWS: usize = 16;
 pub struct LinkReader<W = KernelSocket> {
     dumps: NetlinkClient<W>,
     news: W,
-    /// None before Linux 5.6: the drivers are asked one by one.
+    /// `None` before Linux 5.6: the drivers are asked one by one.
     claims: Option<EthtoolSpeed<W>>,
-    /// When they were asked again, and the last link of those.
+    /// When drivers were last asked again, ns, and the last link that was.
     drivers_asked: (u64, Ifindex),
     table: Table,
-    /// None: every link is read on every tick.
+    /// `None` when every link is read on every tick.
     idle: Option<IdleLinks>,
     counters_request: Request,
     links_request: Request,
@@ -57,7 +57,7 @@ pub struct LinkReader<W = KernelSocket> {
     /// Notifications were lost: only a new dump tells what there is.
     links_stale: bool,
     claims_stale: bool,
-    /// For how long after news claims are asked for without news, ns; and until when that is, `CLOCK_MONOTONIC`.
+    /// How long after a change claims are asked for on every tick, ns; and until when that is, `CLOCK_MONOTONIC`.
     claims_settle_ns: u64,
     claims_settled_ns: u64,
     overruns: u64,
@@ -220,7 +220,7 @@ impl<W: Transport> LinkReader<W> {
         Ok(())
     }
 
-    /// The same, then one dump of claims for all of it, then the new list of links.
+    /// Takes in the notifications, then asks for claims once if they may be outdated, then publishes the new list of links.
     fn catch_up(&mut self) -> Result<(), SourceError> {
         self.drain()?;
         let now_ns = now_ns();
@@ -292,7 +292,7 @@ impl<W: Transport> LinkReader<W> {
         for ifindex in outdated {
             let mut request = facts::request(Some(ifindex));
             let answer = self.dumps.get(&mut request, |message| facts::change(message, &self.place));
-            // An error means that it is gone meanwhile, which a notification tells.
+            // An error means that the link is gone meanwhile, which a notification reports.
             if let Ok(Some(change)) = answer {
                 self.table.apply(change);
             }
@@ -362,7 +362,7 @@ impl<W: Transport> LinkReader<W> {
         }
     }
 
-    /// The same of the next few links, in turn.
+    /// Asks the drivers of the next [`MOST_DRIVERS`] links for their claims, in turn.
     fn ask_drivers_again(&mut self, now_ns: u64) {
         let next = self.table.behind(self.drivers_asked.1, MOST_DRIVERS);
         self.ask_drivers(&next);

@@ -21,10 +21,10 @@ pub(super) struct Table {
     doubtful: HashSet<Ifindex>,
     published: Arc<Vec<Arc<LinkFacts>>>,
     changed: bool,
-    /// Deleted since [`Table::outdated`] was asked; whoever names one of them as its peer or lower link is outdated.
+    /// Links deleted since the last [`Table::outdated`]; links that name one of them as their peer or lower link are outdated.
     left: HashSet<Ifindex>,
-    /// Ends of pairs that may not have told their peers since then: those that others named as theirs, and those that were
-    /// announced without one, which may be in another namespace and is told there only.
+    /// Ends of pairs whose peer may have changed unannounced since then: those that others named as their peer, and those announced
+    /// without a peer, which may be in another namespace and is announced there only.
     doubted: Vec<Ifindex>,
     /// The namespaces behind the kernel's local numbers, as far as they are known.
     namespaces: BTreeMap<i32, u64>,
@@ -192,14 +192,14 @@ impl Table {
         outdated
     }
 
-    /// What the drivers say, who were all asked: who is not heard of claims nothing.
+    /// Takes the claims of all drivers, all of them having been asked: a link that is not in `told` claims nothing.
     pub fn claim_all(&mut self, told: &BTreeMap<Ifindex, Option<u32>>) {
         for ifindex in self.behind(Ifindex(0), usize::MAX) {
             self.claim(ifindex, told.get(&ifindex).copied().flatten());
         }
     }
 
-    /// What a link's driver says, who was asked.
+    /// Takes the claim of a link's driver, which was asked for it.
     pub fn claim(&mut self, ifindex: Ifindex, mbps: Option<u32>) {
         let Some(entry) = self.links.get_mut(&ifindex) else { return };
         entry.was_asked = true;
@@ -209,7 +209,7 @@ impl Table {
         }
     }
 
-    /// So many links behind that one.
+    /// At most `most` links after `last`, by index.
     pub fn behind(&self, last: Ifindex, most: usize) -> Vec<Ifindex> {
         let behind = self.links.range((Bound::Excluded(last), Bound::Unbounded));
         behind.map(|(&ifindex, _)| ifindex).take(most).collect()
@@ -236,7 +236,7 @@ impl Table {
         &self.published
     }
 
-    /// Keeps the rows of published links, one a link, sorted; the first heard where there are two.
+    /// Keeps the rows of known links, one for each, sorted; of two rows the first.
     pub fn keep_known(&self, rows: &mut Vec<LinkCounters>) {
         let quiet = self.doubtful.is_empty() && rows.len() == self.links.len();
         if quiet && rows.iter().map(|row| &row.ifindex).eq(self.links.keys()) {

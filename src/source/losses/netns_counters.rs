@@ -14,8 +14,8 @@ use crate::source::{SourceError, now_ns, scan};
 use std::io;
 use std::path::Path;
 
-/// Beyond as many qdiscs of a namespace in which no path is known, the rest is left out. While no flow is there, where there are so
-/// many none is read: with 2,000 links a dump takes 4 ms, a quarter of what a second costs.
+/// Most qdiscs that are read of a namespace in which no path is known. While no flow is there, a namespace with so many has none
+/// of them read: with 2,000 links a dump takes 4 ms, a quarter of what a second costs.
 pub(super) const MANY_QDISCS: usize = 512;
 
 /// What is kept open of one namespace.
@@ -30,7 +30,7 @@ pub(super) struct NetnsCounters {
     /// None where the namespace may not be entered.
     qdiscs: Option<NetlinkClient>,
     request: Request,
-    /// How many qdiscs the last dump told.
+    /// Number of qdiscs in the last dump.
     pub(super) dumped: usize,
     /// None where the namespace may not be entered.
     offloads: Option<Asker>,

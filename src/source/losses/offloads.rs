@@ -66,7 +66,7 @@ fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
     Some(offloads(link, on, changeable, wanted))
 }
 
-/// The same as a driver says it; none where it names none of ours.
+/// A link's offloads as its driver lists them; `None` when it names none of [`Offload::EACH`].
 fn by_driver(features: &[Feature], link: LinkKey) -> Option<Offloads> {
     let set = |is_member: fn(&Feature) -> bool| {
         let mut found = [false; 5];

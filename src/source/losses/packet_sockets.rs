@@ -38,7 +38,7 @@ impl PacketSockets {
         Ok(Self { netlink, request: Request::new(BY_FAMILY, DUMP, &fixed) })
     }
 
-    /// Those on these links (sorted), or on any where there are none of them; false where the kernel does not list them (no `packet_diag`).
+    /// Adds the packet sockets on `links` (sorted), or on all when that is empty; false when the kernel lists none (no `packet_diag`).
     pub fn list(&mut self, netns: u64, links: &[Ifindex], into: &mut Vec<PacketSocket>) -> bool {
         let first = into.len();
         let heard = self.netlink.dump(&mut self.request, "list packet sockets", |message, _| {

@@ -59,7 +59,7 @@ fn counter<'a>(of: &'a mut ProtocolCounters, protocol: &[u8], name: &[u8]) -> Op
     })
 }
 
-/// Those of IP that tell what it took, passed on and refused.
+/// IP's counter of this name, of packets that it took, passed on or refused; `None` for any other.
 fn ip_counter<'a>(of: &'a mut IpCounters, protocol: &[u8], name: &[u8]) -> Option<&'a mut u64> {
     Some(match (protocol, name) {
         (b"Ip:", b"InDelivers") => &mut of.in_delivers,

@@ -14,7 +14,7 @@ const MOST_WAITING: usize = 8192;
 /// Moves between the kernel and the sample.
 #[derive(Debug, Default)]
 pub(super) struct PendingMoves {
-    /// Told by the kernel, not by us.
+    /// Moves read from the kernel and not handed on yet.
     pub waiting: Vec<RawMove>,
     /// The watched threads of the reading before, sorted: one that ended since then moved before.
     before: Vec<u32>,

@@ -53,7 +53,7 @@ impl PidHorizon {
         true
     }
 
-    /// The watched threads, and everybody born since those before them have had the time to be found.
+    /// The request for the watched threads, and for every thread that is too young to have been found for certain.
     pub(super) fn filter(&mut self, watched: &[u32], now_ns: u64) -> TraceRequest {
         let old_enough = |(at_ns, _): &&(u64, u32)| now_ns.saturating_sub(*at_ns) >= WAIT_NS;
         self.settled = self.seen.iter().rev().find(old_enough).or(self.seen.front()).map(|(_, newest)| *newest);

@@ -116,13 +116,13 @@ impl Request {
         Self(bytes).closed()
     }
 
-    /// The same with one more attribute.
+    /// This request with one more attribute.
     pub fn with(mut self, kind: u16, value: &[u8]) -> Self {
         push(&mut self.0, kind, value);
         self.closed()
     }
 
-    /// The same with one more attribute that holds others.
+    /// This request with one more attribute that holds `members`.
     pub fn with_nested(self, kind: u16, members: &[(u16, &[u8])]) -> Self {
         self.with(kind | NLA_F_NESTED, &nested(members))
     }

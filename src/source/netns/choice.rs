@@ -19,13 +19,13 @@ pub enum Choice {
     All,
     /// vnettop's own.
     Own,
-    /// Those of these names or inodes, or with these processes in them; `self` is vnettop's own.
+    /// Namespaces of these names or inodes, or with these processes in them; `self` is vnettop's own.
     Named(Vec<String>),
 }
 
 impl Choice {
-    /// All of them where vnettop runs in the machine's own namespace, that of process 1 (or of the kernel's threads, 2,
-    /// where that one hides): who enters another one wants to see that one.
+    /// All namespaces when vnettop runs in the machine's own, that of process 1 (or of the kernel's threads, 2, when process 1 is
+    /// hidden); else vnettop's own alone: who enters another namespace wants to see that one.
     #[must_use]
     pub fn usual() -> Self {
         let inode = |path: &str| Path::new(path).metadata().ok().map(|file| file.ino());

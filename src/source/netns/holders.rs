@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// From so many on, and whenever they are twice as many as were left, those that have gone are forgotten.
+/// From this number of inhabitants on, and whenever it has doubled since, those that have gone are forgotten.
 const MANY: usize = 32;
 
 /// The inhabitants; a few that have gone may be among them.
@@ -10,7 +10,7 @@ const MANY: usize = 32;
 pub(super) struct NetnsHolders {
     /// By process, in clock ticks since boot.
     started: BTreeMap<u32, u64>,
-    /// As many as were left when those that have gone were forgotten last.
+    /// Inhabitants that were left when those that have gone were forgotten last.
     left: usize,
 }
 

@@ -31,7 +31,7 @@ impl Spaces {
     }
 }
 
-/// The same in the namespace that a file is.
+/// Runs something inside the namespace that `file` is, on a thread of its own that ends with it.
 pub(in crate::source) fn run_inside<T: Send + 'static>(
     file: impl AsFd + Send + 'static,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,

@@ -87,7 +87,7 @@ impl Tables {
         each(updates, "Interface", |id, row| keep(&mut self.interfaces, id, row.map(interface)));
     }
 
-    /// The same for the statistics.
+    /// Takes in rows of statistics; what changed with them.
     pub fn count(&mut self, updates: &Value) -> Changes {
         let mut news = Changes::default();
         each(updates, "Interface", |id, row| {

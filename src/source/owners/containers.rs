@@ -8,10 +8,10 @@ use crate::source::{netns_of, proc_file};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// A namespace whose processes belong to nobody is asked again after this, then after twice as long, and so on, ns.
+/// Pause, ns, after which a namespace without a known owner is asked again; it doubles with each try.
 const PAUSE_NS: u64 = 1_000_000_000;
 const LONGEST_PAUSE_NS: u64 = 64_000_000_000;
-/// In so many namespaces are they asked in one tick at most: about 15 µs for a process with a group of its own, 50 without.
+/// Namespaces that are asked in one tick at most: about 15 µs for a process with a group of its own, 50 without.
 const MOST: usize = 256;
 /// A `cgroup` file is no longer than this, bytes.
 const LONGEST: u64 = 16 * 1024;
@@ -35,17 +35,17 @@ struct KnownContainer {
 }
 
 impl Containers {
-    /// `own` is vnettop's own namespace, which is no container's, whoever lives in it.
+    /// `own` is vnettop's own namespace, which is no container's, whatever processes live in it.
     pub fn new(proc: &Path, own: u64) -> Self {
         Self { proc: proc.to_owned(), own, known: BTreeMap::new(), due_ns: u64::MAX }
     }
 
-    /// Whose a namespace is.
+    /// The owner of a namespace; `None` when unknown.
     pub fn owner(&self, netns: u64) -> Option<&Owner> {
         self.known.get(&netns)?.owner.as_ref()
     }
 
-    /// Somebody new lives there.
+    /// Asks soon for the owner of a namespace with a new inhabitant.
     pub fn ask_soon(&mut self, netns: u64, now_ns: u64) {
         if let Some(known) = self.known.get_mut(&netns).filter(|known| known.owner.is_none()) {
             (known.ask_ns, known.pause_ns) = (known.ask_ns.min(now_ns.saturating_add(PAUSE_NS)), PAUSE_NS);
@@ -53,8 +53,7 @@ impl Containers {
         }
     }
 
-    /// Follows the namespaces, of each of which `living` tells the inhabitants, the oldest first; true when an owner was
-    /// found or lost.
+    /// Follows the namespaces; true when an owner was found or lost. `living` gives the inhabitants of one, the oldest first.
     pub fn look(&mut self, spaces: &[Space], living: impl Fn(u64) -> Vec<u32>, now_ns: u64) -> bool {
         let mut known = std::mem::take(&mut self.known);
         let (before, mut kept, mut found, mut asked) = (known.values().filter(|k| k.owner.is_some()).count(), 0, 0, 0);

@@ -14,24 +14,24 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// It is asked no more often than this, ns.
+/// Shortest pause between questions to Docker, ns.
 const PAUSE_NS: u64 = 1_000_000_000;
-/// The longest pause while it does not help, ns.
+/// Longest pause while the answers do not help, ns.
 const LONGEST_PAUSE_NS: u64 = 32_000_000_000;
 
 /// Docker, as far as it has answered.
 #[derive(Debug, Default)]
 pub(super) struct Docker {
     sockets: SocketPlaces,
-    /// The socket that took a question last, or the one to complain of.
+    /// The socket that took a question last, or the one that the problem names.
     path: PathBuf,
     asked: [Option<Slow<Answer>>; 2],
-    /// By the first digits of the id.
+    /// Names of containers by the first digits of their ids.
     containers: BTreeMap<String, String>,
     pub networks: Vec<Network>,
-    /// The process that listens on the socket; its bridges are in the namespace of that.
+    /// The process that listens on the socket, in whose network namespace Docker's bridges are.
     pub listener: Option<u32>,
-    /// When it was last asked.
+    /// When Docker was last asked, ns.
     last_ns: Option<u64>,
     /// Least time between questions; doubles while the answers do not help.
     pause_ns: u64,
@@ -55,7 +55,7 @@ impl Docker {
         }
     }
 
-    /// Its socket was named by the user: whatever is wrong with it is reported, whether there are containers or not.
+    /// The user named the socket: problems with it are reported even when there are no containers.
     pub fn is_named(&self) -> bool {
         self.sockets.named
     }
@@ -69,12 +69,12 @@ impl Docker {
         self.asked.iter().any(Option::is_some)
     }
 
-    /// When it may be asked again.
+    /// When Docker may be asked again, ns.
     pub fn next_ns(&self) -> u64 {
         self.last_ns.map_or(0, |last| last.saturating_add(self.pause_ns))
     }
 
-    /// There is something new to hear of: no pause longer than the usual one.
+    /// Shortens the pause to the usual one: there is something new to ask for.
     pub fn ask_soon(&mut self) {
         self.pause_ns = self.pause_ns.min(PAUSE_NS);
     }
@@ -89,7 +89,7 @@ impl Docker {
         self.asked = QUESTIONS.map(|question| ask(&self.sockets.paths, question));
     }
 
-    /// Takes what it has answered; true when that is something new.
+    /// Takes Docker's answers; true when they bring something new.
     pub fn listen(&mut self) -> bool {
         let mut news = false;
         for at in 0..QUESTIONS.len() {
@@ -125,7 +125,7 @@ impl Docker {
         })
     }
 
-    /// Why names are missing; none where there is no Docker, or it answers.
+    /// Why names are missing; `None` when there is no Docker, or it answers.
     pub fn problem(&self) -> Option<Problem> {
         let why = self.trouble.iter().flatten().next()?;
         let text = format!(

@@ -38,7 +38,7 @@ pub(super) struct Holders {
     seen_in: Vec<u64>,
     held: BTreeMap<LinkKey, Held>,
     searching: Option<Slow<HoldersFound>>,
-    /// Those that do not come back.
+    /// Searches that hang at a process.
     stuck: Vec<Slow<HoldersFound>>,
     /// How long the next tick with new links waits.
     patience: Duration,

@@ -4,17 +4,17 @@
 use super::lookups::Packet;
 use crate::sample::{FlowSample, Hop, HopBy, HopWay, Proto};
 
-/// One way that is wanted.
+/// A path to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WantedPath {
     pub packet: Packet,
     /// The namespace whose end is known.
     pub netns: u64,
-    /// That end is the receiver: the way is found backwards.
+    /// The known end is the receiver: the path is found backwards.
     pub backwards: bool,
 }
 
-/// The ways of these flows.
+/// The paths to be found for these flows.
 pub(super) fn wanted(flows: &[FlowSample]) -> Vec<WantedPath> {
     let mut into = Vec::new();
     for flow in flows.iter().filter(|flow| flow.remote.port() != 0 && !flow.remote.ip().is_unspecified()) {
@@ -47,8 +47,8 @@ pub(super) fn directions(flow: &FlowSample) -> (bool, bool) {
     }
 }
 
-/// A way turned round: what was sent there is received here, and each hop follows from what is now before it. What links
-/// do with what they receive is no matter of the other direction's.
+/// The hops of the opposite direction: what was sent is received, and each hop follows from the one that is now before it.
+/// Redirections are left out: they apply to what a link receives in one direction.
 pub(super) fn turned(hops: &[Hop]) -> Vec<Hop> {
     let hops: Vec<&Hop> = hops.iter().filter(|hop| hop.by != HopBy::Redirect).collect();
     let by = |at: usize| match (hops[at].by, hops.get(at + 1).map(|after| after.by)) {

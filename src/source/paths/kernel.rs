@@ -34,19 +34,19 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-/// One of these is there for whoever reads it where the kernel can track connections.
+/// Files of which one exists when the kernel can track connections.
 const TRACKED: [&str; 2] = ["/proc/thread-self/net/nf_conntrack", "/proc/sys/net/netfilter/nf_conntrack_count"];
 
 /// The sockets, and what was asked with them.
 #[derive(Debug, Default)]
 pub(super) struct QuerySockets {
     inside: BTreeMap<u64, io::Result<Inside>>,
-    /// What was answered lately; another round begins where that may have changed without a word.
+    /// Recent answers; a new round begins when they may have changed unannounced.
     pub round: Round,
     pub holders: KnownHolders,
 }
 
-/// Namespace, both addresses, mark and origin: what next hops are asked for by, whatever the ports.
+/// Key of next hops: namespace, both addresses, mark and origin, without ports.
 type RouteQuestion = (u64, [IpAddr; 2], Option<u32>, PacketOrigin);
 
 /// What was answered in one round: hundreds of streams share their neighbours and bridges.
@@ -61,7 +61,7 @@ pub(super) struct Round {
     markings: HashMap<(u64, bool), Marking>,
     redirects: HashMap<(LinkKey, TcHook, bool), Option<Redirect>>,
     next_hops: HashMap<RouteQuestion, Vec<RouteHop>>,
-    /// Of each kind in a namespace, by inode.
+    /// Connected sockets by inode, for each protocol in a namespace.
     connected: HashMap<(u64, Proto), HashMap<u32, EndName>>,
     /// The sockets that a process holds.
     held_by: HashMap<u32, Vec<u32>>,
@@ -71,7 +71,7 @@ pub(super) struct Round {
 #[derive(Debug)]
 struct Inside {
     route: NetlinkClient,
-    /// None where connections are not tracked, or that may not be asked.
+    /// `None` when connections are not tracked, or may not be asked for.
     conntrack: Option<NetlinkClient>,
     /// Opened when a wireguard is asked for: its family of generic netlink, and `sock_diag`.
     wireguard: Option<(NetlinkClient, GenericFamily)>,
@@ -87,7 +87,7 @@ pub(super) struct KernelQueries<'a> {
 }
 
 impl QuerySockets {
-    /// Closes what is in namespaces that no way crosses any more, and tries those again that could not be entered.
+    /// Closes sockets in namespaces that no path crosses any more, and forgets namespaces that could not be entered, to try again.
     pub fn keep(&mut self, crossed: impl Fn(u64) -> bool) {
         self.inside.retain(|&netns, inside| inside.is_ok() && crossed(netns));
     }
@@ -118,7 +118,7 @@ impl KernelQueries<'_> {
         entered.as_mut().map_err(|error| not_entered(netns, error))
     }
 
-    /// The answer of this round; asked for once.
+    /// An answer of this round, which the kernel is asked for once.
     fn once<K: Copy + Eq + Hash, V: Clone>(
         &mut self,
         known: fn(&mut Round) -> &mut HashMap<K, V>,
@@ -143,7 +143,7 @@ impl KernelQueries<'_> {
         of.ask(&mut self.inside(netns).ok()?.route, answer)
     }
 
-    /// The namespace that another one means by a number of its own.
+    /// The namespace that `netns` knows by this local number.
     fn numbered(&mut self, netns: u64, number: i32) -> Option<u64> {
         let spaces = self.spaces;
         self.map.namespaces().find(|&other| {
@@ -191,7 +191,7 @@ impl NetworkQueries for KernelQueries<'_> {
             |round| &mut round.bridged,
             (bridge, mac),
             |this| {
-                // A bridge with vlans has learnt it under a number, 1 unless someone chose another.
+                // A bridge with vlans has learnt the address under a vlan number, 1 unless another was configured.
                 let entry = |vlan| TableEntry::of_bridge(bridge.ifindex, mac, vlan);
                 let mut ask = |vlan| this.ask_entry(bridge.netns, entry(vlan), neighbour::bridge_port);
                 ask(None).or_else(|| ask(Some(1)))
@@ -204,7 +204,7 @@ impl NetworkQueries for KernelQueries<'_> {
             |round| &mut round.remotes,
             (tunnel, mac),
             |this| {
-                // What is for no learnt address goes where all zeros point.
+                // Packets for an address that was not learnt go where the entry of all zeros points.
                 let entry = |mac| TableEntry::of_tunnel(tunnel.ifindex, mac);
                 let mut ask = |mac| this.ask_entry(tunnel.netns, entry(mac), neighbour::far_end);
                 ask(mac).or_else(|| ask([0; 6]))

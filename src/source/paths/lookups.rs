@@ -8,14 +8,14 @@ use std::sync::Arc;
 /// A MAC address.
 pub(super) type Mac = [u8; 6];
 
-/// A packet as it is at one place of its way; NAT makes it another.
+/// A packet as it is at one place of its path; NAT changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Packet {
     pub proto: Proto,
-    /// The unspecified address where the kernel is to choose one.
+    /// The sender; the unspecified address when the kernel is to choose one.
     pub from: SocketAddr,
     pub to: SocketAddr,
-    /// The mark that rules may route by (`SO_MARK`); none where it is not known.
+    /// The mark that rules may route by (`SO_MARK`); `None` when unknown.
     pub mark: Option<u32>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Packet {
 pub(super) enum PacketOrigin {
     /// The namespace's own.
     Own,
-    /// It came in through a link.
+    /// The packet came in through a link.
     In(Ifindex),
     /// The namespace's own, bound to a link: a vrf, or what a tunnel was made upon.
     By(Ifindex),
@@ -78,20 +78,20 @@ pub(super) type PublicKey = [u8; 32];
 /// The configuration of a wireguard (`WG_CMD_GET_DEVICE`), without its secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wireguard {
-    /// None where it has none, and so is silent.
+    /// `None` when the wireguard has no key and so sends nothing.
     pub key: Option<PublicKey>,
     /// UDP port that it listens on and sends from; 0 where it has not been up yet.
     pub port: u16,
-    /// Of the packets that it sends; 0 for none.
+    /// Mark of the packets that the wireguard sends; 0 for none.
     pub mark: u32,
     pub peers: Vec<WireguardPeer>,
 }
 
-/// One that a wireguard speaks with.
+/// A peer of a wireguard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WireguardPeer {
     pub key: PublicKey,
-    /// Where it was heard last, or is said to be.
+    /// Address that the peer's last packet came from, or the configured one.
     pub endpoint: Option<SocketAddr>,
     /// Addresses and the length of their prefixes.
     pub allowed: Vec<(IpAddr, u8)>,
@@ -124,11 +124,11 @@ fn has(net: IpAddr, bits: u8, ip: IpAddr) -> bool {
 /// What marks do to the routes of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marking {
-    /// No rule looks at them.
+    /// No rule looks at marks.
     Unused,
-    /// Rules do, and nothing is seen that sets them beside the sockets.
+    /// Rules look at marks, and only sockets are seen to set them.
     BySockets,
-    /// Rules do, and packets may get another one on their way: one clause that says from whom.
+    /// Rules look at marks, and packets may get another one on their path; one clause says from what.
     Changed(String),
 }
 
@@ -143,9 +143,9 @@ pub(super) enum TcHook {
 /// What filters of traffic control do with what a link receives or sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirect {
-    /// They send all of it to that link.
+    /// Filters send all packets to that link.
     All(Ifindex),
-    /// They send some of it there: of what, is not asked.
+    /// Filters send some packets to that link; which ones is not asked.
     Some(Ifindex),
     /// A program decides, packet by packet.
     Program,
@@ -189,13 +189,13 @@ pub(super) trait NetworkQueries: HolderLookups {
 
     /// What is known of a neighbour on a link.
     fn neighbour(&mut self, link: LinkKey, ip: IpAddr) -> Neighbour;
-    /// More of a link.
+    /// Details of a link that its facts leave out.
     fn detail(&mut self, link: LinkKey) -> Detail;
     /// What a bridge has learnt of an address.
     fn bridged(&mut self, bridge: LinkKey, mac: Mac) -> Option<Bridged>;
     /// Which far end a vxlan has for an address.
     fn remote(&mut self, tunnel: LinkKey, mac: Mac) -> Option<IpAddr>;
-    /// The packet as NAT of that namespace makes it (connection tracking); none where it stays as it is.
+    /// The packet after NAT in that namespace (connection tracking); `None` when it stays as it is.
     fn translated(&mut self, netns: u64, packet: &Packet) -> Option<Packet>;
     /// A wireguard's configuration.
     ///
@@ -209,23 +209,23 @@ pub(super) trait NetworkQueries: HolderLookups {
     fn listens(&mut self, netns: u64, port: u16) -> Result<bool, String>;
     /// What marks do to the namespace's routes for that family.
     fn marking(&mut self, netns: u64, is_ipv6: bool) -> Marking;
-    /// Where filters send packets of that family; none where they leave them alone.
+    /// Where filters send packets of that family; `None` when they send them nowhere else.
     fn redirected(&mut self, link: LinkKey, hook: TcHook, is_ipv6: bool) -> Option<Redirect>;
     /// The next hops of the packet's route that are in use, where it has several (multipath); which of them a packet takes only
     /// the packet shows.
     fn next_hops(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Vec<RouteHop>;
 }
 
-/// Whoever has the sockets at the ends and the programs behind tuns, as a walk asks for them.
+/// Finds the holders of the sockets at the ends and the programs behind tuns, for a walk.
 pub(super) trait HolderLookups {
     /// The process that holds the socket which the packet is for.
     fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder>;
-    /// The socket on which a process that was called there calls on: rather one whose other end is `held`. None where it is
-    /// none that copies, and where nobody knows which one it is.
+    /// The socket on which a process that was called there passes the data on, preferably one whose other end is `held`; `None` when
+    /// it does not copy data, or when it is unknown which socket it uses.
     fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName>;
     /// The program that holds a tun, tap or macvtap open.
     fn program(&mut self, link: LinkKey) -> Option<DeviceProgram>;
-    /// Where all its connected UDP sockets lead; none where it has none, and where they lead to several.
+    /// Where all connected UDP sockets of the program lead; `None` when it has none, or when they lead to several places.
     fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName>;
     /// The tun or tap of the program whose UDP socket the packet is for.
     fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey>;

@@ -26,25 +26,25 @@ const MOST_HOLDERS: usize = 4;
 /// Steps that add no hop are few between two that do.
 const MOST_STEPS: usize = 4 * MOST_HOPS;
 
-/// A way as far as it is known.
+/// A path as far as it is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct WalkedPath {
     pub hops: Vec<Hop>,
-    /// Why it ends before the receiver.
+    /// Why the path ends before the receiver.
     pub gap: Option<String>,
-    /// Which packets go it, where others may go another one.
+    /// Which packets take this path, when others may take another one.
     pub note: Option<String>,
-    /// Namespace of the receiver; 0 where it does not get there.
+    /// Namespace of the receiver; 0 when the path does not reach it.
     pub netns: u64,
-    /// Where it got to an end of the connection first, and as what packet.
+    /// Namespace in which the path first reached an end of the connection, and the packet as it was there.
     pub arrived: Option<(u64, Packet)>,
-    /// Who holds that end where no watched process does, and the ends behind it.
+    /// Processes that hold the end in `arrived` when no watched one does, and those of the ends behind it.
     pub holders: Vec<Holder>,
-    /// How the flow's packets are addressed where the way ends before the receiver; none where it ends before its first link.
+    /// Addresses of the flow's packets where the path ends before the receiver; `None` when it ends before its first link.
     pub outside: Option<WireNames>,
     /// The first neighbour that does not answer.
     pub silent: Option<SilentNeighbour>,
-    /// To which MAC addresses it is sent.
+    /// MAC addresses that the packet is sent to.
     pub neighbours: Vec<NextHop>,
 }
 
@@ -53,11 +53,11 @@ pub(super) struct WalkedPath {
 enum At {
     /// A namespace routes it: its own, or what came in through a link.
     Route { netns: u64, from: Option<LinkKey> },
-    /// A link has been given it to send, to that MAC address.
+    /// A link has been given the packet to send, to that MAC address.
     Send { link: LinkKey, mac: Option<Mac> },
-    /// A link has received it.
+    /// A link has received the packet.
     Receive { link: LinkKey, mac: Option<Mac> },
-    /// It is at an address of this namespace.
+    /// The packet is at an address of this namespace.
     Arrived { netns: u64, from: Option<LinkKey> },
 }
 
@@ -94,7 +94,7 @@ struct Walk<'a, L> {
     inner: Vec<Inner>,
     /// What links have put before the frame.
     tags: Vec<Tag>,
-    /// The link that the next packet of a namespace's own is bound to.
+    /// The link that the next packet which a namespace sends is bound to.
     bound: Option<LinkKey>,
     /// The namespace in which the packet has its mark: the kernel takes it away on the way into another one.
     marked_in: u64,
@@ -140,14 +140,14 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Err("the path does not terminate".to_owned())
     }
 
-    /// The addresses with which the flow's packets go on from where the way is cut.
+    /// Addresses of the flow's packets where the path is cut; `None` when it is whole or has no hop.
     fn outside(&self) -> Option<WireNames> {
         let is_cut = self.path.gap.is_some() && !self.path.hops.is_empty();
         let Packet { from, to, .. } = self.inner.first().map_or(self.packet, |inner| inner.packet);
         is_cut.then_some(WireNames { from, to })
     }
 
-    /// Adds a hop; the same link in the same way a second time is a loop.
+    /// Adds a hop; the same link in the same direction a second time is a loop.
     fn push(&mut self, link: LinkKey, way: HopWay, by: HopBy) -> Result<(), String> {
         let by = if self.copied_at > 0 && self.copied_at == self.path.hops.len() { HopBy::Proxy } else { by };
         if self.path.hops.len() == MOST_HOPS {
@@ -163,33 +163,33 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(())
     }
 
-    /// It leaves through a link.
+    /// The packet leaves through a link.
     fn leave_by(&mut self, link: LinkKey, by: HopBy, mac: Option<Mac>) -> Result<At, String> {
         self.push(link, HopWay::Sent, by)?;
         Ok(At::Send { link, mac })
     }
 
-    /// It comes in through a link.
+    /// The packet comes in through a link.
     fn come_in_by(&mut self, link: LinkKey, by: HopBy, mac: Option<Mac>) -> Result<At, String> {
         self.push(link, HopWay::Received, by)?;
         Ok(At::Receive { link, mac })
     }
 
-    /// It goes on within another packet, which a namespace sends.
+    /// The packet goes on within another packet, which a namespace sends.
     fn wrap(&mut self, inner: Inner, outer: Packet, netns: u64) -> At {
         self.inner.push(inner);
         (self.packet, self.marked_in) = (outer, netns);
         At::Route { netns, from: None }
     }
 
-    /// It comes out of the outer packet at the far end of the tunnel.
+    /// The packet comes out of the outer one at the far end of the tunnel.
     fn unwrap(&mut self, inner: &Inner, far: LinkKey) -> Result<At, String> {
         self.packet = Packet { mark: Some(0), ..inner.packet };
         self.come_in_by(far, HopBy::Tunnel, inner.mac)
     }
 
-    /// The packet's destination is an address of that namespace, whoever it comes from: a namespace sends nothing that has
-    /// another's address.
+    /// The packet's destination is an address of that namespace. The sender's address is left out: a namespace has no route for
+    /// packets with another's address.
     fn is_home(&mut self, netns: u64) -> bool {
         let to = Packet { from: any_port(unspecified(self.packet.to.ip())), ..self.packet };
         self.is_own(netns, &to, PacketOrigin::Own)
@@ -238,7 +238,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(At::Send { link, mac })
     }
 
-    /// Of several next hops the kernel answers one that the flow's packets need not take.
+    /// With several next hops, the kernel's answer names one that the flow's packets need not take: the path ends here.
     fn mind_multipath(&mut self, netns: u64, packet: &Packet, origin: PacketOrigin) -> Result<(), String> {
         let hops = self.lookups.next_hops(netns, packet, origin);
         if hops.len() < 2 {
@@ -256,7 +256,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         ))
     }
 
-    /// At its address: none where that is the receiver.
+    /// The packet is at its address; `None` when that is the receiver.
     fn arrived(&mut self, netns: u64, from: Option<LinkKey>) -> Result<Option<At>, String> {
         if let Some(inner) = self.inner.pop() {
             return self.unpack(netns, &inner).map(Some);

@@ -13,29 +13,29 @@ use std::os::fd::AsFd;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use std::time::Duration;
 
-/// Nothing for so long, and for so many intervals, is silence.
+/// A host is silent when nothing came for this time, and for this many intervals.
 const SILENT: Duration = Duration::from_secs(2);
 const SILENT_INTERVALS: u32 = 4;
-/// A host that is reached sends samples by then.
+/// Time by which a host that is reached has sent a sample.
 const START: Duration = Duration::from_secs(30);
-/// What waits to be sent to an agent that reads nothing; then it is given up.
+/// Bytes that may wait to be sent to an agent that reads nothing; with more the connection is given up.
 const MOST_UNSENT: usize = 256 * 1024;
 /// Between two samples there are a few, as many as threads are pinned.
 const MOST_EVENTS: usize = 10_000;
-/// So much is read at once.
+/// Bytes read at once.
 const PIECE: usize = 16 * 1024;
-/// Of what ssh says on standard error so much is kept, the last of it.
+/// Bytes of ssh's standard error that are kept, the last ones.
 const MOST_SAID: usize = 4096;
 /// How long ssh may take to exit once its input is closed.
 const EXIT: Duration = Duration::from_millis(500);
-/// While nobody takes what came, nothing is read; how often is looked whether somebody does.
+/// How often vnettop looks whether there is room again, when nothing is read for want of it.
 const FULL: Duration = Duration::from_millis(50);
 
 /// How a connection ended.
 pub(super) enum ConnectionEnd {
-    /// It was to end.
+    /// vnettop asked for the end.
     Stopped,
-    /// Why, one sentence.
+    /// Why the connection was lost, one sentence.
     Lost(String),
 }
 
@@ -45,12 +45,12 @@ pub(super) struct SshConnection {
     /// None once nothing more is to be sent.
     input: Option<ChildStdin>,
     output: ChildStdout,
-    /// None once it is at its end.
+    /// `None` once standard error is at its end.
     errors: Option<ChildStderr>,
     reader: StreamReader,
-    /// Bytes that came and are not read yet, because what they become has no room.
+    /// Bytes that came and are not decoded yet, because there is no room for what they become.
     unread: Vec<u8>,
-    /// Since the last sample.
+    /// Events since the last sample.
     events: usize,
     /// Bytes that the agent has not taken yet.
     unsent: Vec<u8>,
@@ -58,7 +58,7 @@ pub(super) struct SshConnection {
     said: Vec<u8>,
     /// When the last sample came, or the connection began.
     heard_ns: u64,
-    /// The version there, once the stream has begun.
+    /// Version of the agent; `None` until the stream has begun.
     version: Option<String>,
     /// A sample came.
     is_live: bool,
@@ -101,7 +101,7 @@ impl SshConnection {
         loop {
             while let Some(command) = feed.command() {
                 if !self.obey(command, asked, feed) {
-                    // What was asked for before is asked for.
+                    // Commands from before the stop are still sent.
                     let _as_much_as_is_taken = self.send(&asked.host);
                     return ConnectionEnd::Stopped;
                 }

@@ -15,7 +15,7 @@ const BUDGET_TICKS: u32 = 10;
 /// Real-time priority is asked for again after this time below half of the CPU budget, ns.
 const QUIET_NS: u64 = 10_000_000_000;
 
-/// Whether the calling thread has it, and why not.
+/// Whether the calling thread has real-time priority, and why not.
 #[derive(Debug)]
 pub(super) struct Priority {
     /// Why the sampler has no real-time priority; none while it has.
@@ -25,7 +25,7 @@ pub(super) struct Priority {
     /// CPU time of this thread, and when it was looked at, ns.
     spent_ns: u64,
     since_ns: u64,
-    /// For how long little was taken, ns.
+    /// How long the sampler has used little CPU time, ns.
     quiet_ns: u64,
 }
 
@@ -38,7 +38,7 @@ enum PriorityDecision {
 }
 
 impl Priority {
-    /// Asks for it, where it is wanted.
+    /// Asks for real-time priority, if it is wanted.
     pub fn take(wanted: bool) -> Self {
         let mut priority = Self {
             ordinary: Some(RealtimeRefusal::NotAsked),
@@ -54,7 +54,7 @@ impl Priority {
         priority
     }
 
-    /// That it was given back.
+    /// The problem that real-time priority was given back, while it is.
     pub fn problem(&self) -> &[Problem] {
         self.problem.as_slice()
     }
@@ -74,7 +74,7 @@ impl Priority {
             return;
         }
         let spent_ns = clock_ns(ClockId::ThreadCPUTime);
-        // Over the true time: late ticks are fewer than the interval makes them.
+        // The share is of the time that has passed: when ticks are late, that is longer than their intervals.
         let now_ns = now_ns();
         let elapsed_ns = now_ns.saturating_sub(self.since_ns).max(1);
         let share = spent_ns.saturating_sub(self.spent_ns) as f64 / elapsed_ns as f64;

@@ -20,9 +20,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(in crate::source) struct Holdable {
     pub key: LinkKey,
     pub name: String,
-    /// It is opened as `/dev/tapN`, after its index.
+    /// The link is opened as `/dev/tapN`, N being its index.
     pub by_index: bool,
-    /// It belongs to nobody else.
+    /// The link has no other owner.
     pub free: bool,
     /// The link has a carrier, so a process may hold it: a tap without a holder has none.
     pub likely: bool,
@@ -32,7 +32,7 @@ pub(in crate::source) struct Holdable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::source) struct Held {
     pub seen: FdScan,
-    /// Whose the process is.
+    /// Owner of the process.
     pub owner: Owner,
 }
 
@@ -46,7 +46,7 @@ pub(in crate::source) struct HolderSearch {
     pub seen_in: Vec<u64>,
     /// The holders known.
     pub held: BTreeMap<LinkKey, Held>,
-    /// All processes are looked through; else only where a holder known has let go.
+    /// All processes are looked through; else only when a known holder has let go.
     pub all: bool,
     /// Processes to avoid, because they made an earlier search wait.
     pub avoided: Vec<u32>,
@@ -58,11 +58,11 @@ pub(in crate::source) struct HoldersFound {
     /// The links that were looked for.
     pub links: Vec<Holdable>,
     pub held: BTreeMap<LinkKey, Held>,
-    /// A holder known has let go.
+    /// A known holder has let go.
     pub lost: bool,
     /// Number of processes whose descriptors may not be listed; `None` if no process was looked through.
     pub refused: Option<usize>,
-    /// CPU time that it took, ns.
+    /// CPU time of the search, ns.
     pub cost_ns: u64,
 }
 
@@ -103,13 +103,13 @@ impl HolderSearch {
         if !self.links.iter().any(|link| matches(&link)) {
             return;
         }
-        // The kernel tells where it is; else it is beside its holder, most likely.
+        // The namespace of the link as the kernel says it, or else, most likely, that of its holder.
         let process = self.proc.join(seen.pid.to_string());
         let told = seen.name.as_ref().and_then(|_| device::netns(seen.pid, seen.fd));
         let Some(netns) = told.or_else(|| netns_of(&process)) else { return };
         let here = self.links.iter().filter(matches).find(|link| link.key.netns == netns);
-        // Its link may have been moved elsewhere since; of two so named elsewhere nobody can tell which, nor whether one
-        // is meant that is not seen.
+        // The link may have been moved to another namespace since; with two of its name elsewhere it is unknown which one is meant,
+        // and so it is when a link may be unseen.
         let mut elsewhere = self.links.iter().filter(matches).filter(|_| self.seen_in.binary_search(&netns).is_ok());
         let only = elsewhere.next().filter(|_| told.is_none() && elsewhere.next().is_none());
         let Some(key) = here.or(only).filter(|link| link.free).map(|link| link.key) else { return };
@@ -118,7 +118,7 @@ impl HolderSearch {
         if seen.ifindex.is_some() && owner.kind == OwnerKind::Process {
             owner.by = OwnerBy::Macvtap;
         }
-        // Of several that hold it, the machine counts: the program that started it holds it too for a moment.
+        // Of several holders the virtual machine counts: the program that started it holds the link too for a moment.
         if held.get(&key).is_none_or(|held| held.owner.kind != OwnerKind::Vm && owner.kind == OwnerKind::Vm) {
             held.insert(key, Held { seen, owner });
         }

@@ -27,7 +27,7 @@ const CALL: usize = 64 * 1024;
 /// What came of a question.
 #[derive(Debug)]
 pub(in crate::source) struct Answer {
-    /// The socket that took it; where none did, the first that is there.
+    /// The socket that took the question; when none did, the first that exists.
     pub path: PathBuf,
     /// The process that listens, as the kernel knows it.
     pub listener: Option<u32>,

@@ -7,10 +7,10 @@ use crate::source::proc_file;
 use std::io;
 use std::path::Path;
 
-/// A device with more of them has its cores unknown rather than half known.
+/// Most interrupts of a device; with more of them its cores are unknown rather than half known.
 const MOST: usize = 1024;
 
-/// Of a link with hardware behind it; none of another.
+/// The cores that take the interrupts of a link with hardware behind it; `None` for other links.
 pub(super) fn read(tree: &SysfsTree, proc: &Path, link: &LinkFacts, buffer: &mut Vec<u8>) -> Option<Interrupts> {
     if !matches!(link.kind, Kind::Physical | Kind::Virtio) {
         return None;
@@ -19,13 +19,13 @@ pub(super) fn read(tree: &SysfsTree, proc: &Path, link: &LinkFacts, buffer: &mut
     Some(cores.map_or_else(Interrupts::Unknown, Interrupts::Cores))
 }
 
-/// The numbers of those that are for what it receives.
+/// Numbers of the link's interrupts for received packets.
 fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result<Vec<u64>, String> {
     let device = format!("class/net/{}/device", link.name);
     if tree.entries(&format!("{device}/net")).len() > 1 {
         return Err("its device has other links too".to_owned());
     }
-    // A virtio device sits on the one that interrupts; above another device are bridges, with interrupts of their own.
+    // A virtio device sits on the device that interrupts; above other devices are bridges with interrupts of their own.
     let device = if link.kind == Kind::Virtio { format!("{device}/..") } else { device };
     let mut irqs: Vec<u64> =
         tree.entries(&format!("{device}/msi_irqs")).iter().filter_map(|name| name.parse().ok()).collect();
@@ -38,7 +38,7 @@ fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result
     if irqs.len() > MOST {
         return Err(format!("its device has more than {MOST} interrupts"));
     }
-    // Those that nobody has asked for have no name.
+    // Interrupts that no driver has requested have no name.
     let mut name = |irq: u64| {
         let names = tree.text(&format!("kernel/irq/{irq}/actions"), buffer).filter(|names| !names.is_empty())?;
         Some((irq, String::from_utf8_lossy(names).into_owned()))
@@ -48,7 +48,7 @@ fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result
     let found: Vec<u64> = named.iter().filter(receives).map(|(irq, _)| *irq).collect();
     match named.as_slice() {
         [] => Err("the kernel does not name its device's interrupts".to_owned()),
-        // The only one is for everything.
+        // A single interrupt is for everything.
         [(irq, _)] => Ok(vec![*irq]),
         _ if found.is_empty() => {
             Err("the names of its device's interrupts do not show which are for receiving".to_owned())
@@ -69,7 +69,7 @@ fn receives(name: &str, link: &str) -> bool {
         .any(|word| WORDS.iter().any(|known| known.eq_ignore_ascii_case(word)))
 }
 
-/// The cores that take them.
+/// The cores that take these interrupts.
 fn cores(proc: &Path, irqs: &[u64]) -> Result<CoreSet, String> {
     let mut all = CoreSet::new();
     for irq in irqs {

@@ -11,7 +11,7 @@ use std::io;
 const NAPI_GET: u8 = 11;
 const IFINDEX: u16 = 1;
 const PID: u16 = 4;
-/// A link with more of them has their cores unknown rather than half known.
+/// Most NAPI threads of a link; with more of them their cores are unknown rather than half known.
 const MOST: usize = 1024;
 
 /// A socket of the netdev family.
@@ -28,7 +28,7 @@ impl NetdevSocket {
         Ok(Self { netlink, family: family.id })
     }
 
-    /// Process numbers of the threads; none where NAPI runs in softirqs, or this kernel does not say.
+    /// Process numbers of the NAPI threads; empty when NAPI runs in softirqs, or this kernel does not say.
     pub fn threads(&mut self, ifindex: Ifindex) -> Vec<u32> {
         let mut request = Request::new(self.family, DUMP, &[NAPI_GET, 1, 0, 0]).with(IFINDEX, &ifindex.0.to_ne_bytes());
         let mut threads = Vec::new();

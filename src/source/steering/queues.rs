@@ -20,7 +20,7 @@ const MOST_QUEUES: usize = 256;
 pub(super) struct SysfsTree(OwnedFd);
 
 impl SysfsTree {
-    /// That of the calling thread's namespace.
+    /// Opens the sysfs of the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
         match attached_nowhere() {
             Err(Errno::NOSYS) => Ok(Self(of_a_thread()?)),
@@ -28,7 +28,7 @@ impl SysfsTree {
         }
     }
 
-    /// The settings of a link; none where it is not there, or another one has its name.
+    /// The settings of a link; `None` when it is gone, or another link has its name.
     pub fn read(&self, link: &LinkFacts, buffer: &mut Vec<u8>) -> Option<Steering> {
         let folder = format!("class/net/{}", link.name);
         let ifindex = self.number(&format!("{folder}/ifindex"), buffer);
@@ -53,7 +53,7 @@ impl SysfsTree {
         Some(steering)
     }
 
-    /// The names in a folder; none where it is not there.
+    /// The names in a folder; empty when there is no such folder.
     pub(super) fn entries(&self, folder: &str) -> Vec<String> {
         let folder = proc_file::open_directory_below(&self.0, folder);
         let Ok(folder) = folder.and_then(Dir::new) else { return Vec::new() };

@@ -63,7 +63,7 @@ struct ProcessGlance {
 #[derive(Debug, Default)]
 pub(super) struct ProcessFinder {
     watched: Watched,
-    /// None where the numbers of this /proc are not ours: then processes are listed on every tick.
+    /// `None` when this /proc is not of vnettop's own process namespace: then processes are listed on every tick.
     loadavg: Option<File>,
     /// The number that the kernel gave last, as of the last look.
     pub(super) newest: Option<u32>,
@@ -71,7 +71,7 @@ pub(super) struct ProcessFinder {
     family: Family,
     /// The family is watched, and not the command alone.
     with_descendants: bool,
-    /// Who is watched whatever it is called, beside the family.
+    /// Processes that are watched by any name, besides the family.
     also: BTreeSet<u32>,
     /// Kernel threads never execute anything: old ones are not looked at again.
     kernel: HashSet<u32>,
@@ -107,12 +107,12 @@ impl ProcessFinder {
         self.watched.answers(id, comm, self.processes.get(&pid).map_or(0, |process| process.parent))
     }
 
-    /// The same of one that was not found.
+    /// Whether a thread or process that was not found would be asked for, by number, command name and parent.
     pub(super) fn would_watch(&self, id: u32, comm: &[u8], parent: u32) -> bool {
         self.watched.answers(id, comm, parent)
     }
 
-    /// From here on this process is asked for too, whether it was seen already or not, `with_descendants` also its family.
+    /// Watches this process too from now on, whether it was seen already or not, and with `with_descendants` its family.
     pub(super) fn watch(&mut self, proc: &mut ProcDir, pid: u32, with_descendants: bool) {
         self.watched.command(pid);
         self.with_descendants = with_descendants;

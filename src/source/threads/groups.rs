@@ -7,11 +7,11 @@ use crate::source::{Roots, proc_file};
 use procfs::{FromRead, ProcessCGroup, ProcessCGroups};
 use std::path::{Path, PathBuf};
 
-/// How long what one process' groups allow is taken for what the same groups of the next one allow: the processes of a
-/// benchmark are mostly of one group, and finding its limits takes some 30 system calls.
+/// How long the limits found for one process stand for the next one of the same groups, ns: the processes of a benchmark are
+/// mostly of one group, and finding its limits takes some 30 system calls.
 const SAME_GROUPS_NS: u64 = 1_000_000_000;
 
-/// What the groups of a process allow it; none where it could not be read, or there is no such limit.
+/// What the groups of a process allow it; `None` when a limit could not be read, or does not exist.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Limits {
     pub cores: Option<CoreSet>,

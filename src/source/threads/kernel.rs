@@ -4,8 +4,8 @@ use super::parse::{parse_allowed, parse_stat};
 use crate::sample::NapiThread;
 use std::path::Path;
 
-/// The thread of that number; none where it is no such thread: the kernel numbers it for its own process namespace, and
-/// in another one that number is somebody else.
+/// The NAPI thread of that number; `None` when it cannot be read, or the number is another process': the kernel numbers its
+/// threads for its own process namespace.
 pub(in crate::source) fn napi_thread(proc: &Path, pid: u32) -> Option<NapiThread> {
     let process = proc.join(pid.to_string());
     let stat = std::fs::read(process.join("stat")).ok()?;

@@ -8,27 +8,27 @@ use crate::text;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// A thread that waits for so large a share of the time is kept from running by somebody.
+/// Share of the time that a watched thread waits for a core, from which on the others are looked at.
 const WAITS: f64 = 0.1;
-/// Waiting is looked at over so long, ns.
+/// Time over which waiting is measured, ns.
 const LOOK_NS: u64 = 200_000_000;
-/// How long after that the others are looked at.
+/// How long the others are looked at after a watched thread waited, ns.
 const KEPT_NS: u64 = 3 * SECOND_NS;
 /// Processes that are looked at in a second: 0.4 % of a core.
 const A_SECOND: u64 = 640;
-/// And in one tick.
+/// Most and fewest processes that are looked at in one tick.
 const MOST_A_TICK: u64 = 320;
 const LEAST_A_TICK: u64 = 8;
-/// Who uses less of a core is not told, nor are more than this.
+/// Share of a core from which on a thread or process is reported, and how many of them at most.
 const LEAST: f64 = 0.05;
 const MOST_TOLD: usize = 32;
 /// Threads of one process that are looked at.
 const MOST_THREADS: usize = 256;
 
-/// Looks at everybody, pass after pass.
+/// Looks at all processes, pass after pass.
 #[derive(Debug, Default)]
 pub(super) struct Runners {
-    /// Of each watched thread how long it had waited when that was looked at, by number.
+    /// How long each watched thread had waited at the last look, ns, by its number.
     waited: BTreeMap<u32, u64>,
     waited_at_ns: u64,
     wanted_until_ns: u64,
@@ -128,7 +128,7 @@ impl Runners {
         }
     }
 
-    /// CPU time since the pass before and the time between, ns; none where it is too little, or not known.
+    /// CPU time since the pass before and the time between, ns; `None` when that is too little, or unknown.
     fn since(&mut self, key: RunnerKey, now: Used, tick_ns: u64) -> Option<(u64, u64)> {
         self.now.insert(key, now);
         let before = self.before.get(&key).filter(|before| before.born == now.born)?;

@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How often its threads are listed, ns.
 const LISTING_NS: u64 = 1_000_000_000;
-/// How a poll-mode thread is called.
+/// How the name of a poll-mode thread begins.
 const POLLING: &[u8] = b"pmd";
 
-/// Reads them again and again; opens nothing before there is one.
+/// Reads the threads of Open vSwitch that carry packets; opens nothing before there is one.
 #[derive(Debug, Default)]
 pub struct SwitchReader {
     roots: Roots,
@@ -34,7 +34,7 @@ impl SwitchReader {
         Self { roots: roots.clone(), ..Self::default() }
     }
 
-    /// Adds what these processes do to the watched threads; who is among them already stays what he is.
+    /// Adds the threads of these processes to the watched ones; a thread that is watched already stays as it is.
     pub fn read(&mut self, processes: impl Iterator<Item = u32>, watched: &mut Vec<ThreadSample>) {
         let mut processes = processes.peekable();
         if processes.peek().is_none() {

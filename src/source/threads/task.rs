@@ -63,7 +63,7 @@ pub(super) struct Task {
     tid: u32,
     /// It is watched for its own name or number, not for its process'.
     pub for_itself: bool,
-    /// None: opened on every reading, because descriptors are scarce.
+    /// `None` when descriptors are scarce: the files are opened on every reading.
     kept: Option<[Option<OwnedFd>; 3]>,
     /// The command name as last read.
     pub comm: Vec<u8>,
@@ -81,7 +81,7 @@ struct TaskMask {
     told: CoreSet,
     whole: Option<CoreSet>,
     read_at_ns: u64,
-    /// It was the same when it was read before: a core that has just gone offline is taken out of a cpuset a moment later.
+    /// The mask was the same when it was read before: a core that has just gone offline is taken out of a cpuset a moment later.
     is_settled: bool,
 }
 
@@ -92,7 +92,7 @@ struct Last {
     schedstat: Option<Schedstat>,
     /// When `stat` was read.
     stat_at_ns: u64,
-    /// It was read when the thread had not run since the reading before: as it is now, it stays.
+    /// The thread had not run since the reading before: what was read stays true until it runs.
     is_settled: bool,
 }
 

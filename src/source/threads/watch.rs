@@ -12,7 +12,7 @@ pub enum Watch {
     Name(String),
     /// Every thread of this process; or this one thread, when the number is a thread's.
     Pid(u32),
-    /// The same as a name, of these processes and their children alone.
+    /// Processes with this command name, among `of` and their children alone.
     Own {
         /// The command name.
         name: String,
@@ -34,7 +34,7 @@ pub(super) struct Watched {
     by_user: Vec<Watch>,
     /// The process that vnettop started itself. That it has ended is no news.
     command: Option<u32>,
-    /// By number, whatever they are called: those that descend from it, and those that it is connected with.
+    /// Further processes, watched by number: descendants of the command, and processes at the other ends of connections.
     also: BTreeSet<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Watched {
         self.command = Some(pid);
     }
 
-    /// Asks for these too, and no longer for those that were named so before; whom that changes something for.
+    /// Asks for these processes instead of the further ones before; gives the processes for which that is a change.
     pub(super) fn set_extra_pids(&mut self, pids: BTreeSet<u32>) -> Vec<u32> {
         let changed = self.also.symmetric_difference(&pids).copied().collect();
         self.also = pids;

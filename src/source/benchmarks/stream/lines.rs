@@ -13,16 +13,16 @@ pub(super) const LONGEST_LINE: usize = 1024 * 1024;
 pub(crate) struct Lines {
     /// The beginning of a line.
     begun: Vec<u8>,
-    /// When the process began whose lines these are, ms since 1970; none where that is not known.
+    /// When the process that writes the lines began, ms since 1970; `None` when unknown.
     since_ms: Option<u64>,
-    /// The test that is being told is of that process, not of one that wrote into the same file before.
+    /// The current test is the process' own, not one of a process that wrote into the same file before.
     is_own: bool,
     /// Which side the lines are of, as far as is known.
     pub(crate) side: Option<Side>,
     /// The last interval.
     pub(crate) last: Option<Reported>,
     wholes: Vec<(Option<Side>, Whole)>,
-    /// An event of iperf 3 was in it.
+    /// At least one line was an event of iperf 3.
     pub(super) speaks: bool,
     /// A line was no event.
     strange: bool,
@@ -34,7 +34,7 @@ impl Lines {
         Self { since_ms, ..Self::default() }
     }
 
-    /// Takes the next bytes. What is not `new` was there before anybody listened, and may be of an earlier test.
+    /// Takes the next bytes. Bytes that are not `new` were there before vnettop read the file, and may be of an earlier test.
     pub(crate) fn take(&mut self, bytes: &[u8], new: bool) {
         for line in bytes.split_inclusive(|&byte| byte == b'\n') {
             self.begun.extend_from_slice(line);
@@ -44,7 +44,7 @@ impl Lines {
                 }
                 self.begun.clear();
             }
-            // What is left of a line that is too long is no event either.
+            // The rest of a line that is too long is no event either.
             self.begun.truncate(LONGEST_LINE + 1);
         }
     }
@@ -59,18 +59,18 @@ impl Lines {
         std::mem::take(&mut self.wholes)
     }
 
-    /// What comes next does not go on from what came last.
+    /// Drops the unfinished line: the next bytes do not continue it.
     pub(super) fn cut(&mut self) {
         self.begun.clear();
     }
 
-    /// What comes next has nothing to do with what came before.
+    /// Drops the unfinished line and the last interval: the file is being written anew.
     pub(super) fn forget(&mut self) {
         self.begun.clear();
         (self.last, self.side, self.is_own) = (None, None, false);
     }
 
-    /// Something was in it that iperf 3 does not write.
+    /// A line was something that iperf 3 does not write.
     pub(super) fn is_strange(&self) -> bool {
         self.strange || self.begun.len() > LONGEST_LINE
     }
@@ -103,7 +103,7 @@ impl Lines {
     /// The test began when the process was there already.
     fn began_later(&self, start: &Value) -> bool {
         let stamp = &start["timestamp"];
-        // Whole seconds are of the second's beginning, and so is then what they are compared with.
+        // Whole seconds are rounded down, so the time that they are compared with is rounded down too.
         let exact = stamp["timemillisecs"].as_u64().filter(|ms| *ms > 1_000_000_000_000);
         let seconds = stamp["timesecs"].as_u64();
         self.since_ms.is_some_and(|since_ms| match (exact, seconds) {
@@ -149,7 +149,7 @@ fn whole(data: &Value, side: Option<Side>) -> Option<Whole> {
     let sent = [&data["sum_sent"], &data["sum_sent_bidir_reverse"]];
     let received = [&data["sum_received"], &data["sum_received_bidir_reverse"]];
     let seconds = |sum: &&Value| number(sum, "seconds", 1000.0).filter(|&ms| ms > 0);
-    // What a server does not know it writes as 0: where both ends send, that is one half of the sum.
+    // A server writes 0 for a rate that it does not know: when both ends send, that is one half of the sum.
     let is_unknown = |sum: &Value| side == Some(Side::Server) && sum["bits_per_second"].as_f64() == Some(0.0);
     let rate = |sums: [&Value; 2]| total(sums, "bits_per_second").filter(|_| !sums.into_iter().any(is_unknown));
     let (sent_bits_per_s, received_bits_per_s) = (rate(sent), rate(received));

@@ -9,7 +9,7 @@ use crate::source::Roots;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// How often it is looked where a process writes to.
+/// How often the file that a process writes to is looked up, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 /// How many processes are followed at most: each takes a descriptor.
 const MOST: usize = 64;
@@ -31,8 +31,8 @@ impl OwnReports {
         self.0.is_empty()
     }
 
-    /// Reads what these benchmarks wrote since; `named` is read from a file that the user named. What is told of whole
-    /// tests goes to `told`, each with its process.
+    /// Reads what the benchmarks wrote since the last call, but for the process `named`, which writes to the file that the user named.
+    /// Reports on whole tests are added to `told`, each with its process.
     pub fn follow(
         &mut self,
         (roots, now_ns): (&Roots, u64),
@@ -83,8 +83,8 @@ impl FollowedOutput {
         }
     }
 
-    /// Looks where it writes to now. One that has ended writes nowhere: what it had open is read on, as it is where nobody
-    /// can look.
+    /// Looks up the file that the process writes to now. The file known so far is read on when the process has ended, or when its
+    /// descriptors may not be looked at.
     fn look(&mut self, proc: &Path, pid: u32, piece: &mut Vec<u8>, told: &mut Vec<super::ProcessReport>) {
         match place::look(proc, pid, self.tail.as_ref().map(Tail::identity)) {
             None | Some(Ok(None) | Err(None)) => {}

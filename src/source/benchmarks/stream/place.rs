@@ -16,19 +16,19 @@ use std::path::Path;
 const LOG_FLAGS: u32 = 0o2002;
 const LOG_MASK: u32 = 0o2003;
 
-/// File systems that wait for nobody but this machine's disks. Overlays are told apart below.
+/// File systems whose reads wait for this machine's disks alone. Overlays are judged in [`is_local`].
 const LOCAL: [&str; 20] = [
     "ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "f2fs", "zfs", "tmpfs", "ramfs", "rootfs", "jfs", "nilfs2",
     "reiserfs", "vfat", "exfat", "ubifs", "jffs2", "devtmpfs", "devpts",
 ];
-/// Waits for whatever lies below it, which anybody may have mounted in a user namespace.
+/// A file system that waits for those below it, which any user may have mounted in a user namespace.
 const OVERLAY: &str = "overlay";
 
-/// What came of a look: the file that a process writes to now, none where it is the one that is open already; or why there
-/// is none to read, if there is a reason to tell.
+/// The file that a process writes to now, `None` when that is open already; or why there is none to read, `None` without a
+/// reason to tell.
 pub(super) type Looked = Result<Option<Tail>, Option<Unread>>;
 
-/// Looks where a process writes to now; none where it does not let itself be looked at. `open` is the file that is open already.
+/// Looks up the file that a process writes to now; `None` when the process keeps its reader waiting. `open` is the file open already.
 pub(super) fn look(proc: &Path, pid: u32, open: Option<(u64, u64)>) -> Option<Looked> {
     let proc = proc.to_owned();
     untrusted_reader::ask(format_args!("process {pid}"), move || find(&proc, pid, open))
@@ -38,7 +38,7 @@ fn find(proc: &Path, pid: u32, open: Option<(u64, u64)>) -> Looked {
     let directory = proc.join(pid.to_string());
     let number = output(&directory)?;
     let path = directory.join(format!("fd/{number}"));
-    // Whether the link can be read tells one from the other: it has ended, or we have no right to look.
+    // The error of the link tells a process that has ended from one that vnettop may not look at.
     let target = std::fs::read_link(&path).map_err(|error| refused(&error))?;
     // Pipes and sockets are on mounts that nobody sees.
     if target.is_absolute() && !is_local(proc, &directory, info(&directory, number).ok_or(None)?.mount) {
@@ -48,7 +48,7 @@ fn find(proc: &Path, pid: u32, open: Option<(u64, u64)>) -> Looked {
         return Ok(None);
     }
     match Tail::open(&path, began_ms(&directory)) {
-        // It may have been another file when it was looked at.
+        // The path may have led to another file when its mount was looked up.
         Ok(TailTarget::File(tail)) => match info(Path::new("/proc/self"), tail.as_raw_fd().unsigned_abs()) {
             Some(info) if is_local(proc, &directory, info.mount) => Ok(Some(tail)),
             _ => Err(Some(Unread::Remote)),
@@ -79,7 +79,7 @@ fn refused(error: &std::io::Error) -> Option<Unread> {
     (error.kind() == std::io::ErrorKind::PermissionDenied).then_some(Unread::Rights)
 }
 
-/// What a process' descriptor is, told without touching the file: `/proc/PID/fdinfo/FD`.
+/// Flags and mount of a process' descriptor, read without touching the file (`/proc/PID/fdinfo/FD`).
 struct Info {
     flags: u32,
     mount: u64,

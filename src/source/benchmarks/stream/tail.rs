@@ -6,11 +6,11 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
-/// Read at a time; an interval takes some 500 bytes, and as much a stream.
+/// Bytes read at a time; an interval takes some 500 bytes, and as much for each stream.
 const PIECE: usize = 64 * 1024;
-/// More than this far from the end of a file the last lines are looked for near its end.
+/// Distance from the end of a file, bytes, beyond which old lines are skipped and reading goes on near the end.
 const FAR_BEHIND: u64 = 1024 * 1024;
-/// More pieces than lie between there and the end.
+/// Pieces read at most when a file is read to its end: more than [`FAR_BEHIND`] has.
 const TO_THE_END: usize = 32;
 
 /// What is behind a path.
@@ -28,7 +28,7 @@ pub(super) struct Tail {
     /// Which file it is.
     identity: (u64, u64),
     at: u64,
-    /// What lies before was there when the file was found.
+    /// Size of the file when it was found, bytes: what lies before was there already.
     old_to: u64,
     pub lines: Lines,
 }
@@ -51,7 +51,7 @@ fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev as u64, stat.st_ino as u64)
 }
 
-/// Which file is behind a path now; none where nothing is.
+/// Device and inode of the file that a path leads to now; `None` when there is none.
 pub(super) fn identity_of(path: &Path) -> Option<(u64, u64)> {
     place(path).ok().map(|(_, stat)| identity(&stat))
 }
@@ -67,7 +67,7 @@ impl Tail {
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(TailTarget::Other(stat));
         }
-        // The same file, whatever is behind the path by now.
+        // Opens the file that was looked at, even if the path leads to another one by now.
         let same = format!("/proc/self/fd/{}", place.as_raw_fd());
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = rustix::fs::open(same, flags, Mode::empty())?;

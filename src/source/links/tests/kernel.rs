@@ -126,7 +126,7 @@ pub fn message(kind: u16, fixed: &[u8], attributes: &[(u16, &[u8])]) -> Vec<u8> 
     whole.numbered(0).to_vec()
 }
 
-/// The same message with more header flags.
+/// This message with more header flags.
 pub fn flagged(mut message: Vec<u8>, flags: u16) -> Vec<u8> {
     let flags = u16::from_ne_bytes([message[6], message[7]]) | flags;
     message[6..8].copy_from_slice(&flags.to_ne_bytes());

@@ -43,7 +43,7 @@ impl KernelQueries<'_> {
     pub(super) fn ask_sockets(&mut self, netns: u64, port: u16) -> Result<bool, String> {
         let mut listens = false;
         let each = |message: &Message<'_>, _: u64| listens |= wireguard::is_its_socket(message, port);
-        // A wireguard always has one of IPv4.
+        // A wireguard always has a socket of IPv4.
         let heard = self.diag(netns, |netlink| netlink.dump(&mut diag::udp_on(port), "list UDP sockets", each))?;
         heard.map(|_| listens).map_err(|error| unfound(&error.to_string()))
     }

@@ -24,7 +24,7 @@ impl HolderLookups for KernelQueries<'_> {
         }
         let pid = self.sockets.holders.of((netns, told.inode))?;
         let name = proc_file::comm(format!("/proc/{pid}").as_ref()).ok()?;
-        // Some stop listening once they are called: then the lower port is that of who was called.
+        // Some programs stop listening once they are connected: then the end with the lower port is the one that was called.
         let accepts = waits || self.listens_at(netns, proto, to) || to.port() < from.port();
         Some(Holder { pid, name, accepts })
     }
@@ -42,7 +42,7 @@ impl HolderLookups for KernelQueries<'_> {
         if called.iter().any(is_held) {
             called.retain(is_held);
         }
-        // All that go to one address go the same way.
+        // Connections to one address take the same path.
         let first = *called.first()?;
         called.iter().all(|end| end.remote == first.remote).then_some(first)
     }
@@ -54,7 +54,7 @@ impl HolderLookups for KernelQueries<'_> {
     }
 
     fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
-        // They may be of its own namespace or of the link's.
+        // The sockets may be of the program's namespace or of the link's.
         let spaces = home(program.pid).into_iter().chain([link.netns]).collect();
         let called = self.called(program.pid, spaces, Proto::Udp);
         let first = *called.first()?;
@@ -65,7 +65,7 @@ impl HolderLookups for KernelQueries<'_> {
         let inode = self.ask_socket(netns, packet.proto, packet.to, packet.from)?.inode;
         let mut programs: Vec<(LinkKey, u32)> = self.owners.holders().collect();
         programs.retain(|&(_, pid)| self.held_by(pid).contains(&inode));
-        // Of a program with several nobody knows which one.
+        // With several links it is unknown which one the program uses.
         let [(link, _)] = programs[..] else { return None };
         Some(link)
     }
@@ -77,7 +77,7 @@ impl KernelQueries<'_> {
         self.ask_socket(netns, proto, local, nobody).is_some_and(|told| !told.is_established())
     }
 
-    /// The socket with these two ends, else one that listens there.
+    /// The socket with these two ends, else one that listens at `local`.
     pub(super) fn ask_socket(
         &mut self,
         netns: u64,

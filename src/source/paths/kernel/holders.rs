@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::path::Path;
 
-/// What looking may take at once, ns, and of the time afterwards one part in so many. It is that much because a test is better
-/// known from its beginning than a tick in time; a thousand processes take a tenth of it.
+/// Time that searching may take at once, ns, and then one part in `MOST_OF_TIME` of the time. It is so long because knowing a
+/// test from its beginning is worth a late tick; a thousand processes take a tenth of it.
 const MOST_NS: u64 = 200_000_000;
 const MOST_OF_TIME: u64 = 10;
 /// Processes that were found and are asked first.
@@ -23,7 +23,7 @@ pub(in crate::source::paths) struct KnownHolders {
     /// Sockets whose holder is not among the processes that can be seen.
     missing: HashSet<SocketInode>,
     found: BTreeSet<u32>,
-    /// Whose holders are looked for, and by which search; those that came later are for the next one.
+    /// Sockets whose holders the running search looks for, and sockets for the next search.
     wanted: Vec<SocketInode>,
     later: Vec<SocketInode>,
     search: Option<Search>,
@@ -34,7 +34,7 @@ pub(in crate::source::paths) struct KnownHolders {
 }
 
 impl KnownHolders {
-    /// There are other sockets than before: who was not found may be now.
+    /// The sockets have changed: holders that were not found are looked for again.
     pub fn forget(&mut self) {
         self.missing.clear();
         if self.known.len() > 4 * MOST_FOUND {
@@ -42,7 +42,7 @@ impl KnownHolders {
         }
     }
 
-    /// The process that holds the socket, the newest of several; none where that is not known, and not yet.
+    /// The process that holds the socket, the newest of several; `None` when unknown, or not known yet.
     pub fn of(&mut self, socket: SocketInode) -> Option<u32> {
         if socket.1 == 0 || self.missing.contains(&socket) || self.wanted.contains(&socket) {
             return None;

@@ -24,7 +24,7 @@ pub(super) struct Net {
     pub routes: HashMap<(u64, IpAddr), RouteResult>,
     /// By namespace and link that the packet is bound to; what is not here is as for every other packet.
     pub tables: HashMap<(u64, Ifindex, IpAddr), RouteResult>,
-    /// The same by the link that it came in through.
+    /// Routes by namespace and the link that the packet came in through.
     pub ins: HashMap<(u64, Ifindex, IpAddr), RouteResult>,
     owners: HashMap<IpAddr, LinkKey>,
     /// Addresses whose MAC address the kernel does not know.
@@ -193,7 +193,7 @@ impl Net {
         told + &way.gap.map_or_else(String::new, |gap| format!(" … {gap}"))
     }
 
-    /// The same from an address that the kernel chooses.
+    /// The way as words, from an address that the kernel chooses.
     pub fn walked(&mut self, netns: u64, to: &str) -> String {
         self.walked_from(netns, "0.0.0.0:0", to)
     }

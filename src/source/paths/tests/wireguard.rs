@@ -78,7 +78,7 @@ fn who_listens_there_with_another_key_or_port_is_not_the_peer() {
     assert!(blind.ends_with(&format!("{unseen}; the peers of link 3 may not be asked for")), "{blind}");
 }
 
-/// The same with `wg0` of host 8 moved to namespace 1, as a container's VPN is.
+/// The network of [`hosts`] with `wg0` of host 8 moved to namespace 1, as a container's VPN is.
 fn moved() -> (Net, LinkKey) {
     let (mut net, ends) = hosts();
     let inner = net.link(1, "wg0", "wireguard");

@@ -7,7 +7,7 @@ use crate::sample::{HopBy, HopWay, LinkFacts, LinkKey, PeerRef};
 use crate::source::paths::lookups::{Bridged, Mac, NetworkQueries};
 
 impl<L: NetworkQueries> Walk<'_, L> {
-    /// A bridge sends what its own namespace gave it; that counted as sent when it was given.
+    /// A bridge forwards a packet of its own namespace, which it counted as sent when it got it.
     pub(super) fn forward(&mut self, bridge: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         match self.port_for(bridge, mac, None)? {
             Bridged::Here => Err(format!("{} has the destination's MAC address itself", bridge.name)),
@@ -15,7 +15,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         }
     }
 
-    /// A port of a bridge has received it.
+    /// A port of a bridge has received the frame.
     pub(super) fn bridge(&mut self, bridge: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let came_by = self.path.hops.last().map(|hop| hop.link);
         match self.port_for(bridge, mac, came_by)? {
@@ -27,7 +27,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         }
     }
 
-    /// Where a bridge has the destination: as it has learnt, or else the port behind which that address is.
+    /// Where a bridge has the destination: as it has learnt, or else the port behind which that MAC address is seen.
     fn port_for(&mut self, bridge: &LinkFacts, mac: Option<Mac>, came_by: Option<LinkKey>) -> Result<Bridged, String> {
         let name = &bridge.name;
         let mac =

@@ -127,7 +127,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         self.come_in_by(peer, HopBy::Peer, mac)
     }
 
-    /// From one macvlan to another on the same link it goes at once, and the link below counts nothing of it.
+    /// From one macvlan to another on the same link a packet goes at once, and the link below counts nothing of it.
     fn macvlan(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         let own = link.key();
         let bridges = self.lookups.detail(own).macvlan_mode == Some(MACVLAN_BRIDGE);
@@ -144,7 +144,7 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
         self.down(link, mac)
     }
 
-    /// The same for ipvlan, which knows its neighbours by their IP addresses.
+    /// From one ipvlan to another on the same link a packet goes at once; ipvlan knows its neighbours by their IP addresses.
     fn ipvlan(&mut self, link: &LinkFacts, mac: Option<Mac>) -> Result<At, String> {
         if let Some(lower) = link.lower.and_then(PeerRef::key) {
             let mut beside = self.map.upon(lower).filter(|other| is_ipvlan(other));

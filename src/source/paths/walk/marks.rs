@@ -4,8 +4,8 @@ use super::Walk;
 use crate::source::paths::lookups::{Marking, NetworkQueries};
 
 impl<L: NetworkQueries> Walk<'_, L> {
-    /// Says whose way it is where the namespace that is about to route the packet looks at marks, and its own is not known
-    /// for certain. The first such place is told.
+    /// Notes which packets take this path when the next namespace routes by marks, and the packet's mark is uncertain. The first
+    /// such place counts.
     pub(super) fn mind_marks(&mut self, netns: u64) {
         if std::mem::replace(&mut self.marked_in, netns) != netns {
             // `skb_scrub_packet`

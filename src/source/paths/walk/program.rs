@@ -22,7 +22,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(self.wrap(inner, outer, onward.netns))
     }
 
-    /// The datagram is at its address: the program whose socket that is writes the packet to its own tun.
+    /// The datagram is at its address: the program that has the socket there writes the packet to its own tun.
     pub(super) fn leave_program(&mut self, netns: u64, inner: &Inner) -> Result<At, String> {
         let far =
             self.lookups.tun_behind(netns, &self.packet).filter(|&far| far != inner.through).ok_or_else(|| {
@@ -32,7 +32,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         self.unwrap(inner, far)
     }
 
-    /// Who holds the link open, as a sentence ends.
+    /// The holder of the link, as the end of a sentence.
     pub(super) fn whose(&mut self, link: LinkKey) -> String {
         let program = self.lookups.program(link);
         program.map_or_else(|| "the program that holds it open".to_owned(), |program| program.name)

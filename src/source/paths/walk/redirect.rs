@@ -6,14 +6,14 @@ use super::Walk;
 use crate::sample::{HopBy, HopWay, Ifindex, Kind, LinkFacts, PeerRef, Word};
 use crate::source::paths::lookups::{NetworkQueries, Redirect, TcHook};
 
-/// What may take packets elsewhere at a place of the way.
+/// A filter or program that may take packets elsewhere at a place of the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Takeover {
-    /// Hops of the way so far.
+    /// Hops of the path before it.
     hops: usize,
     /// `a tc program at ha`.
     who: String,
-    /// How it is shown.
+    /// Command that shows it.
     shows: String,
 }
 
@@ -56,7 +56,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
                 )
             });
         } else if !self.path.hops.iter().any(|hop| hop.link == ifb.key()) {
-            // Several links may share one.
+            // Several links may share one ifb.
             self.push(ifb.key(), HopWay::Sent, HopBy::Redirect)?;
         }
         Ok(())
@@ -68,7 +68,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(())
     }
 
-    /// To a link that is no ifb, from which it does not come back.
+    /// A filter redirects to a link that is no ifb, from which packets do not come back.
     fn elsewhere(&mut self, link: &LinkFacts, hook: TcHook, to: Ifindex, all: bool) -> Result<(), String> {
         let (from, to, shows) = (&link.name, self.map.name(link.beside(to)), shown(link, hook));
         if all {
@@ -78,14 +78,14 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(())
     }
 
-    /// From here on nobody knows for sure. The first one counts: behind it the way may already be another.
+    /// Notes that the path is uncertain from here on. The first such place counts: behind it the path may already be another.
     fn taken_over(&mut self, who: String, shows: String) {
         let hops = self.path.hops.len();
         self.takeover.get_or_insert(Takeover { hops, who, shows });
     }
 
-    /// The walk is over. Where it has led nowhere, what took the packets over knows another way; where it has arrived, or left
-    /// this machine, they may have gone that way.
+    /// Applies the takeover at the end of the walk. When the walk led nowhere, the packets took another path; when it arrived or
+    /// left this machine, they may have taken the one found.
     pub(super) fn mind_takeover(&mut self) {
         let Some(Takeover { hops, who, shows }) = self.takeover.take() else { return };
         if self.path.gap.is_none() || self.has_left() {

@@ -51,7 +51,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let outside =
             outside.ok_or_else(|| format!("the packets of {name} continue in a namespace that is not visible"))?;
         let far = TunnelEnd { through: link.key(), kind: link.kind.word().to_owned(), tunnel, remote, outside };
-        // A tunnel that was made upon a link leaves through no other one.
+        // A tunnel that was made upon a link sends through that link alone.
         self.bound = link.lower.and_then(PeerRef::key).filter(|upon| upon.netns == outside);
         Ok(self.outer(far, mac))
     }
@@ -61,7 +61,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let from = far.tunnel.local.unwrap_or(unspecified(far.remote));
         let to = SocketAddr::new(far.remote, far.tunnel.port);
         let (packet, key) = (self.packet, far.tunnel.key);
-        // These two are routed by the inner packet's mark (`udp_tunnel_dst_lookup`), the others by one of their own.
+        // vxlan and geneve are routed by the inner packet's mark (`udp_tunnel_dst_lookup`), other tunnels by a mark of their own.
         let mark = if matches!(&*far.kind, "vxlan" | "geneve") { packet.mark } else { Some(0) };
         let inner = Inner { packet, mac, kind: far.kind, key, through: far.through, sealed: None };
         self.wrap(inner, Packet { proto: Proto::Udp, from: any_port(from), to, mark }, far.outside)
@@ -82,7 +82,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         self.unwrap(inner, far)
     }
 
-    /// The port of a switch that is that tunnel, rather the one that leads back to the sender.
+    /// The port of a switch that is the tunnel of `inner`, preferably one that leads back to the sender.
     fn far_port(&self, netns: u64, inner: &Inner) -> Option<LinkKey> {
         let sender = self.packet.from.ip().to_string();
         let fits = |at: &SwitchPort<'_>| {
@@ -99,8 +99,8 @@ impl<L: NetworkQueries> Walk<'_, L> {
         links(true).or_else(|| links(false))
     }
 
-    /// The kernel's tunnel whose outer packets arrive in that namespace, rather the one that leads back to the sender. It
-    /// may be in another namespace itself.
+    /// The kernel's tunnel whose outer packets arrive in that namespace, preferably one that leads back to the sender. Its link
+    /// may be in another namespace.
     fn far_link(&mut self, netns: u64, inner: &Inner) -> Option<LinkKey> {
         let (sender, local) = (self.packet.from.ip(), self.packet.to.ip());
         let links = self.map.all().filter(|link| same_kind(link.kind.word(), &inner.kind)).map(LinkFacts::key);

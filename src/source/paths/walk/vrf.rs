@@ -6,8 +6,8 @@ use crate::sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey};
 use crate::source::paths::lookups::{NetworkQueries, Packet, PacketOrigin, any_port, unspecified};
 
 impl<L: NetworkQueries> Walk<'_, L> {
-    /// The vrf that the sender's socket is bound to: the one whose table has the source as its own, where the
-    /// namespace's others have not.
+    /// The vrf that the sender's socket is bound to: the one whose table has the source as an own address; `None` when the
+    /// namespace's main tables have it.
     pub(super) fn vrf_of_sender(&mut self, netns: u64) -> Option<LinkKey> {
         let (map, source) = (self.map, self.packet.from.ip());
         let vrfs = || map.all().filter(|link| link.netns == netns && link.kind == Kind::Vrf).map(LinkFacts::key);
@@ -25,7 +25,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
     pub(super) fn out_of_vrf(&mut self, link: LinkKey) -> Result<HopBy, String> {
         let vrf = self.map.link(link).and_then(|port| self.map.master(port));
         let Some(vrf) = vrf.filter(|vrf| vrf.kind == Kind::Vrf) else { return Ok(HopBy::Route) };
-        // What it received itself is routed on.
+        // A packet that the vrf received is routed on.
         if self.path.hops.iter().any(|hop| hop.link == vrf.key()) {
             return Ok(HopBy::Route);
         }
@@ -33,7 +33,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(HopBy::Lower)
     }
 
-    /// The address is one of the namespace's own; what a vrf has it sends through itself, as others through `lo`.
+    /// The address is one of the namespace's own. A packet to an address of a vrf goes through the vrf, as others go through `lo`.
     pub(super) fn here(&mut self, netns: u64, from: Option<LinkKey>, bound: Option<LinkKey>) -> Result<At, String> {
         let vrf = bound.and_then(|bound| self.map.link(bound)).filter(|link| link.kind == Kind::Vrf);
         let Some(vrf) = vrf.filter(|_| from.is_none()) else { return Ok(At::Arrived { netns, from }) };

@@ -8,7 +8,7 @@ use crate::source::paths::lookups::{NetworkQueries, Packet, PublicKey, Wireguard
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Between whom a packet was encrypted.
+/// Keys of the two wireguards between which a packet was encrypted.
 #[derive(Debug, Clone)]
 pub(super) struct WireguardHop {
     from: PublicKey,
@@ -34,8 +34,8 @@ impl<L: NetworkQueries> Walk<'_, L> {
         Ok(self.wrap(inner, Packet { proto: Proto::Udp, from, to: endpoint, mark: Some(device.mark) }, outside))
     }
 
-    /// The namespace in which a wireguard was made, which no link tells: the one that has its socket. That is taken to be
-    /// the link's own where a wireguard's socket is at this port there, and else the one whose socket no link there has.
+    /// The namespace in which a wireguard was made, which has its socket; its link does not say which. It is the link's own when a
+    /// wireguard's socket is on this port there, and else the one with such a socket that no link there has.
     fn made_in(&mut self, link: &LinkFacts, device: &Wireguard) -> Result<u64, String> {
         let (name, port) = (&link.name, device.port);
         if port == 0 {

@@ -10,9 +10,9 @@ const TUNGETDEVNETNS: libc::Ioctl = 0x54e3;
 /// Major and minor number of `/dev/net/tun`.
 const TUN: (u32, u32) = (10, 200);
 
-/// Inode of the namespace in which the link behind a descriptor of `/dev/net/tun` is; none before Linux 5.6 (`pidfd_getfd`),
-/// and without the rights to trace the process and over that namespace. To be asked aside: what is taken over may be
-/// something else by now, and the process may make whoever closes that wait.
+/// Inode of the namespace in which the link behind a descriptor of `/dev/net/tun` is; `None` before Linux 5.6 (`pidfd_getfd`),
+/// and without the rights to trace the process and over that namespace. To be called on a thread of its own: the descriptor may
+/// be another file by now, whose closing can be made to wait by the process.
 pub(super) fn netns(pid: u32, fd: u32) -> Option<u64> {
     let process = pidfd_open(Pid::from_raw(i32::try_from(pid).ok()?)?, PidfdFlags::empty()).ok()?;
     let held = pidfd_getfd(&process, i32::try_from(fd).ok()?, PidfdGetfdFlags::empty()).ok()?;

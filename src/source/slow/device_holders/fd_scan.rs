@@ -12,9 +12,9 @@ use std::path::Path;
 pub(in crate::source) struct FdScan {
     pub pid: u32,
     pub fd: u32,
-    /// A tun or tap is told by name (`iff:` of fdinfo).
+    /// Name of a tun or tap (`iff:` of fdinfo).
     pub name: Option<String>,
-    /// A macvtap by its index (`/dev/tapN`).
+    /// Index of a macvtap (`/dev/tapN`).
     pub ifindex: Option<u32>,
 }
 
@@ -31,14 +31,14 @@ impl FdScan {
     }
 }
 
-/// Looks at every process that is to be looked at, and hands over each descriptor. Returns how many processes do not let theirs
-/// be seen.
+/// Hands over each tun, tap and macvtap descriptor of the processes that are to be looked at. Returns how many processes do not
+/// let their descriptors be seen.
 pub(super) fn through(proc: &Path, is_looked_at: impl Fn(u32) -> bool, mut each: impl FnMut(FdScan)) -> usize {
     let mut entries = vec![MaybeUninit::uninit(); proc_file::ENTRIES];
     let looked_at = proc_file::processes(proc).into_iter().filter(|&pid| is_looked_at(pid));
     let refused = looked_at.filter(|&pid| {
         let looked = descriptors(&proc.join(pid.to_string()), pid, &mut entries, &mut each);
-        // Any other is gone.
+        // With any other error the process is gone.
         matches!(looked, Err(Errno::ACCESS | Errno::PERM))
     });
     refused.count()
@@ -64,7 +64,7 @@ fn descriptors(
     })
 }
 
-/// The link behind a descriptor of `/dev/net/tun`; none before it has one.
+/// The link behind a descriptor of `/dev/net/tun`; `None` before it has one.
 fn link_of(process: &Path, fd: u32) -> Option<String> {
     let text = std::fs::read(process.join("fdinfo").join(fd.to_string()));
     held_name(&text.ok()?)

@@ -12,13 +12,13 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(super) struct Family {
     proc: PathBuf,
-    /// vnettop's own number; none where the numbers of this /proc are not ours: then nobody is known to belong.
+    /// vnettop's own number; `None` when this /proc is not of its own process namespace: then no member is known.
     vnettop: Option<u32>,
     /// A command was started.
     has_begun: bool,
-    /// Somebody was born since the last look, or could not be judged.
+    /// A process was born since the last look, or could not be judged.
     is_due: bool,
-    /// By number, with their start.
+    /// Start of each member, by process number.
     members: BTreeMap<u32, u64>,
     told: Option<Arc<Vec<u32>>>,
 }
@@ -33,7 +33,7 @@ impl Family {
         (self.has_begun, self.is_due) = (true, true);
     }
 
-    /// Somebody was born.
+    /// A process was born.
     pub(super) fn has_grown(&mut self) {
         self.is_due = true;
     }
@@ -43,13 +43,13 @@ impl Family {
         self.told.clone()
     }
 
-    /// Judges those who were born since, and forgets those who are gone; whether the members are others now.
+    /// Judges processes born since the last look, and forgets those that are gone; true when the members have changed.
     pub(super) fn look(&mut self, processes: &BTreeMap<u32, Process>) -> bool {
         let Some(vnettop) = self.vnettop.filter(|_| self.has_begun) else { return false };
         while std::mem::take(&mut self.is_due) {
             let (mut joined, mut undecided) = (Vec::new(), false);
             for (&pid, process) in processes.iter().filter(|(pid, _)| !self.members.contains_key(pid)) {
-                // Whoever has that number now and began later is not the parent.
+                // A process that has the parent's number now and began later is not the parent.
                 let mut belongs = self.members.get(&process.parent).is_some_and(|start| *start <= process.start);
                 if process.parent == vnettop {
                     let verdict = self.is_of_command(pid);
@@ -65,7 +65,7 @@ impl Family {
                 break;
             }
         }
-        // Only now: a parent that ended in this tick was one while its child was met.
+        // Members are forgotten only now: a parent that ended in this tick still was one when its child was met.
         self.members.retain(|pid, start| processes.get(pid).is_some_and(|process| process.start == *start));
         if self.told.as_ref().is_some_and(|told| told.iter().eq(self.members.keys())) {
             return false;
@@ -74,8 +74,8 @@ impl Family {
         true
     }
 
-    /// Whether a child of vnettop is the command or an orphan of its, and not vnettop's own helper; none while it is still
-    /// a copy of vnettop that is about to become something.
+    /// Whether a child of vnettop is the command or an orphan of the command, and not vnettop's own helper; `None` while it is
+    /// still a copy of vnettop that is about to become something.
     fn is_of_command(&self, pid: u32) -> Option<bool> {
         let (theirs, ours) =
             (untrusted_reader::cmdline(&self.proc, pid)?, untrusted_reader::cmdline(&self.proc, "self")?);
