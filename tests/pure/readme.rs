@@ -8,6 +8,9 @@ use vnettop::action::{Key, KeyMap, MOUSE};
 
 /// What the pages say of other programs: cargo, iperf3, docker, sha256sum.
 const OTHERS: &[&str] = &[
+    "--profile",
+    "--no-default-features",
+    "--features",
     "--release",
     // Of systemctl, curl and docker.
     "--now",
