@@ -87,11 +87,13 @@ impl<T: Ticked> Ledger<T> {
     }
 
     /// The ticks that began then or later.
+    #[must_use]
     pub fn since(&self, from_ns: u64) -> vec_deque::Iter<'_, T> {
         self.0.range(self.0.partition_point(|tick| tick.span().from_ns < from_ns)..)
     }
 
     /// The ticks that lie wholly between two moments.
+    #[must_use]
     pub fn within(&self, from_ns: u64, to_ns: u64) -> vec_deque::Iter<'_, T> {
         let from = self.0.partition_point(|tick| tick.span().from_ns < from_ns);
         let to = self.0.partition_point(|tick| tick.span().to_ns <= to_ns);
@@ -123,6 +125,15 @@ impl<T> FromIterator<T> for Ledger<T> {
 impl<T> Extend<T> for Ledger<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, ticks: I) {
         self.0.extend(ticks);
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut Ledger<T> {
+    type Item = &'a mut T;
+    type IntoIter = vec_deque::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
     }
 }
 

@@ -29,33 +29,33 @@ pub struct Rounds {
     /// Placements that still have a phase in this round, the next one last.
     order: Vec<usize>,
     /// Rounds that have started.
-    rounds: u32,
+    begun: u32,
 }
 
 impl Rounds {
     /// Before the first phase of so many placements; the seed decides the order of their phases.
     #[must_use]
     pub fn new(seed: u64, placements: usize) -> Self {
-        Self { chance: Chance::seeded(seed), left: vec![true; placements], order: Vec::new(), rounds: 0 }
+        Self { chance: Chance::seeded(seed), left: vec![true; placements], order: Vec::new(), begun: 0 }
     }
 
     /// The next phase, by the means of those before it.
     pub fn next(&mut self, means: &PhaseMeans) -> Turn {
         let mut turn = Turn::default();
         if self.order.is_empty() {
-            if self.rounds >= LEAST_ROUNDS {
+            if self.begun >= LEAST_ROUNDS {
                 turn.dropped = self.drop_worse(means);
             }
             if self.is_over(means) {
                 return turn;
             }
-            self.rounds += 1;
+            self.begun += 1;
             self.order = (0..self.left.len()).filter(|&placement| self.left[placement]).collect();
             for at in (1..self.order.len()).rev() {
                 self.order.swap(at, self.chance.below(at + 1));
             }
         }
-        turn.next = self.order.pop().map(|placement| (placement, self.rounds - 1));
+        turn.next = self.order.pop().map(|placement| (placement, self.begun - 1));
         turn
     }
 
@@ -68,7 +68,7 @@ impl Rounds {
     /// Rounds that are over.
     #[must_use]
     pub fn rounds(&self) -> u32 {
-        if self.order.is_empty() { self.rounds } else { self.rounds.saturating_sub(1) }
+        if self.order.is_empty() { self.begun } else { self.begun.saturating_sub(1) }
     }
 
     fn drop_worse(&mut self, means: &PhaseMeans) -> Vec<usize> {
@@ -89,7 +89,7 @@ impl Rounds {
         let is_left = |one: &&RankedPlacement| self.left[one.placement];
         let is_alike = |one: &RankedPlacement| !matches!(one.standing, PlacementStanding::Open);
         self.left.iter().filter(|left| **left).count() < 2
-            || self.rounds >= ALIKE_ROUNDS && ranking(means, &self.left).iter().filter(is_left).all(is_alike)
+            || self.begun >= ALIKE_ROUNDS && ranking(means, &self.left).iter().filter(is_left).all(is_alike)
     }
 }
 

@@ -87,9 +87,10 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
         let found = input.unsteady_by.unwrap_or("No cause found");
         let ComparedCauses { ticks, starved } = conclusion.compared;
         let last = if starved { ", squeezes and the CPU time its busiest thread did not get" } else { " and squeezes" };
-        let compared = match conclusion.compared.is_any() {
-            true => format!("{and}steal, other softirqs, CPU wait{last} do not correlate"),
-            false => format!("{and}{ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)"),
+        let compared = if conclusion.compared.is_any() {
+            format!("{and}steal, other softirqs, CPU wait{last} do not correlate")
+        } else {
+            format!("{and}{ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)")
         };
         format!("{found}: {moves}, {compared}")
     };

@@ -45,7 +45,9 @@ impl RateTrack {
         let settled_ns = self.settled.last().map_or(0, |bin| bin.to_ns);
         self.recent.follow(bins.iter(), settled_ns);
         let over: Vec<Bin> = self.recent.take_settled().collect();
-        over.into_iter().for_each(|bin| self.settle(bin));
+        for bin in over {
+            self.settle(bin);
+        }
     }
 
     fn settle(&mut self, bin: Bin) {
