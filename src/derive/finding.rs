@@ -1,5 +1,5 @@
 //! Sentences of advice with the numbers behind them, the dearest first. A finding says what made the rate swing only
-//! where it was shown ([`super::cause`]), because on some machines moves cost nothing. It runs every tick, so a check
+//! where it was shown ([`super::migration_cost`]), because on some machines moves cost nothing. It runs every tick, so a check
 //! looks at each row once and computes nothing that the diagnosis has not.
 
 mod jitter;

@@ -1,6 +1,6 @@
 //! The ledger of what was measured: ticks in the order of time. All that ask what happened between two moments (LIMIT, the card
 //! of a pin, a phase of an experiment, a comparison, a report) ask a ledger: there is one rule for what counts of a tick that
-//! reaches over an edge ([`TimeSpan`]), and one for how long a bin of the rate can still change ([`Ledger::follow`]).
+//! reaches over an edge (`TimeSpan`), and one for how long a bin of the rate can still change (`Ledger::follow`).
 
 mod bins;
 mod span;
