@@ -45,7 +45,7 @@ pub(super) enum Wish {
 
 /// Where it stands.
 #[derive(Debug)]
-pub(super) struct Experiment<'a> {
+pub(super) struct PhaseSchedule<'a> {
     rule: Rule,
     /// What searches have found: the rule's placement gives way to it, as for the key `p`.
     found: &'a [FoundPlacement],
@@ -66,7 +66,7 @@ pub(super) struct Experiment<'a> {
     search: Option<(Rounds, Vec<TriedPlacement>)>,
 }
 
-impl<'a> Experiment<'a> {
+impl<'a> PhaseSchedule<'a> {
     pub(super) fn new(rule: Rule, found: &'a [FoundPlacement]) -> Self {
         Self {
             rule,
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_search_that_was_stopped_wishes_for_nothing_whatever_comes() {
-        let mut search = Experiment::new(Rule::Search(1), &[]);
+        let mut search = PhaseSchedule::new(Rule::Search(1), &[]);
         assert_eq!(search.next(&at(10 * LOOK_NS)), None, "no thread is busy, so there is nothing to place");
         search.search(7, vec![TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new() }]);
         search.stop();

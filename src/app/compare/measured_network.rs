@@ -3,7 +3,7 @@
 use super::ComparePlan;
 use super::load_programs::RunningLoad;
 use super::progress::Desk;
-use crate::app::phase_schedule::{Experiment, Rule, Wish};
+use crate::app::phase_schedule::{PhaseSchedule, Rule, Wish};
 use crate::app::signals::wait;
 use crate::derive::comparison::{LoadFigures, LoadWindow};
 use crate::derive::{Derivation, Metrics};
@@ -40,7 +40,7 @@ pub(super) struct RunningVisit<'a> {
 
 /// What is to be pinned during a measurement, and what became of it.
 struct Pinning {
-    experiment: Experiment<'static>,
+    schedule: PhaseSchedule<'static>,
     /// When the masks were set.
     done_ns: Option<u64>,
     pins: Vec<ThreadOnCore>,
@@ -205,10 +205,10 @@ impl<'a> RunningVisit<'a> {
     }
 
     fn pin(&mut self, metrics: &Metrics, pinning: &mut Pinning) {
-        match pinning.experiment.next(metrics) {
+        match pinning.schedule.next(metrics) {
             Some(Wish::Refuse(why)) => pinning.why = Some(why),
             Some(Wish::Pin(asked)) => {
-                pinning.experiment.stop();
+                pinning.schedule.stop();
                 let outcome = self.controller.pin(&asked);
                 pinning.why = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
                 pinning.done_ns = Some(now_ns());
@@ -225,7 +225,7 @@ impl<'a> RunningVisit<'a> {
 
 impl Pinning {
     fn new(rule: Rule) -> Self {
-        Self { experiment: Experiment::new(rule, &[]), done_ns: None, pins: Vec::new(), why: None }
+        Self { schedule: PhaseSchedule::new(rule, &[]), done_ns: None, pins: Vec::new(), why: None }
     }
 
     /// Why what was measured is not of pinned threads; none where it is.

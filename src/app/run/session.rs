@@ -9,7 +9,7 @@ use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::{Observed, Plan};
 use crate::app::Stream;
-use crate::app::phase_schedule::{Experiment, LOOK_NS, Rule};
+use crate::app::phase_schedule::{PhaseSchedule, LOOK_NS, Rule};
 use crate::derive::Metrics;
 use crate::derive::experiment::side_of;
 use crate::derive::run::Run;
@@ -43,7 +43,7 @@ pub(super) struct RunSession<'a> {
     command: Option<u32>,
     controller: PinController,
     signals: PassedSignals,
-    experiment: Experiment<'a>,
+    schedule: PhaseSchedule<'a>,
     output: Output,
     rest: Rest,
     /// The masks were put back because of a signal.
@@ -78,7 +78,7 @@ impl<'a> RunSession<'a> {
             command: None,
             controller,
             signals,
-            experiment: Experiment::new(Rule::Never, &[]),
+            schedule: PhaseSchedule::new(Rule::Never, &[]),
             output: Output::Own(None),
             rest: Rest::default(),
             stopped: false,
@@ -123,7 +123,7 @@ impl<'a> RunSession<'a> {
             self.reported(child.id(), None, Report::Unread(unread));
         }
         let rule = self.rule(nth);
-        self.experiment = Experiment::new(rule, &self.plan.found);
+        self.schedule = PhaseSchedule::new(rule, &self.plan.found);
         if !matches!(rule, Rule::Pinned(_)) {
             self.stretch(Some(StretchSide::Unpinned));
         }
@@ -225,7 +225,7 @@ impl<'a> RunSession<'a> {
                 return Ok(status);
             }
             if self.was_asked_to_end() && !std::mem::replace(&mut self.stopped, true) {
-                self.experiment.stop();
+                self.schedule.stop();
                 self.restore();
             }
             self.hear_far_ends();
@@ -307,7 +307,7 @@ impl<'a> RunSession<'a> {
     fn blind<T>(&mut self, error: &impl ToString) -> Option<T> {
         self.note(format!("{}; the command continued without being measured", error.to_string()));
         self.feed = None;
-        self.experiment.stop();
+        self.schedule.stop();
         self.restore();
         None
     }

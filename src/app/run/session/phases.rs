@@ -23,14 +23,14 @@ impl RunSession<'_> {
             return;
         }
         let at_ns = metrics.machine.at_ns;
-        match self.experiment.next(metrics) {
+        match self.schedule.next(metrics) {
             None => {}
             Some(Wish::GoOn(side)) => {
                 if side == StretchSide::Unpinned {
                     self.restore();
                 }
                 self.stretch(Some(side));
-                self.experiment.begin(at_ns);
+                self.schedule.begin(at_ns);
             }
             Some(Wish::Pin(requests)) => {
                 let PinResult { pinned, .. } = self.pin(&requests);
@@ -38,20 +38,20 @@ impl RunSession<'_> {
                     return;
                 }
                 if !pinned {
-                    return self.experiment.refused(at_ns);
+                    return self.schedule.refused(at_ns);
                 }
-                if let Some(measured) = self.experiment.measured.clone() {
+                if let Some(measured) = self.schedule.measured.clone() {
                     self.note(measured);
                 }
                 self.far.pin(&metrics.subject).into_iter().for_each(|sentence| self.note(sentence));
                 self.stretch(Some(StretchSide::Pinned));
-                self.experiment.begin(at_ns);
+                self.schedule.begin(at_ns);
             }
             Some(Wish::Search(found, test)) => self.start_search(metrics, found, test),
             Some(Wish::NextPlacement) => self.next_placement(metrics),
             Some(Wish::Refuse(why)) => {
                 self.refused_because(metrics, why);
-                self.experiment.refused(at_ns);
+                self.schedule.refused(at_ns);
             }
         }
     }
@@ -61,7 +61,7 @@ impl RunSession<'_> {
         let (placements, left_out) = (found.placements.clone(), found.left_out);
         self.refused = None;
         self.search_step(SearchStep::Started { seed, placements, left_out, test });
-        self.experiment.search(seed, found.placements);
+        self.schedule.search(seed, found.placements);
         self.next_placement(metrics);
     }
 
@@ -69,19 +69,19 @@ impl RunSession<'_> {
     fn next_placement(&mut self, metrics: &Metrics) {
         let means = self.run.search_means();
         loop {
-            let (Turn { dropped, next }, rounds) = self.experiment.turn(&means);
+            let (Turn { dropped, next }, rounds) = self.schedule.turn(&means);
             for placement in dropped {
                 self.search_step(SearchStep::Dropped { placement: number(placement), rounds });
             }
             let Some((placement, round)) = next else { break };
-            let Some(tried) = self.experiment.placement(placement) else { break };
+            let Some(tried) = self.schedule.placement(placement) else { break };
             match self.place(metrics, &tried) {
                 Ok(()) => {
                     self.search_step(SearchStep::Phase { placement: number(placement), round });
-                    return self.experiment.begin(metrics.machine.at_ns);
+                    return self.schedule.begin(metrics.machine.at_ns);
                 }
                 Err(why) => {
-                    self.experiment.exclude(placement);
+                    self.schedule.exclude(placement);
                     self.search_step(SearchStep::Failed { placement: number(placement), why });
                 }
             }
@@ -92,7 +92,7 @@ impl RunSession<'_> {
         self.stretch(None);
         self.restore();
         self.search_step(SearchStep::Ended);
-        self.experiment.stop();
+        self.schedule.stop();
     }
 
     /// Pins the threads of a placement that are there, or puts every mask back where it has none.
@@ -154,7 +154,7 @@ impl RunSession<'_> {
     /// Another vnettop pins some of the threads: what is measured from here on is neither unpinned nor pinned.
     fn end_comparison(&mut self) {
         self.taken = true;
-        self.experiment.stop();
+        self.schedule.stop();
         self.stretch(None);
         self.restore();
     }
