@@ -9,7 +9,7 @@ use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::{Observed, Plan};
 use crate::app::Stream;
-use crate::app::phase_schedule::{PhaseSchedule, LOOK_NS, Rule};
+use crate::app::phase_schedule::{LOOK_NS, PhaseSchedule, Rule};
 use crate::derive::Metrics;
 use crate::derive::experiment::side_of;
 use crate::derive::run::Run;
