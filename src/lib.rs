@@ -36,29 +36,27 @@
 
 pub mod action;
 pub mod app;
-pub mod bpf;
 pub mod cli;
-pub mod clock;
 pub mod config;
 pub mod demo;
-pub mod derive;
 pub mod effect;
-pub mod export;
 pub mod input;
-pub mod mounts;
-pub mod networks;
 #[cfg(feature = "fleet")]
 pub mod prometheus;
-pub mod record;
 pub mod report;
 pub mod rights;
-pub mod sample;
-pub mod sched;
-pub mod source;
 pub mod state;
 pub mod term;
-pub mod text;
 pub mod trust;
 pub mod ui;
 pub mod update;
 pub mod view;
+
+pub use vnettop_derive as derive;
+pub use vnettop_export as export;
+pub use vnettop_networks as networks;
+pub use vnettop_record as record;
+pub use vnettop_sample as sample;
+pub use vnettop_sample::text;
+pub use vnettop_source as source;
+pub use vnettop_source::{bpf, clock, mounts, sched};

@@ -15,6 +15,9 @@ mod pair;
 pub mod plot;
 pub mod recording;
 pub mod run;
+mod written_as;
+
+pub use written_as::WrittenAs;
 
 /// How a card is written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

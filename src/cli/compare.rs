@@ -2,7 +2,8 @@
 
 use super::Face;
 use super::values::words;
-use crate::sample::{Load, WrittenAs};
+use crate::report::WrittenAs;
+use crate::sample::Load;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -2,7 +2,8 @@
 
 use super::options::Options;
 use super::{CliError, Face};
-use crate::sample::{Word, WrittenAs};
+use crate::report::WrittenAs;
+use crate::sample::Word;
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use super::options::Options;
 use super::values::{packets, seconds_of};
 use super::{CliCommand, CliError, hosts, report};
 use crate::sample::{PinMode, RunAsked, Word};
-use clap::builder::PossibleValue;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -71,20 +71,18 @@ fn client_seconds(command: &[OsString]) -> Option<f64> {
     time.map_or(Some(IPERF3_SECONDS), |time| time.parse().ok()).filter(|&seconds| seconds > 0.0)
 }
 
-impl ValueEnum for PinMode {
-    fn value_variants<'a>() -> &'a [Self] {
-        &[Self::Never, Self::Propose, Self::Compare, Self::Search]
-    }
+/// What may be asked for about pins, and what the help says of each.
+const PIN_MODES: [(PinMode, &str); 4] = [
+    (PinMode::Never, "Watch only"),
+    (PinMode::Propose, "Say which core each busy thread should have, with the taskset lines; change nothing"),
+    (PinMode::Compare, "Pin and unpin in turn, and compare; every mask is restored at the end"),
+    (PinMode::Search, "Try one placement of each class in short phases, and rank them; every mask is restored"),
+];
 
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        let help = match self {
-            Self::Never => "Watch only",
-            Self::Propose => "Say which core each busy thread should have, with the taskset lines; change nothing",
-            Self::Compare => "Pin and unpin in turn, and compare; every mask is restored at the end",
-            Self::Search => "Try one placement of each class in short phases, and rank them; every mask is restored",
-        };
-        Some(PossibleValue::new(self.word()).help(help))
-    }
+fn pin_mode() -> impl TypedValueParser<Value = PinMode> {
+    let named = PIN_MODES.map(|(mode, help)| PossibleValue::new(mode.word()).help(help));
+    let of = |word: &String| PIN_MODES.into_iter().find(|(mode, _)| mode.word() == word).map(|(mode, _)| mode);
+    PossibleValuesParser::new(named).try_map(move |word| of(&word).ok_or("no such value"))
 }
 
 /// How a card is written.
@@ -134,7 +132,7 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct RunArguments {
     /// Pins: never, propose (say which), compare (pin and unpin in turn) or search (try and rank placements)
-    #[arg(long, value_enum, default_value = "never", value_name = "WHAT", hide_possible_values = true)]
+    #[arg(long, value_parser = pin_mode(), default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pub(super) pin: PinMode,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -6,9 +6,10 @@ mod cells;
 mod json;
 mod published;
 
+use super::WrittenAs;
 use super::document::{Block, Document, ListItem, Section, written};
 use crate::derive::comparison::{LoadTable, PathRow, tables};
-use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, Load, Word, WrittenAs};
+use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, Load, Word};
 
 /// Why a file is no comparison that can be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -4,9 +4,9 @@ mod html;
 mod markdown;
 mod text;
 
+use super::WrittenAs;
 use super::page::Page;
 use super::plot::{PlotText, PlotWidth};
-use crate::sample::WrittenAs;
 
 /// A whole report.
 pub(super) struct Document {

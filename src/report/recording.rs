@@ -10,10 +10,10 @@ mod test;
 mod tests;
 mod words;
 
+use super::WrittenAs;
 use super::document::{Block, Document, Section, written};
 use crate::derive::RecordingSummary;
 use crate::derive::run::RunCard;
-use crate::sample::WrittenAs;
 
 pub use words::length;
 

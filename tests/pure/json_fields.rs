@@ -65,18 +65,7 @@ fn every_field_of_every_recording_is_told() {
 
 #[test]
 fn every_field_that_is_told_is_written_somewhere() {
-    fn sources(directory: &Path, into: &mut String) {
-        for entry in fs::read_dir(directory).expect("readable") {
-            let path = entry.expect("readable").path();
-            if path.is_dir() {
-                sources(&path, into);
-            } else {
-                into.push_str(&fs::read_to_string(&path).unwrap_or_default());
-            }
-        }
-    }
-    let mut text = String::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut text);
+    let text: String = crate::rooms::sources().into_values().collect();
     let words: BTreeSet<&str> =
         text.split(|at: char| !at.is_ascii_alphanumeric() && at != '_').filter(|word| !word.is_empty()).collect();
     let is_field = |word: &&String| word.chars().all(|at| at.is_ascii_lowercase() || at.is_ascii_digit() || at == '_');

@@ -1,5 +1,6 @@
 //! What needs no root, no namespace and no installed program, in one binary: recordings and worlds made by hand through the whole
 //! program, and the project's own rules. `cargo test --test pure screens::` runs one file of it.
+#![allow(clippy::too_many_lines, reason = "a test is one story, read from its beginning to its end")]
 
 #[path = "../frames/mod.rs"]
 mod frames;
@@ -30,6 +31,7 @@ mod readme;
 mod recording_format;
 mod recordings;
 mod report;
+mod rooms;
 mod screens;
 mod screens_cost;
 mod screens_kernel;

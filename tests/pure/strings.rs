@@ -66,7 +66,7 @@ fn written() -> String {
         let inner: Vec<_> = command.get_subcommands().filter(|inner| inner.get_name() != "help").cloned().collect();
         commands.extend(inner.into_iter().rev());
     }
-    for (file, strings) in gather::strings(&root().join("src")) {
+    for (file, strings) in gather::strings() {
         let _ = writeln!(text, "\n== {file}");
         for string in strings {
             let _ = writeln!(text, "{string}");
@@ -146,7 +146,7 @@ fn neither_has_a_page_of_the_manual() {
 
 #[test]
 fn no_more_sentences_are_long_than_were() {
-    let strings = gather::strings(&root().join("src"));
+    let strings = gather::strings();
     let sentences = strings.iter().flat_map(|(_, strings)| strings).flat_map(|text| {
         text.split("\\n").flat_map(|line| line.split(". ")).flat_map(|part| part.split("; ")).map(str::to_owned)
     });
@@ -177,7 +177,7 @@ fn every_sentence_that_denies_something_says_in_the_table_what_it_needs() {
     };
     let has_row = |line: &str| DENIALS.iter().any(|denial| line.contains(denial.words));
     let new: Vec<&&str> = sources.iter().filter(denies).filter(|line| !has_row(line)).collect();
-    assert!(new.is_empty(), "what must have been looked at before these are said? (src/derive/denial.rs) {new:#?}");
+    assert!(new.is_empty(), "what must have been looked at before these are said? (derive/denial.rs) {new:#?}");
     for denial in DENIALS {
         assert!(sources.iter().any(|line| line.contains(denial.words)), "nobody says it any more: {}", denial.words);
     }

@@ -1,8 +1,9 @@
 //! Files that a comparison is read from and written to.
 
 use crate::app::run::{CardError, Destination};
+use crate::report::WrittenAs;
 use crate::report::comparison::{self, NoComparison};
-use crate::sample::{Comparison, WrittenAs};
+use crate::sample::Comparison;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! Which file of `src` names what of which other file, read from the text: imports, re-exports followed to the definition, and
+//! Which file names what of which other file, read from the text: imports, re-exports followed to the definition, and
 //! paths written out. Unit tests do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file's place in the tree: `derive/links` for `src/derive/links.rs`.
+/// A file's place in the tree: `derive/links` for `crates/derive/src/links.rs`.
 pub type Module = String;
 
 /// What a file defines, imports and names.
@@ -21,7 +21,7 @@ struct File {
 pub struct Graph(BTreeMap<Module, File>);
 
 impl Graph {
-    /// Of the files' names below `src` and their code.
+    /// Of the files' places (`rooms.rs`) and their code.
     pub fn of(sources: &BTreeMap<String, String>) -> Self {
         let place = |file: &str| file.trim_end_matches(".rs").to_owned();
         let only_tests: BTreeSet<Module> = sources
@@ -137,7 +137,7 @@ impl File {
             }
             at += 1;
         }
-        assert_eq!(depth, 0, "the brackets of src/{module}.rs are understood");
+        assert_eq!(depth, 0, "the brackets of {module}.rs are understood");
         file
     }
 

@@ -1,7 +1,8 @@
 //! The tick waits for nobody: what others can make wait is read aside, and what runs on every tick names nothing slow.
 
+use super::code;
 use super::graph::Graph;
-use super::{code, sources};
+use crate::rooms::sources;
 
 /// Words of code → the only files that may say them. What they read of another user's process can be made to wait by him
 /// (or is the list and the names of his descriptors, which cannot): it is read by `source/untrusted_reader`, or handed to it, or by `source/slow`.
@@ -50,14 +51,14 @@ fn what_other_users_can_make_wait_is_read_aside() {
         let code = code(text);
         for (word, places) in OF_STRANGERS {
             if code.contains(word) && !places.contains(&file.as_str()) {
-                wrong.push(format!("src/{file} says {word}, which belongs to {places:?}"));
+                wrong.push(format!("{file} says {word}, which belongs to {places:?}"));
             }
         }
         let waits_itself = file.starts_with(MAY_WAIT);
         let hands_over = !waits_itself && ["fdinfo", ".cmdline()"].iter().any(|word| code.contains(word));
         if hands_over && !code.contains("untrusted_reader::ask(") {
             wrong.push(format!(
-                "src/{file} reads of another user's process and does not hand that to untrusted_reader::ask"
+                "{file} reads of another user's process and does not hand that to untrusted_reader::ask"
             ));
         }
     }
@@ -70,7 +71,7 @@ fn the_tick_says_nothing_that_waits() {
     let ticks = |file: &str| file.starts_with("source/") && !file.starts_with(MAY_WAIT) && !file.ends_with("tests.rs");
     for (file, text) in sources().iter().filter(|(file, _)| ticks(file)) {
         let code = code(text);
-        wrong.extend(WAITS.iter().filter(|word| code.contains(*word)).map(|word| format!("src/{file} says {word}")));
+        wrong.extend(WAITS.iter().filter(|word| code.contains(*word)).map(|word| format!("{file} says {word}")));
     }
     assert!(wrong.is_empty(), "who waits for others does so in {MAY_WAIT}:\n{}", wrong.join("\n"));
 }
@@ -90,6 +91,6 @@ fn what_runs_on_every_tick_names_nothing_slow() {
     }
     assert!(wrong.is_empty(), "a tick waits for nobody:\n{}", wrong.join("\n"));
     for folder in MAY_BLOCK.iter().chain(MUST_NOT_BLOCK) {
-        assert!(sources.contains_key(&format!("{folder}.rs")), "src/{folder}.rs is there");
+        assert!(sources.contains_key(&format!("{folder}.rs")), "{folder}.rs is there");
     }
 }

@@ -1,8 +1,8 @@
 //! The string literals of the sources that people read, by a real lexer: no comments, no tests, no messages of panics.
 
+use crate::rooms::files;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// What only its developer reads: the messages of these methods and macros.
 const OF_PANICS: &[&str] =
@@ -15,14 +15,10 @@ const NOT_READ: &[&str] = &["derive/losses/place_of_drop.rs", "source/sandbox.rs
 const SINGLE_WORDS: &[&str] =
     &["view/", "view.rs", "action/keys.rs", "derive/doctor", "report/card", "report/run/rows.rs", "report/page"];
 
-/// Each file below `folder` that has such strings, and them in order, each as one line.
-pub fn strings(folder: &Path) -> Vec<(String, Vec<String>)> {
-    let mut files = Vec::new();
-    list(folder, &mut files);
-    files.sort();
+/// Each file that has such strings, by its place, and them in order, each as one line.
+pub fn strings() -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
-    for file in files {
-        let name = file.strip_prefix(folder).expect("below the folder").to_string_lossy().into_owned();
+    for (name, file) in files() {
         if name.ends_with("tests.rs") || name.contains("/tests/") || NOT_READ.contains(&name.as_str()) {
             continue;
         }
@@ -37,17 +33,6 @@ pub fn strings(folder: &Path) -> Vec<(String, Vec<String>)> {
         }
     }
     all
-}
-
-fn list(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            list(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
 }
 
 /// The values of the string literals of `tokens`, in order, without attributes, items of tests and messages of panics.

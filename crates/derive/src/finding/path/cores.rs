@@ -1,0 +1,142 @@
+//! Cores that a flow's packets are put onto where others would do better: all forwarding on one, or a setting that has a
+//! link's packets handled on a core that the flow's own threads need.
+
+use super::{Diagnostic, LintInput, named, whole};
+use crate::flow::Connection;
+use crate::links::LinkMetrics;
+use crate::paths::{self, SoftirqBy, softirq};
+use crate::{CoreMetrics, TestMetrics};
+use vnettop_sample::{CoreId, CoreSet, HopWay, Kind, Steering};
+
+/// From this share of softirq on a core is full; from this idle share on another core is idle; from this share on one core
+/// forwards nearly all packets.
+const FULL: f64 = 0.7;
+const IDLE: f64 = 0.8;
+const NEARLY_ALL: f64 = 0.9;
+/// `NET_RX` in [`vnettop_sample::SOFTIRQ_KINDS`].
+const NET_RX: usize = 3;
+
+fn idle(metrics: &TestMetrics) -> CoreSet {
+    let is_idle = |core: &&CoreMetrics| core.shares().is_some_and(|shares| shares.idle >= IDLE);
+    metrics.machine.cores.iter().filter(is_idle).map(|core| core.place.core).collect()
+}
+
+/// One core forwards everything while others idle.
+pub(in crate::finding) fn one_core(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
+    if metrics.flow.connections.is_empty() {
+        return None;
+    }
+    let softirq = metrics.machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.softirq)));
+    let (core, softirq) = softirq.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|it| it.1 >= FULL)?;
+    let idle = idle(metrics);
+    let rounds = |core: &CoreMetrics| core.load?.softirqs_per_s[NET_RX];
+    let all: f64 = metrics.machine.cores.iter().filter_map(rounds).sum();
+    let its = metrics.machine.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
+    (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
+        let mask = mask(&idle);
+        let command = receiver(input).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
+        let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
+        let text = format!(
+            "core {core} forwards packets {:.0} % of the time; {} of {} cores are idle: RPS spreads several flows ({command})",
+            softirq * 100.0,
+            idle.len(),
+            metrics.machine.cores.len(),
+        );
+        Diagnostic::new(text, [("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)])
+    })
+}
+
+/// The first link that receives what the flows send, on whose queues RPS begins.
+fn receiver<'a>(input: &LintInput<'a>) -> Option<&'a LinkMetrics> {
+    let takes = |link: &&LinkMetrics| matches!(link.facts.kind, Kind::Veth | Kind::Physical | Kind::Virtio);
+    let hops = whole(input).flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Received);
+    hops.filter_map(|hop| input.metrics.machine.link(hop.link)).find(takes)
+}
+
+/// RPS or threaded NAPI is set to use only cores that the flow's own threads run on.
+pub(in crate::finding) fn steered(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
+    let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
+    if !metrics.machine.facts.steering.iter().any(is_set) {
+        return None;
+    }
+    let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);
+    carrying.into_iter().find_map(|connection| of(metrics, connection))
+}
+
+/// A link of a connection's path, what its packets are put onto, and by what.
+struct Put<'a> {
+    link: &'a LinkMetrics,
+    told: &'a Steering,
+    by: SoftirqBy,
+    cores: CoreSet,
+}
+
+fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
+    let path = paths::of(metrics, connection)?;
+    let [sender, receiver] = [connection.from.pid, connection.to.pid]
+        .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
+    let flows: CoreSet = sender.iter().chain(receiver.iter()).collect();
+    let put = path.hops.iter().filter_map(|hop| {
+        let told = softirq::steering(metrics, hop.hop.link)?;
+        let softirq = hop.softirq.as_ref().ok()?;
+        let cores = match softirq.by {
+            SoftirqBy::Rps if told.rps.iter().any(|set| !set.is_empty()) => softirq.cores.clone(),
+            SoftirqBy::NapiThread if !told.napi.is_empty() => {
+                told.napi.iter().flat_map(|thread| thread.allowed.iter()).collect()
+            }
+            _ => return None,
+        };
+        Some(Put { link: hop.link?, told, by: softirq.by, cores })
+    });
+    let shared = |put: &Put<'_>| !put.cores.is_empty() && put.cores.is_subset(&flows);
+    let put = put.into_iter().find(shared)?;
+    let other = idle(metrics).iter().find(|&core| !flows.contains(core));
+    // Without the setting the packets are handled on the sender's core: no better where that is what is set.
+    if other.is_none() && put.cores.iter().any(|core| sender.contains(core)) {
+        return None;
+    }
+    let whose = if put.cores.iter().any(|core| receiver.contains(core)) { "receiver" } else { "sender" };
+    let numbers = [("cores", put.cores.len() as f64), ("core", f64::from(put.cores.first()?))];
+    Some(Diagnostic::new(sentence(metrics, &put, whose, other), numbers))
+}
+
+fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {
+    let Put { link, told, by, cores } = put;
+    let name = named(metrics, link);
+    let plural = if cores.len() == 1 { "core" } else { "cores" };
+    let (what, mend) = match (by, other) {
+        (SoftirqBy::NapiThread, Some(core)) => {
+            let pid = told.napi.first().map_or(0, |thread| thread.pid);
+            ("the NAPI thread handles", format!("taskset -cp {core} {pid}"))
+        }
+        (SoftirqBy::NapiThread, None) => {
+            ("the NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
+        }
+        (_, Some(core)) => ("RPS puts", set_rps(link, Some(told), &mask(&CoreSet::single(core)))),
+        (_, None) => ("RPS puts", set_rps(link, Some(told), "0")),
+    };
+    let better = other.map_or_else(
+        || "without that the sender's core handles them".to_owned(),
+        |core| format!("core {core} is idle"),
+    );
+    format!("{what} packets from {name} on {plural} {cores}, which the flow's {whose} needs: {better} ({mend})")
+}
+
+/// The command that gives each receive queue of a link this mask.
+fn set_rps(link: &LinkMetrics, told: Option<&Steering>, mask: &str) -> String {
+    let queues = format!("/sys/class/net/{}/queues", link.facts.name);
+    match told.map_or(1, |told| told.rps.len()) {
+        0 | 1 => format!("echo {mask} > {queues}/rx-0/rps_cpus"),
+        _ => format!("echo {mask} | tee {queues}/rx-*/rps_cpus"),
+    }
+}
+
+/// A set as `rps_cpus` takes it: 32 cores a word in hexadecimal, the highest first.
+fn mask(cores: &CoreSet) -> String {
+    let bits = |first: u32| (0..32).filter(|bit| cores.contains(first + bit)).fold(0_u32, |word, bit| word | 1 << bit);
+    let highest = cores.iter().last().unwrap_or(0) / 32;
+    let lower = (0..highest).rev().map(|at| format!(",{:08x}", bits(at * 32)));
+    std::iter::once(format!("{:x}", bits(highest * 32))).chain(lower).collect()
+}

@@ -1,0 +1,282 @@
+//! Full cores: with whose work, and whether that is what a test waits for.
+//!
+//! A core that is full holds a test back only where a thread of the test waits for it, or where the test fills it: its threads
+//! or its packets' softirqs. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
+
+use super::scene::{Core, Scene, Thread};
+use super::{Limit, LimitKind};
+use crate::figure::{decimal, percent};
+use crate::losses::LossPlace;
+use vnettop_sample::{CoreId, Runner};
+
+/// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
+const IDLE: f64 = 0.08;
+/// A core is also full with up to this share of idle time if a thread of the test that lives there could always run.
+const IDLE_BETWEEN: f64 = 0.25;
+/// A thread that runs or waits to run for this share of the time always has something to do.
+const ALWAYS: f64 = 0.85;
+/// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
+const LATE: f64 = 0.3;
+/// Least running plus waiting time of a starved thread, share: a thread that has little to do may wait, and nothing is lost by
+/// it.
+const OFTEN: f64 = 0.6;
+/// A receiver at work for so much of the time has much to do.
+const MUCH: f64 = 0.4;
+/// A core counts as filled by the test if the test's work takes `OWN` of it and a thread of the test waits for it, or if
+/// softirqs alone take `OWN`; from `ALONE` on no waiting thread is needed.
+const OWN: f64 = 0.5;
+const ALONE: f64 = 0.85;
+/// From this share of a core on others take it from a thread that waits for so much of the time.
+const OTHERS: f64 = 0.2;
+const WAITS: f64 = 0.1;
+/// A smaller part of a core is not named.
+const LEAST: f64 = 0.05;
+/// More parts do not fit into a line.
+const MOST_NAMED: usize = 3;
+/// A cap of the clock closer to the top than this share is none.
+const CAPPED: f64 = 0.98;
+
+/// A full core, and what fills it; shares of its time.
+struct Full<'a> {
+    core: &'a Core,
+    /// The test's threads there, most first, each with its part; and its softirqs.
+    threads: Vec<(&'a Thread, f64)>,
+    softirq: f64,
+    others: f64,
+    /// A thread of the test that could always run.
+    starves: Option<&'a Thread>,
+    /// The longest that one of its threads waits for it.
+    wait: f64,
+}
+
+/// The core that holds the test back; none where no core does.
+pub(super) fn full(scene: &Scene) -> Option<Limit> {
+    let full: Vec<Full<'_>> = scene.cores.iter().filter_map(|core| Full::of(scene, core)).collect();
+    // Where the window of the receiver is full, or packets are lost in its buffer, it is the receiver that is slower.
+    let is_behind = scene.tcp.and_then(|tcp| tcp.busy).is_some_and(|busy| busy.rwnd >= 0.3)
+        || scene.losses_per_s.first().is_some_and(|lost| lost.place == LossPlace::ReceiveBuffer);
+    let rank = |full: &Full<'_>| {
+        let slower = |thread: &Thread| if is_behind { thread.receives } else { thread.sends };
+        let is_slower = full.threads.iter().any(|(thread, part)| *part >= LEAST && slower(thread));
+        (full.kind() == LimitKind::Others, is_slower, full.own())
+    };
+    let worst = full.iter().max_by(|one, other| {
+        let (one, other) = (rank(one), rank(other));
+        (one.0, one.1).cmp(&(other.0, other.1)).then(one.2.total_cmp(&other.2))
+    });
+    worst.map(|full| full.limit(scene)).or_else(|| moving(scene))
+}
+
+/// What fills the core of this number, if it is full.
+pub(super) fn of(scene: &Scene, core: CoreId) -> Option<Limit> {
+    Full::of(scene, scene.core(core)?).map(|full| full.limit(scene))
+}
+
+/// The receiving thread, if it always runs or waits to run; none otherwise.
+pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
+    scene.threads.iter().find(|thread| thread.receives && always(thread))
+}
+
+/// A thread of the test could always run.
+pub(super) fn starves(scene: &Scene) -> bool {
+    scene.threads.iter().any(always)
+}
+
+/// A thread that receives is at work most of the time, or much of it while one that sends could always run: no window of its own is
+/// what they wait for.
+pub(super) fn is_slow(scene: &Scene) -> bool {
+    let is_starved = scene.threads.iter().any(|thread| thread.sends && always(thread));
+    let least = if is_starved { MUCH } else { OFTEN };
+    scene.threads.iter().any(|thread| thread.receives && thread.cpu >= least)
+}
+
+/// The fullest of the cores that threads of the test have their home on: its busy share, and how long its threads wait for it.
+pub(super) fn nearest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
+    let lives = |core: CoreId| scene.threads.iter().filter(move |thread| thread.home() == Some(core));
+    let cores = scene.cores.iter().filter(|core| lives(core.number).next().is_some());
+    let core = cores.min_by(|one, other| one.idle.total_cmp(&other.idle))?;
+    let wait = lives(core.number).map(|thread| thread.wait).fold(0.0, f64::max);
+    Some((core.number, 1.0 - core.idle, wait))
+}
+
+/// The core of [`nearest`], if it is full.
+pub(super) fn fullest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
+    nearest(scene).filter(|(_, busy, _)| 1.0 - busy <= IDLE)
+}
+
+/// A full core that a thread of the test waits for so much of the time, where nothing else is found.
+pub(super) fn waited_for(scene: &Scene) -> Option<Limit> {
+    let (core, _, wait) = fullest(scene)?;
+    let full = Full::seen(scene, scene.core(core)?);
+    (wait >= LATE).then(|| full.limit(scene))
+}
+
+fn always(thread: &Thread) -> bool {
+    let could_run = thread.cpu + thread.wait;
+    could_run >= ALWAYS || (thread.wait >= LATE && could_run >= OFTEN)
+}
+
+/// A thread that never stops and is moved from core to core, none of which is full.
+fn moving(scene: &Scene) -> Option<Limit> {
+    let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
+    (thread.cpu >= ALWAYS).then(|| {
+        let Thread { label, tid, .. } = thread;
+        let text =
+            format!("one thread is busy nearly all the time: {} % of a core by {label} {tid}", percent(thread.cpu));
+        let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
+        Limit { pid: Some(thread.pid), ..Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label) }
+    })
+}
+
+impl<'a> Full<'a> {
+    /// The core as a full one; `None` when it is not full.
+    fn of(scene: &'a Scene, core: &'a Core) -> Option<Self> {
+        let full = Self::seen(scene, core);
+        let own = full.own();
+        let takes_all = own >= ALONE || full.softirq >= OWN || (own >= OWN && full.wait >= WAITS);
+        let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && full.starves.is_some());
+        is_full.then_some(full)
+    }
+
+    /// What is on a core, full or not.
+    fn seen(scene: &'a Scene, core: &'a Core) -> Self {
+        let here = || scene.threads.iter().filter(|thread| thread.on(core.number) > 0.0);
+        let cpu: f64 = here().map(|thread| thread.on(core.number)).sum();
+        // Whether a thread's CPU time has softirq time in it depends on the kernel's configuration (IRQ_TIME_ACCOUNTING).
+        let process = cpu.min(core.process);
+        let part = if core.process > f64::EPSILON { process / core.process } else { 0.0 };
+        let sends = here().any(|thread| thread.sends);
+        let softirq = match scene.handling.contains(core.number) {
+            true => core.softirq,
+            // What a sender sends is carried on in softirq on its own core; what comes in is on its receiver's at times.
+            false if sends || core.softirq < LEAST => core.softirq * part,
+            false => core.softirq * part.min(cpu),
+        };
+        let busy = core.process + core.softirq;
+        let own = cpu.max(process + softirq).min(busy);
+        let scale = if cpu > 0.0 { (own - softirq).max(0.0) / cpu } else { 0.0 };
+        let mut threads: Vec<(&Thread, f64)> = here().map(|thread| (thread, thread.on(core.number) * scale)).collect();
+        threads.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let lives = here().filter(|thread| thread.home() == Some(core.number));
+        let starves = lives.filter(|thread| always(thread)).max_by(|one, other| one.wait.total_cmp(&other.wait));
+        let home = here().filter(|thread| thread.home() == Some(core.number));
+        let wait = home.map(|thread| thread.wait).fold(0.0, f64::max);
+        Self { core, threads, softirq, others: (busy - own).max(0.0), starves, wait }
+    }
+
+    /// Share of the core that is the test's.
+    fn own(&self) -> f64 {
+        self.threads.iter().map(|(_, part)| part).sum::<f64>() + self.softirq
+    }
+
+    fn kind(&self) -> LimitKind {
+        let waits = self.wait >= WAITS;
+        // A thread that wants the whole core loses what others take, even if it keeps more than half.
+        match () {
+            () if self.core.steal >= OTHERS && self.core.steal >= self.others => LimitKind::Steal,
+            () if self.others >= OTHERS && waits => LimitKind::Others,
+            () if self.softirq > self.own() / 2.0 => LimitKind::OwnSoftirq,
+            () => LimitKind::OwnThread,
+        }
+    }
+
+    /// Who else runs there, most first; the kernel's thread for softirqs does what is counted as such.
+    fn strangers<'b>(&self, scene: &'b Scene) -> Vec<(&'b Runner, f64)> {
+        let is_own = |runner: &Runner| scene.threads.iter().any(|thread| thread.pid == runner.pid);
+        let is_here = |runner: &&Runner| {
+            runner.core == self.core.number && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
+        };
+        let share = |runner: &Runner| (runner.cpu_ns as f64 / runner.over_ns.max(1) as f64).min(self.others);
+        // The threads of one program are one.
+        let mut programs: Vec<(&Runner, f64)> = Vec::new();
+        for runner in scene.runners.iter().filter(is_here) {
+            match programs.iter_mut().find(|(known, _)| known.pid == runner.pid) {
+                Some((_, all)) => *all = (*all + share(runner)).min(self.others),
+                None => programs.push((runner, share(runner))),
+            }
+        }
+        programs.sort_by(|one, other| other.1.total_cmp(&one.1));
+        // Programs were measured over another time than the core: together they get no more than the share that others have of
+        // it.
+        let all: f64 = programs.iter().map(|(_, share)| share).sum();
+        let scale = if all > self.others { self.others / all } else { 1.0 };
+        for (_, share) in &mut programs {
+            *share *= scale;
+        }
+        programs
+    }
+
+    /// What fills the core, each with its share and its name, most first; what names the limit comes before.
+    fn parts(&self, scene: &Scene, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Vec<(LimitKind, f64, String)> {
+        // The number only where the name is that of several: a narrow screen has no room for it.
+        let alone = |thread: &Thread| scene.threads.iter().filter(|other| other.label == thread.label).count() == 1;
+        let name = |thread: &Thread| {
+            if alone(thread) { thread.label.clone() } else { format!("{} {}", thread.label, thread.tid) }
+        };
+        let of_thread = |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, name(thread));
+        let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
+        parts.push((LimitKind::OwnSoftirq, self.softirq, "test softirqs".to_owned()));
+        parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
+        let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
+        let of_stranger = |(runner, share): &(&Runner, f64)| {
+            (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))
+        };
+        parts.extend(strangers.iter().take(2).map(of_stranger));
+        parts.push((LimitKind::Others, self.others - named, "others".to_owned()));
+        parts.retain(|(_, share, _)| *share >= LEAST);
+        parts.sort_by(|one, other| (other.0 == kind).cmp(&(one.0 == kind)).then(other.1.total_cmp(&one.1)));
+        parts
+    }
+
+    fn limit(&self, scene: &Scene) -> Limit {
+        let kind = self.kind();
+        let strangers = self.strangers(scene);
+        let parts = self.parts(scene, kind, &strangers);
+        let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
+        let busy = self.core.process + self.core.softirq;
+        let shares: Vec<f64> = parts.iter().map(|(_, share, _)| *share).collect();
+        let named = parts.iter().zip(whole_percents(&shares)).take(MOST_NAMED);
+        let words: Vec<String> = named.map(|((_, _, who), share)| format!("{share} % {who}")).collect();
+        let capped = scene.clock_khz.filter(|(limit, most)| *limit < CAPPED * most);
+        let clock =
+            capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
+        let over = decimal(scene.seconds.max(0.1));
+        let text = format!(
+            "core {} is {} % busy ({over} s){clock}: {}",
+            self.core.number,
+            percent(busy + self.core.steal),
+            words.join(", ")
+        );
+        let numbers = vec![
+            ("core", f64::from(self.core.number)),
+            ("busy", busy),
+            ("own_threads", own_thread),
+            ("own_softirq", self.softirq),
+            ("others", self.others),
+            ("steal", self.core.steal),
+        ];
+        let is_own = matches!(kind, LimitKind::OwnThread | LimitKind::OwnSoftirq);
+        let limit = Limit::new(if is_own && capped.is_some() { LimitKind::Frequency } else { kind }, text, numbers);
+        let (name, pid) = match kind {
+            LimitKind::Others => strangers.first().map(|(runner, _)| (runner.name.clone(), runner.pid)),
+            LimitKind::OwnThread => self.threads.first().map(|(thread, _)| (thread.label.clone(), thread.pid)),
+            _ => None,
+        }
+        .unzip();
+        Limit { core: Some(self.core.number), name, pid, ..limit }
+    }
+}
+
+/// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
+fn whole_percents(shares: &[f64]) -> Vec<u32> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of one core")]
+    let whole = |percents: f64| percents.clamp(0.0, 100.0) as u32;
+    let mut percents: Vec<u32> = shares.iter().map(|share| whole((share * 100.0).floor())).collect();
+    let all = whole((shares.iter().sum::<f64>() * 100.0).round());
+    let mut by_rest: Vec<usize> = (0..shares.len()).collect();
+    let rest = |at: usize| (shares[at] * 100.0).fract();
+    by_rest.sort_by(|&one, &other| rest(other).total_cmp(&rest(one)));
+    let missing = all.saturating_sub(percents.iter().sum()) as usize;
+    by_rest.into_iter().take(missing).for_each(|at| percents[at] += 1);
+    percents
+}

@@ -1,0 +1,104 @@
+//! Which core each busy watched thread should have, and why. Pure: the topology, what the threads may do and the last
+//! seconds' load go in, a proposal with its reasons comes out. It sets nothing and promises nothing about the rate.
+//!
+//! `criteria` is the one list by which cores are compared: `fill` makes a placement by it, `thread_reason` says which criterion
+//! decided.
+
+mod busy_threads;
+mod candidates;
+mod classes;
+mod criteria;
+mod fill;
+mod network_card;
+mod phrases;
+mod proposal;
+mod streams;
+#[cfg(test)]
+pub(crate) mod tests;
+mod thread_reason;
+mod whole_reasons;
+
+pub use super::recent_load::{CoreRecent, RecentLoad};
+pub use busy_threads::BUSY;
+pub use classes::{ClassPlacements, by_class, class_of, propose_class};
+pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
+pub use streams::test_kind;
+
+use super::TestMetrics;
+use busy_threads::{BusyThread, bound_to, busy_threads};
+use candidates::{Inputs, inputs};
+use criteria::coarse_score;
+use fill::{Placement, placement};
+use vnettop_sample::{CoreId, FoundPlacement, ThreadId};
+
+/// Proposes a core of its own for every busy watched thread.
+///
+/// # Errors
+/// A sentence why nothing is proposed and what to do about it.
+pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
+    if metrics.machine.facts.topology.online().is_empty() {
+        return Err("the cores of this machine are not known (is /sys mounted?): press a to choose".to_owned());
+    }
+    let (threads, left_out) = busy_threads(metrics)?;
+    if let Some(core) = only_core(&threads) {
+        return Err(whole_reasons::only_core(core, &threads, &metrics.machine.facts.topology));
+    }
+    let inputs = inputs(metrics, threads, &[]);
+    let placement = placement(&inputs);
+    if let Some(settled) = settled(&inputs)
+        && coarse_score(&settled, &inputs) <= coarse_score(&placement.chosen, &inputs)
+    {
+        return Err(whole_reasons::nothing_to_gain(&inputs, &settled));
+    }
+    let mut proposal = proposal(&inputs, &placement);
+    proposal.reasons.extend(left_out);
+    Ok(proposal)
+}
+
+/// What a search has found for the present kind of test, the newest; none where there was no such search.
+#[must_use]
+pub fn found_for<'a>(metrics: &TestMetrics, found: &'a [FoundPlacement]) -> Option<&'a FoundPlacement> {
+    let test = test_kind(metrics);
+    found.iter().rev().find(|found| found.test == test)
+}
+
+/// Proposes a core for each of these threads alone, which have just been born: what is pinned stays, and its cores are
+/// not given again.
+///
+/// # Errors
+/// A sentence why nothing is proposed: their load is not known yet, or no physical core is left.
+pub fn propose_for(metrics: &TestMetrics, new: &[ThreadId]) -> Result<Proposal, String> {
+    let (mut threads, _) = busy_threads(metrics)?;
+    threads.retain(|busy| new.contains(&busy.thread.sample.id));
+    if threads.is_empty() {
+        return Err("none of the new threads is busy".to_owned());
+    }
+    // Whosever they are: two pins share no core.
+    let pinned = metrics.machine.threads.iter().filter(|thread| thread.pinned);
+    let held: Vec<CoreId> = pinned.filter_map(bound_to).collect();
+    let inputs = inputs(metrics, threads, &held);
+    let placement = placement(&inputs);
+    if placement.shares {
+        let tids: Vec<String> = inputs.threads.iter().map(|busy| busy.thread.sample.id.tid.to_string()).collect();
+        return Err(format!("no core is left for {}: press p to place all threads anew", tids.join(", ")));
+    }
+    Ok(proposal(&inputs, &placement))
+}
+
+fn proposal(inputs: &Inputs<'_>, placement: &Placement) -> Proposal {
+    let steps = thread_reason::steps(inputs, placement);
+    let cores = proposal::changes(&steps, inputs.topology, inputs.recent);
+    let doubt = whole_reasons::doubt(placement);
+    Proposal { steps, doubt, reasons: whole_reasons::reasons(inputs, placement), cores }
+}
+
+/// The cores that the threads have, if each thread is bound to one core already.
+fn settled(inputs: &Inputs<'_>) -> Option<Vec<usize>> {
+    inputs.threads.iter().map(|busy| Some(inputs.candidate(busy.bound_to?)?.index)).collect()
+}
+
+/// The one core that all threads must share.
+fn only_core(threads: &[BusyThread<'_>]) -> Option<CoreId> {
+    let cores = &threads.first()?.allowed.cores;
+    (cores.len() == 1 && threads.iter().all(|busy| busy.allowed.cores == *cores)).then(|| cores.first())?
+}

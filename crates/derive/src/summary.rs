@@ -1,0 +1,203 @@
+//! A whole recording in a bounded number of figures, however long it is: its tests with their rates, losses and findings, and
+//! what cores, threads and links did over its time. Folded sample by sample; nothing of a sample is kept but the newest facts.
+
+mod columns;
+mod cores;
+mod links;
+mod path;
+mod rate;
+mod test;
+mod threads;
+
+use super::Metrics;
+use std::sync::Arc;
+use vnettop_sample::{Facts, TraceSource};
+
+pub use columns::TimeColumns;
+pub use cores::{CoreColumn, CoreSummary};
+pub use links::LinkSummary;
+pub use path::{HopSummary, PathSummary};
+pub use rate::RateSummary;
+pub use test::{LimitSeen, LossSummary, TestSummary};
+pub use threads::{StripColumn, ThreadSummary};
+
+use cores::CoresTrack;
+use links::LinksTrack;
+use test::TestsTrack;
+use threads::ThreadsTrack;
+
+/// How much is kept. Twice as much time is kept with half of the detail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SummaryRoom {
+    /// Bins of a test's rate: more than these are merged two by two.
+    pub bins: usize,
+    /// Columns of the time that cores, threads and losses share.
+    pub columns: usize,
+    /// Tests; of more than these the ones that carried least are left out.
+    pub tests: usize,
+    /// Threads; of more than these the ones that used least CPU time are left out.
+    pub threads: usize,
+}
+
+impl SummaryRoom {
+    /// That of a report of a file: ten minutes of a test keep every bin of 100 ms.
+    pub const REPORT: Self = Self { bins: 6_000, columns: 240, tests: 24, threads: 64 };
+    /// That of the screen, which keeps it all the time: two minutes of a test keep every bin.
+    pub const SCREEN: Self = Self { bins: 1_200, columns: 120, tests: 6, threads: 24 };
+}
+
+/// Folds the metrics of a run, live or replayed, into its summary.
+#[derive(Debug, Clone)]
+pub struct SummaryTrack {
+    room: SummaryRoom,
+    columns: TimeColumns,
+    samples: u64,
+    begin_wall_ms: u64,
+    to_ns: u64,
+    facts: Arc<Facts>,
+    trace: Option<TraceSource>,
+    interval_ns: u64,
+    late_ticks: u64,
+    left_out: u64,
+    own_cpu: super::Mean,
+    restarts: u32,
+    cores: CoresTrack,
+    threads: ThreadsTrack,
+    links: LinksTrack,
+    tests: TestsTrack,
+}
+
+/// What a recording was like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecordingSummary {
+    /// Samples that it was made of.
+    pub samples: u64,
+    /// Wall clock of the first one, milliseconds since 1970, UTC.
+    pub begin_wall_ms: u64,
+    /// The first sample, monotonic ns.
+    pub from_ns: u64,
+    /// The last one, monotonic ns.
+    pub to_ns: u64,
+    /// The columns of its time.
+    pub columns: TimeColumns,
+    /// The facts as they were last.
+    pub facts: Arc<Facts>,
+    /// Where the migrations come from; none where they are not traced.
+    pub trace: Option<TraceSource>,
+    /// Time from sample to sample that was asked for, ns.
+    pub interval_ns: u64,
+    /// Ticks that were late, and samples that were left out.
+    pub late_ticks: u64,
+    /// Samples that were left out.
+    pub left_out: u64,
+    /// Mean CPU time of vnettop itself, share of one core; none of fewer than two samples.
+    pub own_cpu: Option<f64>,
+    /// How often its clock went back: another stream begins there, and this is of the last one.
+    pub restarts: u32,
+    /// Every core, sorted by core.
+    pub cores: Vec<CoreSummary>,
+    /// The watched threads, busiest first.
+    pub threads: Vec<ThreadSummary>,
+    /// Threads that there was no room for.
+    pub threads_left_out: usize,
+    /// Every link that there was, the one that carried most first.
+    pub links: Vec<LinkSummary>,
+    /// The tests in the order in which they began; where there was none, everything that was watched, if it had a rate.
+    pub tests: Vec<TestSummary>,
+    /// Tests that there was no room for.
+    pub tests_left_out: usize,
+}
+
+impl RecordingSummary {
+    /// Its length, seconds.
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
+    }
+}
+
+impl SummaryTrack {
+    /// An empty one.
+    #[must_use]
+    pub fn new(room: SummaryRoom) -> Self {
+        Self {
+            room,
+            columns: TimeColumns::new(0, room.columns),
+            samples: 0,
+            begin_wall_ms: 0,
+            to_ns: 0,
+            facts: Arc::default(),
+            trace: None,
+            interval_ns: 0,
+            late_ticks: 0,
+            left_out: 0,
+            own_cpu: super::Mean::default(),
+            restarts: 0,
+            cores: CoresTrack::default(),
+            threads: ThreadsTrack::new(room.threads),
+            links: LinksTrack::default(),
+            tests: TestsTrack::new(room),
+        }
+    }
+
+    /// Takes the metrics of the next sample.
+    pub fn observe(&mut self, metrics: &Metrics) {
+        if self.samples > 0 && metrics.machine.at_ns < self.to_ns {
+            // Another machine or another boot: no axis of time has room for both.
+            *self = Self { restarts: self.restarts + 1, ..Self::new(self.room) };
+        }
+        if self.samples == 0 {
+            self.columns = TimeColumns::new(metrics.machine.at_ns, self.room.columns);
+            self.begin_wall_ms = metrics.machine.wall_ms;
+        }
+        self.samples += 1;
+        self.to_ns = metrics.machine.at_ns;
+        while !self.columns.has_room_to(metrics.machine.at_ns) {
+            self.columns.double();
+            self.cores.halve();
+            self.threads.halve();
+            self.tests.halve();
+        }
+        self.facts = Arc::clone(&metrics.machine.facts);
+        self.trace = metrics.machine.trace.map(|(source, _)| source).or(self.trace);
+        (self.interval_ns, self.late_ticks, self.left_out) =
+            (metrics.machine.own.interval_ns, metrics.machine.own.late_ticks, metrics.machine.own.left_out);
+        self.own_cpu.add(metrics.machine.own_cpu, metrics.machine.elapsed_s.unwrap_or(0.0));
+        self.links.observe(metrics);
+        let Some(from_ns) = metrics.machine.began_ns() else { return };
+        let spans: Vec<_> = self.columns.spans(from_ns, metrics.machine.at_ns).collect();
+        self.cores.observe(metrics, &spans);
+        self.threads.observe(metrics, from_ns, &self.columns);
+        self.tests.observe(metrics, &spans);
+    }
+
+    /// What it was like so far; none before there are two samples.
+    #[must_use]
+    pub fn summary(&self) -> Option<RecordingSummary> {
+        if self.samples < 2 {
+            return None;
+        }
+        let (tests, tests_left_out) = self.tests.summaries();
+        let (threads, threads_left_out) = self.threads.summaries();
+        Some(RecordingSummary {
+            samples: self.samples,
+            begin_wall_ms: self.begin_wall_ms,
+            from_ns: self.columns.origin_ns(),
+            to_ns: self.to_ns,
+            columns: self.columns,
+            facts: Arc::clone(&self.facts),
+            trace: self.trace,
+            interval_ns: self.interval_ns,
+            late_ticks: self.late_ticks,
+            left_out: self.left_out,
+            own_cpu: self.own_cpu.value(),
+            restarts: self.restarts,
+            cores: self.cores.summaries(),
+            threads,
+            threads_left_out,
+            links: self.links.summaries(),
+            tests,
+            tests_left_out,
+        })
+    }
+}

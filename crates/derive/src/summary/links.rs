@@ -1,0 +1,134 @@
+//! What each link carried while it was there: its counters at the first and at the last sample that had it.
+
+use crate::links::Basis;
+use crate::rate::seconds;
+use crate::{LinkMetrics, Metrics};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vnettop_sample::{Facts, LinkCounters, LinkFacts, LinkKey, Owner, row_of};
+
+/// Links that are kept: thousands come and go where containers do. Those that are there now are always kept.
+const MOST_GONE: usize = 512;
+
+/// One link over the time that it was there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkSummary {
+    /// What it is, as of the last sample that had it.
+    pub facts: Arc<LinkFacts>,
+    /// What its claim is worth.
+    pub basis: Basis,
+    /// Whose it is.
+    pub owner: Option<Owner>,
+    /// What its namespace is called; none of vnettop's own.
+    pub space: Option<String>,
+    /// Time between the first sample that had it and the last, seconds.
+    pub seconds: f64,
+    /// Mean rate received, bits/s; none where a counter went back, or it was there for one sample only.
+    pub rx_bits_per_s: Option<f64>,
+    /// Mean rate sent, bits/s.
+    pub tx_bits_per_s: Option<f64>,
+    /// Packets dropped and failed in both directions; none where a counter went back.
+    pub dropped: Option<u64>,
+}
+
+/// A link's counters where it was met first, and its last row once it has gone.
+#[derive(Debug, Clone)]
+struct LinkSpan {
+    born: u64,
+    first: LinkCounters,
+    gone: Option<Box<LinkSummary>>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct LinksTrack {
+    links: BTreeMap<LinkKey, LinkSpan>,
+    /// The list of links as it was last: nothing comes or goes while it is the same.
+    list: Arc<Vec<Arc<LinkFacts>>>,
+    /// Links of the last list that had no counters yet.
+    incomplete: bool,
+    newest: Arc<Vec<LinkMetrics>>,
+    names: Names,
+}
+
+/// Who and where, as of the last sample.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    owners: Arc<Vec<vnettop_sample::Owned>>,
+    facts: Arc<Facts>,
+    netns: u64,
+}
+
+impl LinksTrack {
+    pub fn observe(&mut self, metrics: &Metrics) {
+        let is_same = Arc::ptr_eq(&self.list, &metrics.machine.facts.links);
+        if !is_same || self.incomplete {
+            self.take_list(metrics);
+        }
+        self.newest = Arc::clone(&metrics.machine.links);
+        self.names = Names {
+            owners: Arc::clone(&metrics.machine.owners),
+            facts: Arc::clone(&metrics.machine.facts),
+            netns: metrics.machine.netns,
+        };
+    }
+
+    fn take_list(&mut self, metrics: &Metrics) {
+        self.list = Arc::clone(&metrics.machine.facts.links);
+        self.incomplete = metrics.machine.links.iter().any(|link| link.counters.is_none());
+        let old = Arc::clone(&self.newest);
+        for link in &*old {
+            let is_there = metrics.machine.link(link.facts.key()).is_some_and(|now| now.facts.born == link.facts.born);
+            if !is_there && let Some(track) = self.links.get(&link.facts.key()) {
+                let gone = self.summary(link, track);
+                if let Some(track) = self.links.get_mut(&link.facts.key()) {
+                    track.gone = gone.map(Box::new);
+                }
+            }
+        }
+        for link in &*metrics.machine.links {
+            let Some(counters) = link.counters else { continue };
+            let is_known = self.links.get(&link.facts.key()).is_some_and(|known| known.born == link.facts.born);
+            if !is_known {
+                self.links.insert(link.facts.key(), LinkSpan { born: link.facts.born, first: counters, gone: None });
+            }
+        }
+        while self.links.values().filter(|track| track.gone.is_some()).count() > MOST_GONE {
+            let Some(gone) = self.links.iter().find(|(_, track)| track.gone.is_some()).map(|(key, _)| *key) else {
+                break;
+            };
+            self.links.remove(&gone);
+        }
+    }
+
+    fn summary(&self, link: &LinkMetrics, track: &LinkSpan) -> Option<LinkSummary> {
+        let (first, last) = (track.first, link.counters?);
+        let seconds = seconds(first.at_ns, last.at_ns);
+        let rate = |from: u64, to: u64| Some(to.checked_sub(from)? as f64 * 8.0 / seconds?);
+        let drops = |row: &LinkCounters| row.rx_dropped + row.tx_dropped + row.rx_errors + row.tx_errors;
+        let names = &self.names;
+        let space = names.facts.spaces.iter().find(|space| space.netns == link.facts.netns);
+        Some(LinkSummary {
+            facts: Arc::clone(&link.facts),
+            basis: link.basis,
+            owner: row_of(&names.owners, &link.facts.key(), |owned| owned.link).map(|owned| owned.owner.clone()),
+            space: space.filter(|space| space.netns != names.netns).map(vnettop_sample::Space::label),
+            seconds: seconds.unwrap_or(0.0),
+            rx_bits_per_s: rate(first.rx_bytes, last.rx_bytes),
+            tx_bits_per_s: rate(first.tx_bytes, last.tx_bytes),
+            dropped: drops(&last).checked_sub(drops(&first)).filter(|_| link.counts_drops()),
+        })
+    }
+
+    pub fn summaries(&self) -> Vec<LinkSummary> {
+        let there = self.newest.iter().filter_map(|link| {
+            let track = self.links.get(&link.facts.key()).filter(|track| track.born == link.facts.born)?;
+            self.summary(link, track)
+        });
+        let gone = self.links.values().filter_map(|track| track.gone.as_deref().cloned());
+        let mut all: Vec<LinkSummary> = there.chain(gone).collect();
+        let carried =
+            |link: &LinkSummary| (link.rx_bits_per_s.unwrap_or(0.0) + link.tx_bits_per_s.unwrap_or(0.0)) * link.seconds;
+        all.sort_by(|one, other| carried(other).total_cmp(&carried(one)));
+        all
+    }
+}

@@ -1,0 +1,308 @@
+//! The tests of a recording: each with its rate, what it lost, what held it back and what was found.
+
+use super::SummaryRoom;
+use super::columns::{column, halve};
+use super::path::{PathSummary, PathTrack};
+use super::rate::{RateSummary, RateTrack};
+use crate::limit::Limit;
+use crate::losses::Losses;
+use crate::run::Seen;
+use crate::timeline::Incident;
+use crate::{Conclusions, LossPlace, Metrics, Test, TestMetrics};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use vnettop_sample::{CoreId, Word};
+
+/// Places of losses, kinds of limits and incidents that are kept.
+const MOST_PLACES: usize = 64;
+const MOST_INCIDENTS: usize = 256;
+/// How often it is looked which paths there are, ns.
+const LOOK_EVERY_NS: u64 = 2_000_000_000;
+
+/// Everything that is known of one test, or of everything watched where there was none.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestSummary {
+    /// The test as it was last; none for everything that was watched.
+    pub test: Option<Arc<Test>>,
+    /// Its rate.
+    pub rate: RateSummary,
+    /// Mean payload as every face tells it, bits/s: of a test that of [`Test::mean`].
+    pub mean_bits_per_s: Option<f64>,
+    /// When it began, monotonic ns.
+    pub from_ns: u64,
+    /// When it was over, or the last sample, monotonic ns.
+    pub to_ns: u64,
+    /// It still ran at the last sample.
+    pub runs: bool,
+    /// Packets that it lost.
+    pub lost: f64,
+    /// Where, the worst first.
+    pub losses: Vec<LossSummary>,
+    /// Packets lost by column of time.
+    pub lost_columns: Vec<f64>,
+    /// TCP segments sent again in the senders' namespaces; none where nothing counts them.
+    pub retransmits: Option<f64>,
+    /// What held it back, the longest first.
+    pub limits: Vec<LimitSeen>,
+    /// What was found, as it was last, and for how long, most important first.
+    pub findings: Vec<Seen>,
+    /// What was done meanwhile.
+    pub incidents: Vec<Incident>,
+    /// Which links its data crossed.
+    pub paths: Vec<PathSummary>,
+}
+
+/// What was lost at one place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LossSummary {
+    /// What kind of place.
+    pub place: LossPlace,
+    /// What it is called.
+    pub name: Option<String>,
+    /// The core, of a backlog.
+    pub core: Option<CoreId>,
+    /// The kernel's reason and function.
+    pub reason: Option<Arc<str>>,
+    /// The kernel's function that dropped it.
+    pub function: Option<Arc<str>>,
+    /// Packets.
+    pub packets: f64,
+}
+
+/// What held a test back, and for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitSeen {
+    /// As it was last.
+    pub limit: Limit,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone)]
+struct OneTest {
+    test: Option<Arc<Test>>,
+    rate: RateTrack,
+    from_ns: u64,
+    to_ns: u64,
+    lost: f64,
+    losses: Vec<LossSummary>,
+    lost_columns: Vec<f64>,
+    retransmits: Option<f64>,
+    limits: Vec<LimitSeen>,
+    findings: Vec<Seen>,
+    incidents: BTreeMap<u64, Incident>,
+    path: PathTrack,
+    looked_at_ns: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct TestsTrack {
+    room: SummaryRoom,
+    /// By number; none is everything that is watched while there is no test.
+    tests: BTreeMap<Option<u32>, OneTest>,
+    /// Tests left out that samples still have, and how many were left out so far.
+    left_out: Vec<u32>,
+    left_out_so_far: usize,
+}
+
+impl TestsTrack {
+    pub fn new(room: SummaryRoom) -> Self {
+        Self { room, tests: BTreeMap::new(), left_out: Vec::new(), left_out_so_far: 0 }
+    }
+
+    pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
+        self.left_out.retain(|number| metrics.tests.iter().any(|test| test.number == *number));
+        for test in &metrics.tests {
+            if self.left_out.contains(&test.number) {
+                continue;
+            }
+            let is_new = !self.tests.contains_key(&Some(test.number));
+            if is_new && test.metrics.timeline.bins.is_empty() && test.ended_ns.is_some() {
+                continue;
+            }
+            let one = self.tests.entry(Some(test.number)).or_insert_with(|| OneTest::new(self.room, test.began_ns));
+            let was_over = one.test.as_ref().is_some_and(|last| last.ended_ns.is_some());
+            one.observe(&test.metrics, &test.conclusions, spans, test.ended_ns.is_none());
+            if !was_over {
+                one.to_ns = test.ended_ns.unwrap_or(metrics.machine.at_ns);
+            }
+            one.lost = test.lost;
+            one.test = Some(Arc::clone(test));
+        }
+        if metrics.test.is_none() && !metrics.subject.timeline.bins.is_empty() {
+            let began_ns = metrics.subject.timeline.bins.first().map_or(metrics.machine.at_ns, |bin| bin.from_ns);
+            let one = self.tests.entry(None).or_insert_with(|| OneTest::new(self.room, began_ns));
+            one.observe(&metrics.subject, &metrics.conclusions, spans, true);
+            one.to_ns = metrics.machine.at_ns;
+            one.lost += metrics.subject.losses.packets();
+        }
+        self.make_room();
+    }
+
+    fn make_room(&mut self) {
+        while self.tests.len() > self.room.tests {
+            let over = self.tests.iter().filter(|(number, _)| number.is_some());
+            let least = over.min_by(|(_, one), (_, other)| one.rate.bits().total_cmp(&other.rate.bits()));
+            let Some(least) = least.and_then(|(number, _)| *number) else { return };
+            self.tests.remove(&Some(least));
+            self.left_out.push(least);
+            self.left_out_so_far += 1;
+        }
+    }
+
+    pub fn halve(&mut self) {
+        for one in self.tests.values_mut() {
+            halve(&mut one.lost_columns, |one, other| *one += other);
+        }
+    }
+
+    /// The tests; what was watched beside them only where there are none, or where nothing else has a rate.
+    pub fn summaries(&self) -> (Vec<TestSummary>, usize) {
+        let all: Vec<TestSummary> =
+            self.tests.iter().filter(|(n, _)| n.is_some()).map(|(_, one)| one.summary()).collect();
+        if all.is_empty() {
+            let watched = self.tests.get(&None).map(OneTest::summary);
+            return (watched.into_iter().filter(|one| one.rate.bits() > 0.0).collect(), 0);
+        }
+        (all, self.left_out_so_far)
+    }
+}
+
+impl RateSummary {
+    fn bits(&self) -> f64 {
+        self.bins.iter().map(|bin| bin.bits_per_s.unwrap_or(0.0) * bin.length_s()).sum()
+    }
+}
+
+impl OneTest {
+    fn new(room: SummaryRoom, from_ns: u64) -> Self {
+        Self {
+            test: None,
+            rate: RateTrack::new(room.bins),
+            from_ns,
+            to_ns: from_ns,
+            lost: 0.0,
+            losses: Vec::new(),
+            lost_columns: Vec::new(),
+            retransmits: None,
+            limits: Vec::new(),
+            findings: Vec::new(),
+            incidents: BTreeMap::new(),
+            path: PathTrack::default(),
+            looked_at_ns: 0,
+        }
+    }
+
+    /// Takes the figures of a sample. A test that is over may still lose packets for a moment.
+    fn observe(&mut self, own: &TestMetrics, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
+        self.take_losses(&own.losses, spans);
+        if !runs {
+            return;
+        }
+        self.rate.follow(&own.timeline.bins, own.flow.basis.as_ref());
+        for incident in &own.timeline.incidents {
+            self.incidents.insert(incident.at_ns, *incident);
+        }
+        while self.incidents.len() > MOST_INCIDENTS {
+            self.incidents.pop_first();
+        }
+        let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
+        if let Some(limit) = &concluded.limit {
+            match self.limits.iter_mut().find(|seen| seen.limit.kind == limit.kind) {
+                Some(seen) => {
+                    seen.seconds += elapsed_s;
+                    seen.limit.clone_from(limit);
+                }
+                None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s }),
+            }
+        }
+        for finding in &concluded.findings {
+            match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
+                Some(seen) => {
+                    seen.seconds += elapsed_s;
+                    seen.finding.clone_from(finding);
+                }
+                None => self.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
+            }
+        }
+        self.path.observe(own);
+        if own.machine.at_ns.saturating_sub(self.looked_at_ns) >= LOOK_EVERY_NS {
+            self.looked_at_ns = own.machine.at_ns;
+            self.path.look(own);
+        }
+    }
+
+    fn take_losses(&mut self, losses: &Losses, spans: &[(usize, f64)]) {
+        if let Some(again) = losses.retransmits {
+            self.retransmits = Some(self.retransmits.unwrap_or(0.0) + again);
+        }
+        let packets = losses.packets();
+        if packets <= 0.0 {
+            return;
+        }
+        let whole_s: f64 = spans.iter().map(|(_, seconds)| seconds).sum();
+        for &(at, seconds) in spans.iter().filter(|_| whole_s > 0.0) {
+            *column(&mut self.lost_columns, at) += packets * seconds / whole_s;
+        }
+        for loss in &losses.places {
+            let known = self.losses.iter().position(|one| {
+                (one.place, &one.name, one.core, &one.reason, &one.function)
+                    == (loss.place, &loss.name, loss.core, &loss.reason, &loss.function)
+            });
+            match known {
+                Some(at) => self.losses[at].packets += loss.packets,
+                None if self.losses.len() < MOST_PLACES => self.losses.push(LossSummary {
+                    place: loss.place,
+                    name: loss.name.clone(),
+                    core: loss.core,
+                    reason: loss.reason.clone(),
+                    function: loss.function.clone(),
+                    packets: loss.packets,
+                }),
+                None => {}
+            }
+        }
+    }
+
+    fn summary(&self) -> TestSummary {
+        let rate = self.rate.summary();
+        let (mut losses, mut limits) = (self.losses.clone(), self.limits.clone());
+        losses.sort_by(|one, other| other.packets.total_cmp(&one.packets));
+        limits.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+        let mut findings = self.findings.clone();
+        // As they are listed, the most important first.
+        findings.sort_by_key(|seen| seen.finding.id as usize);
+        TestSummary {
+            mean_bits_per_s: match &self.test {
+                Some(test) => test.mean.map(|mean| mean.bits_per_s),
+                None => rate.jitter.map(|jitter| jitter.mean),
+            },
+            rate,
+            from_ns: self.from_ns,
+            to_ns: self.to_ns,
+            runs: self.test.as_ref().is_none_or(|test| test.ended_ns.is_none()),
+            lost: self.lost,
+            losses,
+            lost_columns: self.lost_columns.clone(),
+            retransmits: self.retransmits,
+            limits,
+            findings,
+            incidents: self.incidents.values().copied().collect(),
+            paths: self.path.summaries(),
+            test: self.test.clone(),
+        }
+    }
+}
+
+impl LossSummary {
+    /// `qdisc fq veth0`, `backlog of core 3`, `receive buffer`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let kind = self.place.word().replace('_', " ");
+        match (&self.name, self.core) {
+            (_, Some(core)) => format!("{kind} of core {core}"),
+            (Some(name), None) => format!("{kind} {name}"),
+            (None, None) => kind,
+        }
+    }
+}

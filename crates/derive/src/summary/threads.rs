@@ -1,0 +1,233 @@
+//! On which core each watched thread was, column by column, what it used and how often it migrated.
+
+use super::TimeColumns;
+use super::columns::{column, halve};
+use crate::moves::{Evidence, MovesByClass};
+use crate::{Mean, Metrics, ThreadMetrics};
+use compact_str::CompactString;
+use std::collections::BTreeMap;
+use vnettop_sample::{CoreId, ThreadId};
+
+/// Where a thread was in one column of time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct StripColumn {
+    core: CoreId,
+    /// How much longer it was there than elsewhere (a majority vote over time), seconds.
+    majority_s: f32,
+    /// Migrations within it.
+    pub moves: f32,
+}
+
+impl StripColumn {
+    /// The core that it was on for most of the time; none where it was not there.
+    #[must_use]
+    pub fn core(self) -> Option<CoreId> {
+        (self.majority_s > 0.0).then_some(self.core)
+    }
+
+    fn vote(&mut self, core: CoreId, seconds: f32) {
+        if core == self.core {
+            self.majority_s += seconds;
+        } else if self.majority_s >= seconds {
+            self.majority_s -= seconds;
+        } else {
+            (self.core, self.majority_s) = (core, seconds - self.majority_s);
+        }
+    }
+}
+
+/// One watched thread over a whole recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThreadSummary {
+    /// Which thread.
+    pub id: ThreadId,
+    /// `comm`.
+    pub name: CompactString,
+    /// As everywhere.
+    pub role: &'static str,
+    /// The test that it worked for last, by number.
+    pub test: Option<u32>,
+    /// Mean CPU time, share of one core; none where that is not known.
+    pub cpu: Option<f64>,
+    /// Mean share of the time that it waited for a core.
+    pub wait: Option<f64>,
+    /// CPU time that it used, seconds.
+    pub cpu_s: f64,
+    /// Migrations since it was met first.
+    pub moves: u64,
+    /// Migrations whose class is known.
+    pub by_class: MovesByClass,
+    /// What these figures rest on.
+    pub evidence: Evidence,
+    /// Time that it was watched, seconds.
+    pub seconds: f64,
+    /// vnettop had pinned it at the end.
+    pub pinned: bool,
+    /// By column of time.
+    pub columns: Vec<StripColumn>,
+}
+
+#[derive(Debug, Clone)]
+struct ThreadFold {
+    first_moves: u64,
+    name: CompactString,
+    role: &'static str,
+    test: Option<u32>,
+    moves: u64,
+    by_class: MovesByClass,
+    evidence: Evidence,
+    pinned: bool,
+    cpu: Mean,
+    wait: Mean,
+    seconds: f64,
+    columns: Vec<StripColumn>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct ThreadsTrack {
+    most: usize,
+    threads: BTreeMap<ThreadId, ThreadFold>,
+    left_out: usize,
+}
+
+impl ThreadsTrack {
+    pub fn new(most: usize) -> Self {
+        Self { most, threads: BTreeMap::new(), left_out: 0 }
+    }
+
+    pub fn observe(&mut self, metrics: &Metrics, from_ns: u64, columns: &TimeColumns) {
+        let (elapsed_s, tests) = (metrics.machine.elapsed_s.unwrap_or(0.0), metrics.tests_of_threads());
+        for thread in metrics.threads.iter() {
+            let id = thread.sample.id;
+            let test = tests.get(&id).copied();
+            let Some(track) = self.track(thread, test) else { continue };
+            track.cpu.add(thread.cpu, elapsed_s);
+            track.wait.add(thread.wait, elapsed_s);
+            track.seconds += elapsed_s;
+            let moves = thread.moves.saturating_sub(track.moves);
+            track.take_newest(thread, test);
+            let traced = || metrics.moves.iter().filter(|one| one.thread == id);
+            // From move to move where they are known, else as it was found at the end.
+            let mut at_ns = from_ns;
+            for one in traced() {
+                track.was_on(one.from, (at_ns, one.at_ns.max(at_ns)), *columns);
+                at_ns = one.at_ns.max(at_ns);
+            }
+            track.was_on(thread.sample.core, (at_ns, metrics.machine.at_ns), *columns);
+            let is_traced = traced().next().is_some();
+            for one in traced() {
+                track.moved(1.0, (one.at_ns, one.at_ns + 1), *columns);
+            }
+            if !is_traced && moves > 0 {
+                track.moved(moves as f64, (from_ns, metrics.machine.at_ns), *columns);
+            }
+        }
+    }
+
+    /// The track of a thread; none where there is no room for it and it is not busier than any that has one.
+    fn track(&mut self, thread: &ThreadMetrics, test: Option<u32>) -> Option<&mut ThreadFold> {
+        let id = thread.sample.id;
+        if !self.threads.contains_key(&id) {
+            if self.threads.len() >= self.most {
+                let least = self.threads.iter().min_by(|(_, a), (_, b)| a.cpu.sum.total_cmp(&b.cpu.sum));
+                let (least, used_s) = least.map(|(least, track)| (*least, track.cpu.sum))?;
+                if thread.cpu.is_none_or(|cpu| cpu <= used_s) {
+                    return None;
+                }
+                self.left_out += 1;
+                self.threads.remove(&least);
+            }
+            let track = ThreadFold {
+                first_moves: thread.moves,
+                name: thread.sample.name.clone(),
+                role: thread.sample.role(),
+                test,
+                moves: thread.moves,
+                by_class: thread.by_class,
+                evidence: thread.evidence,
+                pinned: thread.pinned,
+                cpu: Mean::default(),
+                wait: Mean::default(),
+                seconds: 0.0,
+                columns: Vec::new(),
+            };
+            self.threads.insert(id, track);
+        }
+        self.threads.get_mut(&id)
+    }
+
+    pub fn halve(&mut self) {
+        for track in self.threads.values_mut() {
+            halve(&mut track.columns, |one, other| {
+                if other.majority_s > 0.0 {
+                    one.vote(other.core, other.majority_s);
+                }
+                one.moves += other.moves;
+            });
+        }
+    }
+
+    pub fn summaries(&self) -> (Vec<ThreadSummary>, usize) {
+        let summary = |(id, track): (&ThreadId, &ThreadFold)| ThreadSummary {
+            id: *id,
+            name: track.name.clone(),
+            role: track.role,
+            test: track.test,
+            cpu: track.cpu.value(),
+            wait: track.wait.value(),
+            cpu_s: track.cpu.sum,
+            // An event may come before its migration is in the count.
+            moves: track.moves.saturating_sub(track.first_moves).max(track.by_class.all()),
+            by_class: track.by_class,
+            evidence: track.evidence,
+            seconds: track.seconds,
+            pinned: track.pinned,
+            columns: track.columns.clone(),
+        };
+        let mut all: Vec<ThreadSummary> = self.threads.iter().map(summary).collect();
+        all.sort_by(|one, other| other.cpu_s.total_cmp(&one.cpu_s));
+        (all, self.left_out)
+    }
+}
+
+impl ThreadFold {
+    fn take_newest(&mut self, thread: &ThreadMetrics, test: Option<u32>) {
+        if self.name != thread.sample.name {
+            self.name.clone_from(&thread.sample.name);
+        }
+        (self.role, self.test) = (thread.sample.role(), test.or(self.test));
+        (self.moves, self.by_class) = (thread.moves, thread.by_class);
+        (self.evidence, self.pinned) = (thread.evidence, thread.pinned);
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "seconds of one column, for a picture")]
+    fn was_on(&mut self, core: CoreId, (from_ns, to_ns): (u64, u64), columns: TimeColumns) {
+        for (at, seconds) in columns.spans(from_ns, to_ns) {
+            column(&mut self.columns, at).vote(core, seconds as f32);
+        }
+    }
+
+    /// So many migrations, evenly over a time.
+    #[allow(clippy::cast_possible_truncation, reason = "few migrations, for a picture")]
+    fn moved(&mut self, moves: f64, (from_ns, to_ns): (u64, u64), columns: TimeColumns) {
+        let whole_s = to_ns.saturating_sub(from_ns) as f64 / 1e9;
+        for (at, seconds) in columns.spans(from_ns, to_ns) {
+            column(&mut self.columns, at).moves += (moves * seconds / whole_s) as f32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_the_core_of_most_of_its_time() {
+        let mut column = StripColumn::default();
+        assert_eq!(column.core(), None, "it was not there");
+        for (core, seconds) in [(3, 0.2), (7, 0.1), (3, 0.3), (7, 0.1)] {
+            column.vote(core, seconds);
+        }
+        assert_eq!(column.core(), Some(3));
+    }
+}

@@ -1,0 +1,57 @@
+//! What is measured of one test, or of everything that is watched, on its machine.
+
+use super::experiment::Card;
+use super::flow::FlowMetrics;
+use super::jitter::Jitter;
+use super::losses::Losses;
+use super::machine::MachineMetrics;
+use super::moves::TracedMove;
+use super::pins::OverriddenPin;
+use super::recent_load::RecentLoad;
+use super::threads::ThreadMetrics;
+use super::timeline::Timeline;
+use std::sync::Arc;
+use vnettop_sample::{Benchmark, FlowPath};
+
+/// Flows, threads and losses of one test between two samples; of everything watched, when that counts as one test.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TestMetrics {
+    /// The machine then.
+    pub machine: Arc<MachineMetrics>,
+    /// The threads that work for it, without those of switches, sorted by (pid, tid).
+    pub threads: Arc<Vec<ThreadMetrics>>,
+    /// Their moves since the sample before, as traced; empty where they are not.
+    pub moves: Arc<Vec<TracedMove>>,
+    /// Their pins that were found undone by something else since the sample before.
+    pub undone: Vec<OverriddenPin>,
+    /// The paths of its flows; see [`super::paths::of`].
+    pub paths: Arc<Vec<FlowPath>>,
+    /// Its connections, and how fast their traffic runs.
+    pub flow: FlowMetrics,
+    /// The benchmark programs among its processes, sorted by pid.
+    pub benchmarks: Vec<Benchmark>,
+    /// Where packets of its flows were lost since the sample before.
+    pub losses: Losses,
+    /// The spread of its rate over the last half minute, or since the last pin has settled: the same time as the findings'.
+    /// None before there is one.
+    pub jitter: Option<Jitter>,
+    /// The last minute of the rate, with what happened in it.
+    pub timeline: Arc<Timeline>,
+    /// What a pin brought; none before the first pin, and while its windows fill.
+    pub card: Option<Card>,
+    /// The last seconds of every core and of its threads: what others put on a core is apart from what these threads do.
+    pub recent: Arc<RecentLoad>,
+}
+
+#[cfg(test)]
+impl TestMetrics {
+    /// The machine, to be changed for this test alone.
+    pub(crate) fn machine_mut(&mut self) -> &mut MachineMetrics {
+        Arc::make_mut(&mut self.machine)
+    }
+
+    /// Its threads, to be changed.
+    pub(crate) fn threads_mut(&mut self) -> &mut Vec<ThreadMetrics> {
+        Arc::make_mut(&mut self.threads)
+    }
+}
