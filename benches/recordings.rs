@@ -3,6 +3,7 @@
 //! `cargo bench --bench recordings` prints KiB a minute, µs of CPU time to write a sample, and how long seeks take;
 //! `-- 600` makes it 600 s.
 #![allow(
+    clippy::too_many_lines,
     clippy::unwrap_used,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

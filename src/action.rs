@@ -90,6 +90,27 @@ pub enum RowId {
     Thread(ThreadId),
 }
 
+/// Where to go in a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seek {
+    /// To the next sample, and stay there.
+    Step,
+    /// To the sample before, and stay there.
+    StepBack,
+    /// So many seconds forward, or back.
+    By(i8),
+    /// To this moment, recorded monotonic ns.
+    To(u64),
+    /// To the start.
+    Start,
+    /// To the end.
+    End,
+    /// To the next pin, mark, dip or loss.
+    NextHighlight,
+    /// To the one before.
+    PreviousHighlight,
+}
+
 /// A movement of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names on the keys")]
@@ -212,8 +233,6 @@ pub enum Action {
     Record,
     /// Select the time before on the graph.
     Earlier,
-    /// Select the time after on the graph; without one, show the next sample of a frozen replay.
-    Step,
     /// Show everything in the next colour theme.
     NextTheme,
     /// Save what the screen is like now to the configuration.
@@ -232,20 +251,8 @@ pub enum Action {
     ToggleZoom(Option<Pane>),
     /// Show the details of the selected row.
     Details,
-    /// Show the sample before, and freeze the replay.
-    StepBack,
-    /// Go so many seconds forward in a replay, or back.
-    SeekBy(i8),
-    /// Go to this moment of a replay, recorded monotonic ns.
-    SeekTo(u64),
-    /// Go to the start of a replay.
-    SeekStart,
-    /// Go to the end of a replay.
-    SeekEnd,
-    /// Go to the next pin, mark, dip or loss of a replay.
-    NextHighlight,
-    /// Go to the one before.
-    PreviousHighlight,
+    /// Go to another moment of a replay.
+    Seek(Seek),
     /// Open the help overlay; from its first page its second, from that nothing.
     Help,
     /// Show the other page of the help.

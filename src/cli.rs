@@ -278,25 +278,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         _ => &arguments.hosts,
     };
     let hosts = named.checked(&options, arguments.command.as_ref())?;
-    let face = match (&arguments.command, options.print) {
-        _ if options.dump_config => Face::Settings { plain: true },
-        (Some(CliCommand::Config), _) => Face::Settings { plain: false },
-        (Some(CliCommand::Undo), _) => Face::Undo,
-        (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
-        (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
-        (Some(CliCommand::Card(card)), _) => Face::Card(card.clone()),
-        (Some(CliCommand::Cut(cut)), _) => cut.clone().face()?,
-        (Some(CliCommand::Report(report)), _) => report.checked()?,
-        (Some(CliCommand::Compare(compare)), _) => compare.clone().face(options.json, options.readonly),
-        (Some(CliCommand::Export(export)), _) => Face::Export(export.clone()),
-        (Some(CliCommand::Fleet(fleet)), _) => fleet.checked(options.json)?,
-        (Some(CliCommand::Agent), _) => Face::Agent,
-        (_, Some((width, height))) => {
-            Face::Watch(Presentation::Print { width, height, keys: options.keys.unwrap_or_default() })
-        }
-        _ if options.json || !terminal => Face::Watch(Presentation::Json),
-        _ => Face::Watch(Presentation::Screen),
-    };
+    let face = face(arguments.command.as_ref(), &options, terminal)?;
     let interval_ms = match face {
         Face::Watch(Presentation::Screen) => 500,
         Face::Run(_) | Face::Compare(_) => 100,
@@ -336,6 +318,29 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
         no_config: options.no_config,
         record: options.record,
         iperf3_json: options.iperf3_json,
+    })
+}
+
+/// What is shown or done.
+fn face(command: Option<&CliCommand>, options: &Options, terminal: bool) -> Result<Face, CliError> {
+    Ok(match (command, options.print) {
+        _ if options.dump_config => Face::Settings { plain: true },
+        (Some(CliCommand::Config), _) => Face::Settings { plain: false },
+        (Some(CliCommand::Undo), _) => Face::Undo,
+        (Some(CliCommand::Doctor), _) => Face::Doctor(options.json),
+        (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
+        (Some(CliCommand::Card(card)), _) => Face::Card(card.clone()),
+        (Some(CliCommand::Cut(cut)), _) => cut.clone().face()?,
+        (Some(CliCommand::Report(report)), _) => report.checked()?,
+        (Some(CliCommand::Compare(compare)), _) => compare.clone().face(options.json, options.readonly),
+        (Some(CliCommand::Export(export)), _) => Face::Export(export.clone()),
+        (Some(CliCommand::Fleet(fleet)), _) => fleet.checked(options.json)?,
+        (Some(CliCommand::Agent), _) => Face::Agent,
+        (_, Some((width, height))) => {
+            Face::Watch(Presentation::Print { width, height, keys: options.keys.clone().unwrap_or_default() })
+        }
+        _ if options.json || !terminal => Face::Watch(Presentation::Json),
+        _ => Face::Watch(Presentation::Screen),
     })
 }
 

@@ -47,32 +47,19 @@ pub fn update(state: &mut State, action: Action) -> Option<Effect> {
 fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
     match action {
         Action::Quit => state.phase = ScreenPhase::Quitting,
-        Action::Suspend => return Some(Effect::Suspend),
         Action::Move(motion) => motion::step(state, motion),
         Action::Scroll(pane, by) => motion::scroll(state, pane, by),
         Action::NextPane => state.focus = turn(state, 1),
         Action::PreviousPane => state.focus = turn(state, Pane::ALL.len() - 1),
         Action::Focus(pane) => state.focus = pane,
-        Action::SelectLink(id) => {
-            state.focus = Pane::Links;
-            state.links.selection.set(id);
-        }
-        Action::SelectCore(core) => {
-            state.focus = Pane::Cores;
-            state.cores.selection.set(core);
-        }
-        Action::SelectThread(id) => {
-            state.focus = Pane::Threads;
-            state.threads.selection.set(id);
-        }
+        Action::SelectLink(id) => focused(state, Pane::Links).links.selection.set(id),
+        Action::SelectCore(core) => focused(state, Pane::Cores).cores.selection.set(core),
+        Action::SelectThread(id) => focused(state, Pane::Threads).threads.selection.set(id),
         // Where there are several, it never gets here.
         Action::NextHost => motion::step(state, Motion::Left),
         Action::NextTest => step_test(state, |_| 1),
         Action::PreviousTest => step_test(state, |tests| tests - 1),
-        Action::SelectTest(number) => {
-            state.tests.chosen = Some(number);
-            state.apply_test();
-        }
+        Action::SelectTest(number) => select_test(state, number),
         Action::NextSort => next_sort(state),
         Action::SortBy(column) => sort_by(state, column),
         Action::ReverseSort => reverse_sort(state),
@@ -81,23 +68,15 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::ToggleUnits => next(&mut state.settings.units),
         Action::ToggleFreeze if state.frozen() => state.thaw(),
         Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
-        Action::Faster if is_replay(state) => return replay::faster(state),
-        Action::Slower if is_replay(state) => return replay::slower(state),
-        Action::Faster => return interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state))),
-        Action::Slower => return interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state))),
+        Action::Faster => return faster(state),
+        Action::Slower => return slower(state),
         Action::Propose => proposal::open(state),
         Action::ToggleSticky => sticky::toggle(state),
-        Action::Undo => {
-            // The outcome is shown in a place that the list or the card would cover.
-            state.overlay = Overlay::None;
-            return undo(state);
+        Action::Undo => return undo(state),
+        Action::Mark | Action::Record | Action::Report | Action::SaveCard | Action::SaveSettings | Action::Suspend => {
+            return wish(action);
         }
-        Action::Mark => return Some(Effect::Mark),
-        Action::Report => return Some(Effect::WriteReport),
-        Action::SaveCard => return Some(Effect::WriteCard),
-        Action::Record => return Some(Effect::ToggleRecording),
         Action::NextTheme => next_theme(state),
-        Action::SaveSettings => return Some(Effect::SaveSettings),
         Action::Earlier => select_time(state, TimeAxis::earlier),
         Action::Later => select_time(state, TimeAxis::later),
         Action::SelectTime(at_ns) => state.axis.select(at_ns),
@@ -106,35 +85,16 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::LessTime if !state.axis.zoom(false) => state.notice(false, "the graph shows each bin of 100 ms"),
         Action::MoreTime | Action::LessTime | Action::OpenHost(_) => {}
         Action::ToggleZoom(pane) => toggle_zoom(state, pane),
-        Action::Step
-        | Action::StepBack
-        | Action::SeekBy(_)
-        | Action::SeekTo(_)
-        | Action::SeekStart
-        | Action::SeekEnd
-        | Action::NextHighlight
-        | Action::PreviousHighlight => return replay::seek(state, action),
+        Action::Seek(to) => return replay::seek(state, to),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => toggle(state, Overlay::Paths { scroll: 0 }),
         Action::Drops => toggle(state, Overlay::Drops { scroll: 0 }),
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
-        Action::Details => {
-            if let Some(row) = state.row() {
-                state.overlay = Overlay::Details { row, scroll: 0 };
-            }
-        }
-        Action::Card => {
-            state.notices.read();
-            toggle(state, Overlay::Card { scroll: 0 });
-        }
+        Action::Details => details(state),
+        Action::Card => card(state),
         Action::Help => overlay::help(state),
         Action::TurnHelpPage => overlay::turn_help_page(state),
-        Action::Press(key) => {
-            state.overlay = Overlay::None;
-            let action =
-                state.keys().action_for(key, state.context()).filter(|action| !matches!(action, Action::Press(_)));
-            return action.and_then(|action| dispatch(state, action));
-        }
+        Action::Press(key) => return press_below(state, key),
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
         Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
@@ -143,6 +103,42 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Cancel => overlay::cancel(state),
     }
     None
+}
+
+fn focused(state: &mut State, pane: Pane) -> &mut State {
+    state.focus = pane;
+    state
+}
+
+/// What leaves the state as it is.
+fn wish(action: Action) -> Option<Effect> {
+    match action {
+        Action::Mark => Some(Effect::Mark),
+        Action::Record => Some(Effect::ToggleRecording),
+        Action::Report => Some(Effect::WriteReport),
+        Action::SaveCard => Some(Effect::WriteCard),
+        Action::SaveSettings => Some(Effect::SaveSettings),
+        Action::Suspend => Some(Effect::Suspend),
+        _ => None,
+    }
+}
+
+/// Does what a key of the help means below it.
+fn press_below(state: &mut State, key: Key) -> Option<Effect> {
+    state.overlay = Overlay::None;
+    let action = state.keys().action_for(key, state.context()).filter(|action| !matches!(action, Action::Press(_)));
+    action.and_then(|action| dispatch(state, action))
+}
+
+fn details(state: &mut State) {
+    if let Some(row) = state.row() {
+        state.overlay = Overlay::Details { row, scroll: 0 };
+    }
+}
+
+fn card(state: &mut State) {
+    state.notices.read();
+    toggle(state, Overlay::Card { scroll: 0 });
 }
 
 /// Opens what is only read, or closes it where it is open.
@@ -173,6 +169,11 @@ fn toggle_exact_softirqs(state: &mut State) {
     }
     let exact = &mut state.settings.on_request.softirqs;
     *exact = !*exact;
+}
+
+fn select_test(state: &mut State, number: u32) {
+    state.tests.chosen = Some(number);
+    state.apply_test();
 }
 
 /// Goes down the list of tests by so many rows of all.
@@ -249,6 +250,20 @@ fn reverse_sort(state: &mut State) {
     *reversed = !*reversed;
 }
 
+fn faster(state: &mut State) -> Option<Effect> {
+    if is_replay(state) {
+        return replay::faster(state);
+    }
+    interval(state, INTERVALS_MS.iter().rev().find(|&&ms| ms < current_ms(state)))
+}
+
+fn slower(state: &mut State) -> Option<Effect> {
+    if is_replay(state) {
+        return replay::slower(state);
+    }
+    interval(state, INTERVALS_MS.iter().find(|&&ms| ms > current_ms(state)))
+}
+
 fn current_ms(state: &State) -> u64 {
     u64::try_from(state.settings.interval.as_millis()).unwrap_or(u64::MAX)
 }
@@ -263,6 +278,8 @@ fn interval(state: &mut State, ms: Option<&u64>) -> Option<Effect> {
 }
 
 fn undo(state: &mut State) -> Option<Effect> {
+    // The outcome is shown in a place that the list or the card would cover.
+    state.overlay = Overlay::None;
     if let Some(why) = refusal(state) {
         state.notice(true, why);
         return None;

@@ -161,7 +161,7 @@ fn usually(name: &str, place: KeyContext) -> Option<&'static Binding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::action::Motion;
+    use crate::action::{Motion, Seek};
     use strum::VariantArray;
 
     fn map(chosen: &[(&str, &[Key])]) -> KeyMap {
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(moved.action_for(Key::Char('y'), place), Some(Action::NextTest), "{place:?}");
         }
         assert_eq!(moved.action_for(Key::Left, KeyContext::Main), Some(Action::Move(Motion::Left)));
-        assert_eq!(moved.action_for(Key::Left, KeyContext::Replay), Some(Action::SeekBy(-5)));
+        assert_eq!(moved.action_for(Key::Left, KeyContext::Replay), Some(Action::Seek(Seek::By(-5))));
         let taken = map(&[("left", &[Key::Char('[')])]).conflict().expect("[ goes back in a replay");
         assert!(taken.starts_with("[ means both left and seek_back"), "{taken}");
         let feet = map(&[("up", &[]), ("down", &[Key::Char('J')]), ("help_page", &[Key::F(2)])]);

@@ -1,7 +1,7 @@
 //! The KEYS table: every key, what it does, where it is valid, and the words for people. Nothing else in the program
 //! knows which key does what.
 
-use super::{Action, Key, KeyContext, Motion};
+use super::{Action, Key, KeyContext, Motion, Seek};
 use strum::VariantArray;
 
 /// One row of the table.
@@ -107,14 +107,14 @@ pub const KEYS: &[Binding] = &[
     row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), READ, PAGES, ""),
     row("last", &[Key::End, Key::Char('G')], Action::Move(Motion::End), HOSTS, PAGES, ""),
     row("last", &[Key::Char('G')], Action::Move(Motion::End), REPLAY, PAGES, ""),
-    row("seek_back", &[Key::Left, Key::Char('[')], Action::SeekBy(-5), REPLAY, SEEK, "-5 s"),
-    row("seek_forward", &[Key::Right, Key::Char(']')], Action::SeekBy(5), REPLAY, SEEK, "+5 s"),
-    row("seek_start", &[Key::Home], Action::SeekStart, REPLAY, ENDS, "start"),
-    row("seek_end", &[Key::End], Action::SeekEnd, REPLAY, ENDS, ""),
-    row("next_event", &[Key::Char('n')], Action::NextHighlight, REPLAY, EVENTS, "event"),
-    row("previous_event", &[Key::Char('N')], Action::PreviousHighlight, REPLAY, EVENTS, ""),
-    row("step_back", &[Key::Char('{')], Action::StepBack, REPLAY, STEPS, ""),
-    row("step", &[Key::Char('}')], Action::Step, REPLAY, STEPS, ""),
+    row("seek_back", &[Key::Left, Key::Char('[')], Action::Seek(Seek::By(-5)), REPLAY, SEEK, "-5 s"),
+    row("seek_forward", &[Key::Right, Key::Char(']')], Action::Seek(Seek::By(5)), REPLAY, SEEK, "+5 s"),
+    row("seek_start", &[Key::Home], Action::Seek(Seek::Start), REPLAY, ENDS, "start"),
+    row("seek_end", &[Key::End], Action::Seek(Seek::End), REPLAY, ENDS, ""),
+    row("next_event", &[Key::Char('n')], Action::Seek(Seek::NextHighlight), REPLAY, EVENTS, "event"),
+    row("previous_event", &[Key::Char('N')], Action::Seek(Seek::PreviousHighlight), REPLAY, EVENTS, ""),
+    row("step_back", &[Key::Char('{')], Action::Seek(Seek::StepBack), REPLAY, STEPS, ""),
+    row("step", &[Key::Char('}')], Action::Seek(Seek::Step), REPLAY, STEPS, ""),
     row("next_pane", &[Key::Tab], Action::NextPane, MAIN, PANES, "pane"),
     row("previous_pane", &[Key::BackTab], Action::PreviousPane, MAIN, PANES, ""),
     row("details", &[Key::Enter], Action::Details, MAIN, ENTER, ""),

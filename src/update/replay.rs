@@ -1,6 +1,6 @@
 //! Going through a recording: back and forth, from highlight to highlight, faster and slower.
 
-use crate::action::Action;
+use crate::action::Seek;
 use crate::effect::Effect;
 use crate::state::{Mode, ScreenPhase, State};
 
@@ -8,12 +8,12 @@ use crate::state::{Mode, ScreenPhase, State};
 const SPEEDS: [f64; 9] = [0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0];
 
 /// Another place of the recording.
-pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
+pub(super) fn seek(state: &mut State, seek: Seek) -> Option<Effect> {
     if state.settings.mode != Mode::Replay {
         state.notice(false, "only a replay can be played back and forth; this is live");
         return None;
     }
-    if action == Action::Step {
+    if seek == Seek::Step {
         state.phase = ScreenPhase::Frozen;
         return Some(Effect::Step);
     }
@@ -24,28 +24,28 @@ pub(super) fn seek(state: &mut State, action: Action) -> Option<Effect> {
         return None;
     };
     let start_ns = playback.span_ns.map(|(first, _)| first);
-    let to_ns = match action {
-        Action::SeekBy(seconds) => Ok(now_ns.saturating_add_signed(i64::from(seconds) * 1_000_000_000)),
-        Action::SeekTo(at_ns) => Ok(at_ns),
-        Action::SeekEnd => Ok(u64::MAX),
-        Action::StepBack => Ok(now_ns.saturating_sub(1)),
-        Action::NextHighlight => playback.next(now_ns).map(|highlight| highlight.seen_ns).ok_or(if playback.is_whole {
+    let to_ns = match seek {
+        Seek::By(seconds) => Ok(now_ns.saturating_add_signed(i64::from(seconds) * 1_000_000_000)),
+        Seek::To(at_ns) => Ok(at_ns),
+        Seek::Start => Ok(0),
+        Seek::Step | Seek::End => Ok(u64::MAX),
+        Seek::StepBack => Ok(now_ns.saturating_sub(1)),
+        Seek::NextHighlight => playback.next(now_ns).map(|highlight| highlight.seen_ns).ok_or(if playback.is_whole {
             "no pin, mark, dip, loss or migration comes after this"
         } else {
             "none known after this yet: the recording is still being read"
         }),
-        Action::PreviousHighlight => {
+        Seek::PreviousHighlight => {
             let before = playback.previous(now_ns).map(|highlight| highlight.seen_ns);
             before.ok_or("no pin, mark, dip, loss or migration comes before this")
         }
-        _ => Ok(0),
     };
     let to_ns = to_ns.map_err(|none| state.notice(false, none)).ok()?;
     // What is over is played again.
-    if action == Action::SeekStart && state.playback.as_ref().is_some_and(|playback| playback.is_over) {
+    if seek == Seek::Start && state.playback.as_ref().is_some_and(|playback| playback.is_over) {
         state.phase = ScreenPhase::Running;
     }
-    if action == Action::StepBack {
+    if seek == Seek::StepBack {
         state.phase = ScreenPhase::Frozen;
     }
     Some(Effect::Seek(to_ns.max(start_ns.unwrap_or(0))))

@@ -2,7 +2,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use crate::action::{Action, KeyContext, Pane};
+use crate::action::{Action, KeyContext, Pane, Seek};
 use crate::state::{Mode, Overlay, State};
 use compact_str::ToCompactString;
 
@@ -42,7 +42,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
         Action::NextTest => several,
         Action::NextHost => state.place.is_some(),
         Action::Card => is_main && state.metrics().is_some_and(|metrics| metrics.subject.card.is_some()),
-        Action::SeekBy(_) | Action::SeekStart | Action::NextHighlight => state.playback.is_some(),
+        Action::Seek(Seek::By(_) | Seek::Start | Seek::NextHighlight) => state.playback.is_some(),
         action => !is_replay || !changes(action),
     });
     let all: Vec<_> = hints.map(|(key, word, action)| (action, key.to_compact_string(), word)).collect();

@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use crate::action::Action;
+use crate::action::{Action, Seek};
 use crate::derive::{Highlight, HighlightKind, timeline::IncidentKind};
 use crate::state::{Playback, State};
 use std::fmt;
@@ -24,7 +24,7 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
         (false, true) => (Tone::Warning, '❄'),
         (false, false) => (Tone::Accent, '▶'),
     };
-    canvas.spot(x, y, 3, if playback.is_over { Action::SeekStart } else { Action::ToggleFreeze });
+    canvas.spot(x, y, 3, if playback.is_over { Action::Seek(Seek::Start) } else { Action::ToggleFreeze });
     x += canvas.left(x, y, end - x, tone, format_args!(" {mark} "));
     let utc = if area.width >= WIDE { " UTC" } else { "" };
     x += canvas.left(
@@ -81,7 +81,7 @@ fn bar(
     for (at, mark) in (0..cells).zip(marks) {
         let to_ns = first_ns + u64::try_from(u128::from(at) * span_ns / steps.max(1)).unwrap_or(u64::MAX);
         let to_ns = mark.map_or(to_ns, |highlight| highlight.seen_ns);
-        canvas.spot(x + at, y, 1, Action::SeekTo(to_ns));
+        canvas.spot(x + at, y, 1, Action::Seek(Seek::To(to_ns)));
         let (tone, glyph) = match mark {
             _ if at == now => (Tone::Key, '●'),
             Some(highlight) => sign(highlight.kind),

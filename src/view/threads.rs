@@ -112,43 +112,8 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         }
         return canvas;
     }
-    let chosen = table::in_order(&COLUMNS, &state.threads.chosen.columns);
-    let order = chosen.as_deref().unwrap_or(&COLUMNS);
     let homes = Homes::of(metrics);
-    let waits = metrics.threads.iter().any(waits);
-    let is_pinned = metrics.threads.iter().any(|thread| thread.pinned);
-    let says = |column: &&Column<ThreadColumn>| match column.id {
-        ThreadColumn::Pid => state.threads.processes_have_several,
-        ThreadColumn::Netns => homes.is_elsewhere(metrics.machine.netns),
-        ThreadColumn::Peer => !homes.0.is_empty(),
-        ThreadColumn::Name => state.threads.several_names,
-        ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || area.width >= WIDE,
-        _ => true,
-    };
-    let roomy = |column: Column<ThreadColumn>| match column.id {
-        ThreadColumn::Allowed if is_pinned && chosen.is_none() => {
-            Column { rank: 3, most: if area.width < WIDE { column.least } else { column.most }, ..column }
-        }
-        ThreadColumn::Allowed if area.width < WIDE => Column { most: column.least, ..column },
-        // As wide as the longest, which would lose its end to the strip.
-        ThreadColumn::Peer if area.width >= WIDE => {
-            let longest = homes.0.iter().map(|home| cells(&home.to_string())).max().unwrap_or(0);
-            let width = u16::try_from(longest).unwrap_or(u16::MAX).clamp(column.least, MOST_FOR_PEER);
-            Column { least: width, most: width, ..column }
-        }
-        // Over the whole screen there are columns that have no other place.
-        ThreadColumn::Strip if !state.is_zoomed && chosen.is_none() => {
-            Column { least: strip_least(area.width), ..column }
-        }
-        // Before the strip, which the graph has too.
-        ThreadColumn::Wait if waits && chosen.is_none() => Column { rank: 4, ..column },
-        _ => column,
-    };
-    let sorted = |column: Column<ThreadColumn>| {
-        if sort_of(column.id) == Some(state.threads.chosen.sort) { table::marked(column) } else { column }
-    };
-    let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).map(sorted).collect();
-    let columns = table::fit(&columns, area.width);
+    let columns = columns(state, metrics, &homes, area.width);
     let letters = CoreLetters::of(&metrics.machine.facts.topology);
     let strip = columns.iter().find(|column| column.id == ThreadColumn::Strip).map_or(0, |column| column.width);
     let window = StripWindow::of(metrics, strip);
@@ -170,6 +135,44 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         canvas.left(1, y, area.width.saturating_sub(1), Tone::Muted, short_lived(groups));
     }
     canvas
+}
+
+/// The columns that have something to say, as wide as they can be.
+fn columns(state: &State, metrics: &Metrics, homes: &Homes, width: u16) -> Vec<Placed<ThreadColumn>> {
+    let chosen = table::in_order(&COLUMNS, &state.threads.chosen.columns);
+    let order = chosen.as_deref().unwrap_or(&COLUMNS);
+    let waits = metrics.threads.iter().any(waits);
+    let is_pinned = metrics.threads.iter().any(|thread| thread.pinned);
+    let says = |column: &&Column<ThreadColumn>| match column.id {
+        ThreadColumn::Pid => state.threads.processes_have_several,
+        ThreadColumn::Netns => homes.is_elsewhere(metrics.machine.netns),
+        ThreadColumn::Peer => !homes.0.is_empty(),
+        ThreadColumn::Name => state.threads.several_names,
+        ThreadColumn::Voluntary | ThreadColumn::Involuntary => chosen.is_some() || width >= WIDE,
+        _ => true,
+    };
+    let roomy = |column: Column<ThreadColumn>| match column.id {
+        ThreadColumn::Allowed if is_pinned && chosen.is_none() => {
+            Column { rank: 3, most: if width < WIDE { column.least } else { column.most }, ..column }
+        }
+        ThreadColumn::Allowed if width < WIDE => Column { most: column.least, ..column },
+        // As wide as the longest, which would lose its end to the strip.
+        ThreadColumn::Peer if width >= WIDE => {
+            let longest = homes.0.iter().map(|home| cells(&home.to_string())).max().unwrap_or(0);
+            let width = u16::try_from(longest).unwrap_or(u16::MAX).clamp(column.least, MOST_FOR_PEER);
+            Column { least: width, most: width, ..column }
+        }
+        // Over the whole screen there are columns that have no other place.
+        ThreadColumn::Strip if !state.is_zoomed && chosen.is_none() => Column { least: strip_least(width), ..column },
+        // Before the strip, which the graph has too.
+        ThreadColumn::Wait if waits && chosen.is_none() => Column { rank: 4, ..column },
+        _ => column,
+    };
+    let sorted = |column: Column<ThreadColumn>| {
+        if sort_of(column.id) == Some(state.threads.chosen.sort) { table::marked(column) } else { column }
+    };
+    let columns: Vec<Column<ThreadColumn>> = order.iter().filter(says).copied().map(roomy).map(sorted).collect();
+    table::fit(&columns, width)
 }
 
 /// Lines for the head and the rows. With enough room one more line counts hidden threads, and one those that are gone.

@@ -1,5 +1,6 @@
 //! What is asked of the real kernel, in one binary, on namespaces and programs of its own: `cargo test --test live paths::` runs one
 //! file of it.
+#![allow(clippy::too_many_lines, reason = "a test is one story, read from its beginning to its end")]
 
 #[path = "../frames/mod.rs"]
 mod frames;

@@ -2,7 +2,7 @@
 
 use crate::world::scenes;
 use crate::world::stage::Stage;
-use vnettop::action::{Action, KEYS, Key, KeyContext, KeyMap, Motion, Mouse, Pane};
+use vnettop::action::{Action, KEYS, Key, KeyContext, KeyMap, Motion, Mouse, Pane, Seek};
 use vnettop::derive::{Highlight, HighlightKind};
 use vnettop::state::{AllHosts, Choices, Mode, Playback, Settings, ThemeList};
 use vnettop::view::{HostRow, View, prepare_hosts};
@@ -103,7 +103,7 @@ fn every_click_has_a_key() {
                     | Action::SelectTest(_)
                     | Action::OpenHost(_)
                     | Action::Focus(_)
-                    | Action::SeekTo(_)
+                    | Action::Seek(Seek::To(_))
                     | Action::SelectTime(_)
                     | Action::SortBy(_)
                     | Action::ToggleZoom(Some(_))

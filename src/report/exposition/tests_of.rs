@@ -5,11 +5,19 @@ use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
 
 pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
+    let begun = MetricFamily::counter("tests", "Tests that started since vnettop runs").of(Value::Count(totals.begun));
+    let mut all = vec![begun];
+    all.extend(of_each_test(totals));
+    all.extend([losses(totals), findings(metrics)]);
+    all
+}
+
+fn of_each_test(totals: &Totals) -> [MetricFamily; 6] {
     let mut running = MetricFamily::gauge("tests_running", "Tests that run, by program and ends");
     let mut bytes =
         MetricFamily::counter("test_bytes", "Payload of tests: what arrived, or where that is not known what was sent");
     let mut retransmits = MetricFamily::counter("test_retransmits", "TCP segments that tests sent again");
-    let mut lost_by_test =
+    let mut lost =
         MetricFamily::counter("test_lost_packets", "Packets of tests that did not arrive, wherever they were lost");
     let mut spread = MetricFamily::gauge(
         "test_rate_variation_ratio",
@@ -30,7 +38,7 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
         running.add(&own, Value::Now(counts.running as f64));
         bytes.add(&own, Value::Sum(counts.bytes));
         retransmits.add(&own, Value::Sum(counts.retransmits));
-        lost_by_test.add(&own, Value::Sum(counts.lost));
+        lost.add(&own, Value::Sum(counts.lost));
         let Some(jitter) = counts.jitter else { continue };
         if let Some(cv) = jitter.cv {
             spread.add(&own, Value::Now(cv));
@@ -41,6 +49,10 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
                 .add(&labels([program, protocol, client, server, ("percentile", percentile)]), Value::Now(rate / 8.0));
         }
     }
+    [running, bytes, retransmits, lost, spread, percentiles]
+}
+
+fn losses(totals: &Totals) -> MetricFamily {
     let mut lost = MetricFamily::counter(
         "lost_packets",
         "Packets lost, by place and reason; of all that is watched while no test runs",
@@ -51,21 +63,15 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
             Value::Sum(*packets),
         );
     }
+    lost
+}
+
+fn findings(metrics: &Metrics) -> MetricFamily {
     let mut findings = MetricFamily::gauge("findings", "What vnettop finds now, by the id it has in JSON");
     let mut ids: Vec<&str> = metrics.conclusions.findings.iter().map(|finding| finding.id.word()).collect();
     ids.sort_unstable();
     for same in ids.chunk_by(|one, other| one == other) {
         findings.add(&labels([("id", same[0])]), Value::Now(same.len() as f64));
     }
-    vec![
-        MetricFamily::counter("tests", "Tests that started since vnettop runs").of(Value::Count(totals.begun)),
-        running,
-        bytes,
-        retransmits,
-        lost_by_test,
-        spread,
-        percentiles,
-        lost,
-        findings,
-    ]
+    findings
 }

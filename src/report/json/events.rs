@@ -99,18 +99,11 @@ impl JsonObject for Event {
                 object.serialize_entry("why", why)
             }
             Self::Reported { at_ns, pid, side, report } => {
-                let (interval, whole, gap) = match report {
-                    Report::Interval(last) => (Some(InJson(last, metrics)), None, None),
-                    Report::Whole(whole) => (None, Some(InJson(whole, metrics)), None),
-                    Report::Unread(why) => (None, None, Some(why.sentence())),
-                };
                 object.serialize_entry("kind", "reported")?;
                 object.serialize_entry("t_ns", at_ns)?;
                 object.serialize_entry("pid", pid)?;
                 object.serialize_entry("side", side)?;
-                object.serialize_entry("interval", &interval)?;
-                object.serialize_entry("whole", &whole)?;
-                object.serialize_entry("gap", &gap)
+                reported(object, report, metrics)
             }
             Self::RunEnded { at_ns, code } => {
                 object.serialize_entry("kind", "run_ended")?;
@@ -119,6 +112,18 @@ impl JsonObject for Event {
             }
         }
     }
+}
+
+/// One of the three is there.
+fn reported<M: SerializeMap>(object: &mut M, report: &Report, metrics: &TestMetrics) -> Result<(), M::Error> {
+    let (interval, whole, gap) = match report {
+        Report::Interval(last) => (Some(InJson(last, metrics)), None, None),
+        Report::Whole(whole) => (None, Some(InJson(whole, metrics)), None),
+        Report::Unread(why) => (None, None, Some(why.sentence())),
+    };
+    object.serialize_entry("interval", &interval)?;
+    object.serialize_entry("whole", &whole)?;
+    object.serialize_entry("gap", &gap)
 }
 
 fn search<M: SerializeMap>(object: &mut M, at_ns: u64, step: &SearchStep) -> Result<(), M::Error> {
