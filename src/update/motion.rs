@@ -65,7 +65,7 @@ fn path_lines(state: &State) -> usize {
 
 /// Lines that the list of drops takes at most.
 fn drop_lines(state: &State) -> usize {
-    let counts = state.metrics().and_then(|metrics| metrics.machine.kernel[0].as_ref()?.drops.as_ref());
+    let counts = state.metrics().and_then(|metrics| metrics.machine.kernel.as_ref()?.drops.as_ref());
     counts.map_or(0, |drops| drops.flows.len() + drops.others.len() + PAGE)
 }
 

@@ -25,7 +25,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
         return sentences(Tone::Muted, missing(state, metrics), width);
     };
     let everywhere =
-        metrics.machine.kernel[0].as_ref().and_then(|kernel| kernel.drops.as_ref()).is_some_and(|all| all.everywhere);
+        metrics.machine.kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()).is_some_and(|all| all.everywhere);
     let whose = if everywhere { "on the whole machine" } else { "in the namespaces of the watched flows" };
     let legend = format!(
         "packets that the kernel dropped {whose} since vnettop started counting; * of a watched flow; refused: by a \

@@ -97,7 +97,7 @@ fn what(metrics: &Metrics) -> String {
     };
     let test = benchmarks::words(&metrics.subject.benchmarks).or_else(|| {
         let flow = metrics.subject.flow.connections.iter().find(|connection| connection.carries)?;
-        Some(format!("{} → {}, {}", flow.from.address.ip(), flow.to.address, flow.proto.word().to_uppercase()))
+        Some(format!("{} → {}, {}", flow.from.address.ip(), flow.to.address, flow.proto().word().to_uppercase()))
     });
     match (test, link) {
         (Some(test), Some(link)) => format!("{test}, rate of link {link}"),

@@ -121,7 +121,7 @@ fn of_thread(metrics: &Metrics, thread: &ThreadMetrics) -> Vec<Line> {
     }
     for home in own {
         let rate = home.flow.bits_per_s.map_or_else(|| UNKNOWN.to_owned(), speed);
-        let proto = home.flow.proto.word().to_uppercase();
+        let proto = home.flow.proto().word().to_uppercase();
         lines.push(figure("port → peer", format_args!("{home}, {proto}, {rate}")));
     }
     lines

@@ -7,7 +7,7 @@ use crate::world::stage::Stage;
 use crate::world::{NETNS, Traffic, World, stream};
 use std::sync::Arc;
 use vnettop::derive::experiment::Verdict;
-use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End};
+use vnettop::derive::flow::{Connection, DatagramRate, DatagramTest, End, Speaks, UdpFigures};
 use vnettop::derive::{Evidence, Test, TestKey, TestMean};
 use vnettop::effect::{Outcome, OutcomeLine};
 use vnettop::sample::{CoreSet, Event, Ifindex, Kind, LinkState, PeerRef, Problem, ProblemSource, Proto};
@@ -266,7 +266,7 @@ fn the_paths_in_packets_and_a_udp_test_with_what_it_lost() {
     let mut metrics = stage.state.newest().expect("there are some").clone();
     let flow = &mut own(&mut metrics).flow;
     let (one, tcp) = (flow.connections[0], flow.connections.remove(3));
-    let udp = Connection { proto: Proto::Udp, carries: true, bits_per_s: None, ..one };
+    let udp = Connection { speaks: Speaks::Udp(UdpFigures::default()), carries: true, bits_per_s: None, ..one };
     flow.connections = vec![udp, udp, Connection { carries: true, ..tcp }, flow.connections[2]];
     let rate = |packets_per_s: f64| {
         Some(DatagramRate { packets_per_s: Some(packets_per_s), bits_per_s: packets_per_s * 8.0 * 1448.0 })

@@ -54,7 +54,9 @@ fn counts(times: u64, everywhere: bool) -> Arc<KernelCounts> {
 fn every_drop_of_the_machine_by_reason_and_function() {
     let mut stage = Stage::after(3, scenes::bridge());
     let mut metrics = stage.derive();
-    machine(&mut metrics, |machine| machine.kernel = [Some(counts(3, true)), Some(counts(2, true))]);
+    machine(&mut metrics, |machine| {
+        (machine.kernel, machine.kernel_before) = (Some(counts(3, true)), Some(counts(2, true)));
+    });
     stage.state.receive(metrics);
     stage.press("d");
     for (width, height) in [(60, 15), (80, 24), (120, 40)] {

@@ -70,11 +70,11 @@ pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &
 fn served(test: &Benchmark, connections: &[Connection]) -> Benchmark {
     let data = || connections.iter().filter(|connection| connection.carries);
     let is_here = |end: &flow::End| end.pid == Some(test.pid) && end.address.port() == test.port;
-    let received = flow::connections(data().filter(|connection| is_here(&connection.to)).map(|one| one.mptcp));
-    let sent = flow::connections(data().filter(|connection| is_here(&connection.from)).map(|one| one.mptcp));
+    let received = flow::connections(data().filter(|connection| is_here(&connection.to)).map(flow::Connection::mptcp));
+    let sent = flow::connections(data().filter(|connection| is_here(&connection.from)).map(flow::Connection::mptcp));
     let proto = data().find(|connection| is_here(&connection.to) || is_here(&connection.from));
     Benchmark {
-        proto: proto.map(|connection| connection.proto).or(test.proto),
+        proto: proto.map(flow::Connection::proto).or(test.proto),
         streams: u32::try_from(received.max(sent)).ok().filter(|&streams| streams > 0),
         direction: match (received > 0, sent > 0) {
             (true, false) => Some(Direction::Forward),

@@ -36,9 +36,8 @@ pub struct Drop {
 /// face asks for it.
 #[must_use]
 pub fn list(metrics: &TestMetrics) -> Option<Vec<Drop>> {
-    let [now, before] =
-        metrics.machine.kernel.each_ref().map(|kernel| kernel.as_ref().and_then(|kernel| kernel.drops.as_ref()));
-    let now = now?;
+    let now = metrics.machine.kernel.as_ref()?.drops.as_ref()?;
+    let before = metrics.machine.kernel_before.as_ref().and_then(|kernel| kernel.drops.as_ref());
     let mut list = Vec::new();
     let per_second = |packets: f64| metrics.machine.elapsed_s.map(|seconds| packets / seconds);
     for (row, rise) in rises(before.map_or(&[][..], |drops| &drops.flows), &now.flows) {

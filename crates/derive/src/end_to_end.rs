@@ -119,13 +119,15 @@ impl<'a> HostEnd<'a> {
         let same = |one: &&Connection| {
             let is_from = sends != seen.turned;
             let end = if is_from { one.from } else { one.to };
-            one.carries && (one.proto, one.relayed) == (shown.proto, shown.relayed) && end.pid == own.pid
+            one.carries && (one.proto(), one.relayed) == (shown.proto(), shown.relayed) && end.pid == own.pid
         };
         let streams = metrics.flow.connections.iter().filter(same);
         // What the sender gave to the kernel, and what arrived where that is known; of TCP both are what the end's own host has seen.
-        let rate = |one: &Connection| one.sent.filter(|_| sends).map(|sent| sent.bits_per_s).or(one.bits_per_s);
+        let rate = |one: &Connection| {
+            one.udp().and_then(|udp| udp.sent).filter(|_| sends).map(|sent| sent.bits_per_s).or(one.bits_per_s)
+        };
         let bits_per_s = streams.clone().filter_map(rate).reduce(|sum, one| sum + one);
-        let again = streams.clone().filter_map(|one| one.retransmits_per_s).reduce(|sum, one| sum + one);
+        let again = streams.clone().filter_map(|one| one.tcp()?.retransmits_per_s).reduce(|sum, one| sum + one);
         Self {
             host: seen.host,
             test: seen.test,

@@ -21,9 +21,9 @@ use fallback_link::FallbackLink;
 use move_binning::MoveBinning;
 use std::collections::BTreeSet;
 use udp::Datagrams;
-use vnettop_sample::{Proto, Sample, SocketKey};
+use vnettop_sample::{Sample, SocketKey};
 
-pub use connection::{BusyShares, Connection, End};
+pub use connection::{BusyShares, Connection, End, Speaks, TcpFigures, UdpFigures};
 pub(super) use connection::{CARRIES, connections};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 pub use rate_gap::RateGap;
@@ -71,7 +71,7 @@ impl FlowMetrics {
     pub fn test_of(&self, connection: &Connection) -> Option<&DatagramTest> {
         let process = |end: &End| end.pid.zip(end.netns);
         let ends = (process(&connection.from), process(&connection.to));
-        self.tests.iter().find(|test| connection.proto == Proto::Udp && (test.from, test.to) == ends)
+        self.tests.iter().find(|test| connection.udp().is_some() && (test.from, test.to) == ends)
     }
 }
 
@@ -117,7 +117,7 @@ impl FlowTrack {
     pub fn metrics(&self) -> FlowMetrics {
         let mut connections: Vec<Connection> = self.connections.list().chain(self.datagrams.list()).collect();
         // Connections that only control a test come last.
-        connections.sort_by_key(|connection| (!connection.carries, connection.joined));
+        connections.sort_by_key(|connection| (!connection.carries, connection.tcp().is_some_and(|tcp| tcp.joined)));
         let tests = self.datagrams.tests.clone();
         // Nothing has ever arrived: the rate is known to be 0, and no link stands for it.
         let is_nothing = self.basis.is_none() && tests.is_empty() && connections.iter().any(Connection::is_stuck);

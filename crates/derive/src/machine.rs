@@ -33,8 +33,10 @@ pub struct MachineMetrics {
     pub cores: Vec<CoreMetrics>,
     /// Every watched thread and the threads of switches, sorted by (pid, tid).
     pub threads: Arc<Vec<ThreadMetrics>>,
-    /// What the kernel itself has counted, as of the newer and of the older sample; none where its programs do not run.
-    pub kernel: [Option<Arc<KernelCounts>>; 2],
+    /// What BPF programs have counted in the kernel so far; none where they do not run.
+    pub kernel: Option<Arc<KernelCounts>>,
+    /// The same as of the sample before.
+    pub kernel_before: Option<Arc<KernelCounts>>,
     /// The moves since the sample before, as traced; empty where they are not.
     pub moves: Arc<Vec<TracedMove>>,
     /// Threads that ended before they were found, by program, since the start; none where the kernel does not report them.
@@ -63,7 +65,7 @@ impl MachineMetrics {
     /// Whether the kernel says of each dropped packet where and why.
     #[must_use]
     pub fn asks_kernel(&self) -> bool {
-        self.kernel[0].as_ref().is_some_and(|kernel| kernel.drops.is_some())
+        self.kernel.as_ref().is_some_and(|kernel| kernel.drops.is_some())
     }
 
     /// Whether softirqs are timed from entry to exit; else their share is sampled at clock ticks.

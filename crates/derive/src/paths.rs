@@ -167,7 +167,7 @@ pub(crate) fn found<'a>(paths: &'a [FlowPath], connection: &Connection) -> Optio
     let (from, to) = (&connection.from, &connection.to);
     let from_here = |path: &&FlowPath| {
         let same_netns = from.netns.is_none_or(|netns| path.netns == netns);
-        path.proto == connection.proto && path.from == from.address && same_netns
+        path.proto == connection.proto() && path.from == from.address && same_netns
     };
     let to_there = |path: &&FlowPath| path.to == to.address;
     let exact = paths.iter().filter(from_here).find(to_there);

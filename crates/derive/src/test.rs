@@ -161,7 +161,7 @@ impl Test {
         }
         let end = |end: &Option<End>| end.map_or_else(|| "–".to_owned(), |end| end.address.to_string());
         let [client, server] = self.ends();
-        let proto = self.metrics.flow.connections.first().map_or("", |connection| connection.proto.word());
+        let proto = self.metrics.flow.connections.first().map_or("", |connection| connection.proto().word());
         format!("{} → {} {}{through}", end(&client), end(&server), proto.to_uppercase())
     }
 }

@@ -76,7 +76,7 @@ pub struct Live {
 }
 
 /// What is watched, as one tick read it.
-struct WatchedThreads {
+struct ThreadReading {
     threads: Vec<ThreadSample>,
     runners: Arc<Vec<Runner>>,
     benchmarks: Arc<Vec<Benchmark>>,
@@ -151,7 +151,7 @@ impl Live {
         let spaces = self.spaces.read(self.threads.newest(), now_ns);
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
-        let WatchedThreads { mut threads, runners, benchmarks, trace } = self.watched_threads();
+        let ThreadReading { mut threads, runners, benchmarks, trace } = self.watched_threads();
         let waits = !threads.is_empty();
         let mut flows = self.flows.read(&threads);
         self.kernel.count_datagrams(&mut flows);
@@ -206,13 +206,13 @@ impl Live {
     }
 
     /// Reads the watched threads, and their moves as soon after them as can be.
-    fn watched_threads(&mut self) -> WatchedThreads {
+    fn watched_threads(&mut self) -> ThreadReading {
         let threads = self.threads.read();
         let runners = self.threads.runners(&threads);
         let benchmarks = self.reports.join(self.threads.benchmarks());
         self.kernel.begin(!threads.is_empty());
         let trace = self.moves.read(self.kernel.moves(), &threads, &self.threads);
-        WatchedThreads { threads, runners, benchmarks, trace }
+        ThreadReading { threads, runners, benchmarks, trace }
     }
 
     /// Reads what Open vSwitch says; its ports are links among the others, and its threads threads.

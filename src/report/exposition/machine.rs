@@ -24,7 +24,7 @@ fn softirqs(metrics: &Metrics) -> MetricFamily {
         "core_softirq_seconds",
         "Time in softirqs by core and kind, measured from entry to exit (BPF)",
     );
-    let measured = metrics.machine.kernel[0].as_ref().and_then(|kernel| kernel.softirqs.as_ref());
+    let measured = metrics.machine.kernel.as_ref().and_then(|kernel| kernel.softirqs.as_ref());
     for time in measured.into_iter().flatten() {
         let core = time.core.to_string();
         for (kind, ns) in SOFTIRQ_KINDS.iter().zip(time.ns).filter(|(kind, ns)| *ns > 0 || kind.is_of_network()) {
@@ -73,7 +73,7 @@ fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
         sources.add(&labels([("source", "traced_migrations")]), can(metrics.machine.trace.is_some()));
     }
     sources.add(&labels([("source", "kernel_drops")]), can(metrics.machine.asks_kernel()));
-    let softirqs = metrics.machine.kernel[0].as_ref().is_some_and(|kernel| kernel.softirqs.is_some());
+    let softirqs = metrics.machine.kernel.as_ref().is_some_and(|kernel| kernel.softirqs.is_some());
     sources.add(&labels([("source", "softirq_time")]), can(softirqs));
     let mut problems = MetricFamily::gauge("problems", "What could not be read, by source; --json has each in words");
     let mut by_source: BTreeMap<String, f64> = ProblemSource::iter()

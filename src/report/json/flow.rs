@@ -1,9 +1,9 @@
 //! The watched flow as JSON: its connections, and the spread of its rate.
 
 use super::{Each, InJson, JsonObject};
-use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End};
+use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End, Speaks};
 use crate::derive::{FlowBasis, Jitter, LossPlace, TestMetrics, paths};
-use crate::sample::{Proto, Word};
+use crate::sample::Word;
 use serde::Serialize;
 use serde::ser::SerializeMap;
 
@@ -12,43 +12,46 @@ use serde::ser::SerializeMap;
 impl JsonObject for Connection {
     fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let path = paths::of(metrics, self);
-        let source = match self.proto {
-            Proto::Tcp => "tcp_info",
-            Proto::Udp => DATAGRAM_SOURCE[usize::from(!self.by_socket)],
+        let source = match self.speaks {
+            Speaks::Tcp(_) => "tcp_info",
+            Speaks::Udp(udp) => DATAGRAM_SOURCE[usize::from(!udp.by_socket)],
         };
-        object.serialize_entry("proto", self.proto.word())?;
+        // What only the other one has is null.
+        let tcp = self.tcp().copied().unwrap_or_default();
+        let udp = self.udp().copied().unwrap_or_default();
+        object.serialize_entry("proto", self.proto().word())?;
         object.serialize_entry("from", &InJson(&self.from, metrics))?;
         object.serialize_entry("to", &InJson(&self.to, metrics))?;
         object.serialize_entry("control", &self.controls())?;
-        object.serialize_entry("connecting", &self.connecting)?;
-        object.serialize_entry("silent_s", &self.silent_s)?;
-        object.serialize_entry("mptcp_token", &self.mptcp)?;
+        object.serialize_entry("connecting", &tcp.connecting)?;
+        object.serialize_entry("silent_s", &tcp.silent_s)?;
+        object.serialize_entry("mptcp_token", &tcp.mptcp)?;
         object.serialize_entry("relayed", &self.relayed)?;
         object.serialize_entry("relay", &Relay::of(metrics, self))?;
         object.serialize_entry("bits_per_s", &self.bits_per_s)?;
         object.serialize_entry("bits_per_s_source", &self.bits_per_s.map(|_| source))?;
-        object.serialize_entry("bits_per_s_gap", &self.rate_gap.map(|gap| gap.to_string()))?;
-        object.serialize_entry("packets_per_s", &self.packets_per_s)?;
-        object.serialize_entry("sent_bits_per_s", &self.sent.map(|rate| rate.bits_per_s))?;
-        object.serialize_entry("sent_packets_per_s", &self.sent.and_then(|rate| rate.packets_per_s))?;
-        object.serialize_entry("retransmits_per_s", &self.retransmits_per_s)?;
-        object.serialize_entry("mss_bytes", &self.mss_bytes)?;
-        object.serialize_entry("cwnd_bytes", &self.cwnd_bytes)?;
-        object.serialize_entry("rtt_us", &self.rtt_us)?;
-        object.serialize_entry("pacing_bits_per_s", &self.pacing_bits_per_s)?;
-        object.serialize_entry("delivery_bits_per_s", &self.delivery_bits_per_s)?;
-        object.serialize_entry("allowed_bits_per_s", &self.allowed_bits_per_s)?;
-        object.serialize_entry("busy", &self.busy.map(|busy| busy.all))?;
-        object.serialize_entry("rwnd_limited", &self.busy.map(|busy| busy.rwnd))?;
-        object.serialize_entry("sndbuf_limited", &self.busy.map(|busy| busy.sndbuf))?;
-        object.serialize_entry("app_limited", &self.app_limited)?;
-        object.serialize_entry("congestion", &self.congestion)?;
+        object.serialize_entry("bits_per_s_gap", &udp.rate_gap.map(|gap| gap.to_string()))?;
+        object.serialize_entry("packets_per_s", &udp.packets_per_s)?;
+        object.serialize_entry("sent_bits_per_s", &udp.sent.map(|rate| rate.bits_per_s))?;
+        object.serialize_entry("sent_packets_per_s", &udp.sent.and_then(|rate| rate.packets_per_s))?;
+        object.serialize_entry("retransmits_per_s", &tcp.retransmits_per_s)?;
+        object.serialize_entry("mss_bytes", &tcp.mss_bytes)?;
+        object.serialize_entry("cwnd_bytes", &tcp.cwnd_bytes)?;
+        object.serialize_entry("rtt_us", &tcp.rtt_us)?;
+        object.serialize_entry("pacing_bits_per_s", &tcp.pacing_bits_per_s)?;
+        object.serialize_entry("delivery_bits_per_s", &tcp.delivery_bits_per_s)?;
+        object.serialize_entry("allowed_bits_per_s", &tcp.allowed_bits_per_s)?;
+        object.serialize_entry("busy", &tcp.busy.map(|busy| busy.all))?;
+        object.serialize_entry("rwnd_limited", &tcp.busy.map(|busy| busy.rwnd))?;
+        object.serialize_entry("sndbuf_limited", &tcp.busy.map(|busy| busy.sndbuf))?;
+        object.serialize_entry("app_limited", &tcp.app_limited)?;
+        object.serialize_entry("congestion", &tcp.congestion)?;
         object.serialize_entry("rx_queue_bytes", &self.rx_queue_bytes)?;
         object.serialize_entry("tx_queue_bytes", &self.tx_queue_bytes)?;
         object.serialize_entry("rx_buffer_bytes", &self.rx_buffer_bytes)?;
-        object.serialize_entry("lost_per_s", &self.drops_per_s)?;
+        object.serialize_entry("lost_per_s", &udp.drops_per_s)?;
         // The one place that it counts, in the words of `losses`.
-        object.serialize_entry("lost_per_s_source", &self.drops_per_s.map(|_| LossPlace::ReceiveBuffer.word()))?;
+        object.serialize_entry("lost_per_s_source", &udp.drops_per_s.map(|_| LossPlace::ReceiveBuffer.word()))?;
         object.serialize_entry("path", &Each(path.as_ref().map_or(&[], |path| &path.hops), metrics))?;
         object.serialize_entry("path_gap", &path.as_ref().and_then(|path| path.gap))?;
         // Which packets go it, where rules route by marks.

@@ -29,7 +29,7 @@ impl JsonObject for Loss {
 
 /// Every drop of the machine; none unless the whole machine was asked for.
 pub(super) fn everywhere(metrics: &TestMetrics) -> Option<Vec<Drop>> {
-    metrics.machine.kernel[0].as_ref()?.drops.as_ref().filter(|drops| drops.everywhere)?;
+    metrics.machine.kernel.as_ref()?.drops.as_ref().filter(|drops| drops.everywhere)?;
     drops::list(metrics)
 }
 

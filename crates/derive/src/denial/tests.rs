@@ -12,7 +12,7 @@ fn metrics(state: TracerStage, since_s: Option<u64>) -> TestMetrics {
     let drops = since_s.map(|_| Drops::default());
     let kernel = Some(Arc::new(KernelCounts { drops, ..KernelCounts::default() }));
     let tracer = Some(Tracer { state, since_ns: since_s.map(|since_s| since_s * S) });
-    let machine = MachineMetrics { at_ns: 100 * S, tracer, kernel: [kernel, None], ..MachineMetrics::default() };
+    let machine = MachineMetrics { at_ns: 100 * S, tracer, kernel, ..MachineMetrics::default() };
     TestMetrics { machine: Arc::new(machine), ..TestMetrics::default() }
 }
 

@@ -83,7 +83,7 @@ fn may_turn(test: &Test, connection: &Connection) -> bool {
         let own = test.metrics.benchmarks.iter().filter(|own| own.pid == pid && own.side == Side::Client);
         own.filter_map(|own| own.direction).any(|direction| direction != Direction::Both)
     };
-    connection.proto == Proto::Udp && alone.is_some_and(|pid| !says(pid))
+    connection.udp().is_some() && alone.is_some_and(|pid| !says(pid))
 }
 
 impl<'a> EndSighting<'a> {
@@ -158,7 +158,7 @@ fn wire(path: Option<&FlowPath>, connection: &Connection) -> WireKey {
     };
     let (from, to) = outside().or_else(inside).unwrap_or((connection.from.address, connection.to.address));
     let plain = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
-    (connection.proto, plain(from), plain(to))
+    (connection.proto(), plain(from), plain(to))
 }
 
 /// Whether what one host sees and what another one does have a connection in common, whichever end each takes for the sender.

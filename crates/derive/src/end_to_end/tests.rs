@@ -1,7 +1,7 @@
 //! Two hosts made by hand, each with what it sees of a test; and one kernel of which two see it all.
 
 use super::*;
-use crate::flow::{End, FlowMetrics};
+use crate::flow::{End, FlowMetrics, Speaks, TcpFigures, UdpFigures};
 use crate::placement::tests::machine::Machine;
 use crate::{Basis, Evidence, Limit, LimitKind, LinkMetrics, LossPlace, Losses, TestKey};
 use std::sync::Arc;
@@ -29,7 +29,8 @@ fn end((address, pid): (&str, Option<u32>)) -> End {
 }
 
 fn carrying(from: (&str, Option<u32>), to: (&str, Option<u32>)) -> Connection {
-    Connection { carries: true, retransmits_per_s: Some(3.0), ..Connection::between(end(from), end(to)) }
+    let tcp = TcpFigures { retransmits_per_s: Some(3.0), ..TcpFigures::default() };
+    Connection { carries: true, speaks: Speaks::Tcp(tcp), ..Connection::between(end(from), end(to)) }
 }
 
 fn key(netns: u64, ifindex: u32) -> LinkKey {
@@ -47,7 +48,7 @@ fn received(netns: u64, ifindex: u32) -> Hop {
 fn path(connection: &Connection, hops: &[Hop], gap: Option<&str>, outside: Option<[&str; 2]>) -> FlowPath {
     FlowPath {
         netns: 0,
-        proto: connection.proto,
+        proto: connection.proto(),
         from: connection.from.address,
         to: connection.to.address,
         hops: hops.to_vec(),
@@ -161,7 +162,7 @@ fn what_is_not_the_same_test_stays_apart() {
         ("it has ended", &|test| test.ended_ns = Some(5)),
         ("it only controls a test", &|test| with(test, &|one| one.carries = false)),
         ("another protocol", &|test| {
-            with(test, &|one| one.proto = Proto::Udp);
+            with(test, &|one| one.speaks = Speaks::Udp(UdpFigures::default()));
             Arc::make_mut(&mut Arc::make_mut(&mut test.metrics).paths)[0].proto = Proto::Udp;
         }),
     ];
@@ -178,7 +179,7 @@ fn what_is_not_the_same_test_stays_apart() {
     let through_lo = || host(OWN, vec![both], vec![path(&both, &[sent(OWN, 1)], None, None)], |_| {});
     assert_eq!(ends_of(&[through_lo(), through_lo()]), [], "though both call their namespace the same");
     let unbound = carrying(("0.0.0.0:0", None), ("0.0.0.0:5201", Some(RECEIVER)));
-    let unbound = Connection { proto: Proto::Udp, ..unbound };
+    let unbound = Connection { speaks: Speaks::Udp(UdpFigures::default()), ..unbound };
     let waits = || host(OWN, vec![unbound], Vec::new(), |_| {});
     assert_eq!(ends_of(&[waits(), waits()]), [], "two that wait on the same port");
 }
@@ -202,7 +203,7 @@ fn of_several_streams_and_hosts_each_test_is_in_one_pair() {
 #[test]
 fn of_udp_the_client_s_host_says_which_end_sends() {
     // The server of a reversed test takes the client, which called, for the sender.
-    let udp = |connection| Connection { proto: Proto::Udp, ..connection };
+    let udp = |connection| Connection { speaks: Speaks::Udp(UdpFigures::default()), ..connection };
     let server = udp(carrying((HERE, None), (THERE, Some(RECEIVER))));
     let client = udp(carrying((THERE, None), (HERE, Some(SENDER))));
     let says = Benchmark {
@@ -306,7 +307,7 @@ fn losses_are_those_of_each_host_s_own_namespaces() {
         own(metrics).losses = Losses { seconds: 0.5, places, ..Losses::default() };
         let counts =
             vnettop_sample::KernelCounts { drops: Some(vnettop_sample::Drops::default()), ..Default::default() };
-        own(metrics).machine_mut().kernel = [Some(Arc::new(counts)), None];
+        own(metrics).machine_mut().kernel = Some(Arc::new(counts));
         let watched = Space { netns: 6, name: None, pid: None, rests: false };
         own(metrics).machine_mut().facts = Arc::new(Facts { spaces: Arc::new(vec![watched]), ..Facts::default() });
     });

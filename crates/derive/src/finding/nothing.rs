@@ -7,7 +7,7 @@ use crate::figure::{bytes, count, rate};
 use crate::flow::{Connection, DatagramRate, DatagramTest};
 use crate::losses::Loss;
 use crate::{TestMetrics, denial, paths};
-use vnettop_sample::{Proto, Side};
+use vnettop_sample::Side;
 
 /// A shorter silence is one lost segment that is sent again, s.
 const LEAST_S: f64 = 2.0;
@@ -16,15 +16,16 @@ const LEAST_S: f64 = 2.0;
 /// datagrams of which none arrives.
 pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
-    let data = || metrics.flow.connections.iter().filter(|one| one.proto == Proto::Tcp && !one.controls());
-    let stuck = || data().filter(|one| one.is_stuck() && one.silent_s >= Some(LEAST_S));
-    let longest = stuck().max_by(|one, other| one.silent_s.unwrap_or(0.0).total_cmp(&other.silent_s.unwrap_or(0.0)));
+    let data = || metrics.flow.connections.iter().filter(|one| one.tcp().is_some() && !one.controls());
+    let stuck = || data().filter(|one| one.is_stuck() && one.silent_s() >= Some(LEAST_S));
+    let longest =
+        stuck().max_by(|one, other| one.silent_s().unwrap_or(0.0).total_cmp(&other.silent_s().unwrap_or(0.0)));
     if let Some(worst) = longest {
         let (all, of) = (data().count(), stuck().count());
         let share = if of < all { format!(" ({of} of {all} connections)") } else { String::new() };
         let text = format!("{}{share}{}", what(worst), why(metrics, worst));
         let mut numbers =
-            vec![("seconds", worst.silent_s?), ("connections", count(of)), ("all_connections", count(all))];
+            vec![("seconds", worst.silent_s()?), ("connections", count(of)), ("all_connections", count(all))];
         numbers.extend(worst.tx_queue_bytes.map(|waiting| ("tx_queue_bytes", waiting as f64)));
         return Some(Diagnostic::new(text, numbers));
     }
@@ -32,10 +33,10 @@ pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
         let text = format!(
             "connected with {}, but neither end has sent payload for {:.0} s; both wait, or the server has not accepted the connection (ss -tnp){}",
             waits.to.address,
-            waits.silent_s?,
+            waits.silent_s()?,
             last_words(metrics, waits)
         );
-        return Some(Diagnostic::new(text, [("seconds", waits.silent_s?)]));
+        return Some(Diagnostic::new(text, [("seconds", waits.silent_s()?)]));
     }
     let is_empty = |test: &&DatagramTest| {
         let arrives = test.received.map(|rate| rate.bits_per_s > 0.0);
@@ -57,9 +58,9 @@ pub(crate) fn waiting(metrics: &TestMetrics) -> Option<&Connection> {
     let is_nothing = |rate: Option<DatagramRate>| rate.is_none_or(|rate| rate.bits_per_s == 0.0);
     let is_quiet = |test: &DatagramTest| test.rate().is_some() && is_nothing(test.sent) && is_nothing(test.received);
     let flow = &metrics.flow;
-    let connections = || flow.connections.iter().filter(|one| one.proto == Proto::Tcp);
+    let connections = || flow.connections.iter().filter(|one| one.tcp().is_some());
     let waits = connections().all(|one| of_client(one) && one.controls()) && flow.tests.iter().all(is_quiet);
-    let silent_s = |one: &Connection| one.silent_s.unwrap_or(0.0);
+    let silent_s = |one: &Connection| one.silent_s().unwrap_or(0.0);
     let last = connections().min_by(|one, other| silent_s(one).total_cmp(&silent_s(other)))?;
     Some(last).filter(|one| waits && !flow.has_carried && silent_s(one) >= LEAST_S)
 }
@@ -67,19 +68,19 @@ pub(crate) fn waiting(metrics: &TestMetrics) -> Option<&Connection> {
 /// What of this connection's packets was lost last, while it has moved nothing, and how long ago, s.
 pub(crate) fn last_loss<'a>(metrics: &'a TestMetrics, of: &Connection) -> Option<(&'a Loss, f64)> {
     let losses = &metrics.losses;
-    let quiet_s = losses.quiet_s.filter(|quiet_s| of.silent_s.is_none_or(|silent_s| *quiet_s <= silent_s + 1.0))?;
+    let quiet_s = losses.quiet_s.filter(|quiet_s| of.silent_s().is_none_or(|silent_s| *quiet_s <= silent_s + 1.0))?;
     Some((losses.last.as_ref()?, quiet_s))
 }
 
 fn what(worst: &Connection) -> String {
-    let (to, seconds) = (worst.to.address, worst.silent_s.unwrap_or(0.0));
-    let again = match worst.retransmits {
+    let (to, seconds) = (worst.to.address, worst.silent_s().unwrap_or(0.0));
+    let again = match worst.tcp().and_then(|tcp| tcp.retransmits) {
         Some(0) | None => String::new(),
         Some(1) => ", sent again once".to_owned(),
         Some(times) => format!(", sent again {times} times"),
     };
     let waiting = |queue: Option<u64>| bytes(queue.unwrap_or(0) as f64);
-    if worst.connecting {
+    if worst.is_connecting() {
         return format!("{to} does not answer the request to connect, made {seconds:.0} s ago{again}");
     }
     if worst.rx_queue_bytes.is_some_and(|unread| unread > 0) {
@@ -104,7 +105,7 @@ fn why(metrics: &TestMetrics, worst: &Connection) -> String {
     match paths::found(&metrics.paths, worst).and_then(|path| path.gap.as_deref()) {
         Some(gap) => format!("; its path ends early: {gap}"),
         None => {
-            format!("; where is not visible here, from {}", denial::looked_at(metrics, worst.silent_s.unwrap_or(0.0)))
+            format!("; where is not visible here, from {}", denial::looked_at(metrics, worst.silent_s().unwrap_or(0.0)))
         }
     }
 }

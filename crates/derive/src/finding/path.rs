@@ -9,7 +9,7 @@ use super::{Diagnostic, LintInput};
 use crate::flow::Connection;
 use crate::links::LinkMetrics;
 use crate::{TestMetrics, paths};
-use vnettop_sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Proto, Word};
+use vnettop_sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Word};
 
 pub(super) use cores::{one_core, steered};
 pub(super) use offloads::offloads;
@@ -55,8 +55,7 @@ pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
     let stuck = |connection: &&Connection| {
         let waits = connection.tx_queue_bytes.is_some_and(|bytes| bytes > 0);
-        connection.proto == Proto::Tcp
-            && !connection.connecting
+        connection.tcp().is_some_and(|tcp| !tcp.connecting)
             && waits
             && connection.bits_per_s.is_some_and(|bits| bits < NOTHING)
     };
@@ -72,7 +71,7 @@ pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
         let ends = first.facts.mtu.min(last.facts.mtu);
         let narrowest = *links.iter().min_by_key(|link| link.facts.mtu)?;
         let headers = if path.from.is_ipv6() { 60 } else { 40 };
-        let fits = connection.mss_bytes? + headers <= narrowest.facts.mtu;
+        let fits = connection.tcp()?.mss_bytes? + headers <= narrowest.facts.mtu;
         (narrowest.facts.mtu < ends && !fits).then_some((narrowest, first, last, ends))
     };
     let (link, first, last, ends) = metrics.flow.connections.iter().filter(stuck).find_map(narrow)?;

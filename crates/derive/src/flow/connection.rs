@@ -26,26 +26,16 @@ pub(crate) fn connections(tokens: impl Iterator<Item = Option<u32>>) -> usize {
 
 /// One connection of the watched processes in one tick, or two UDP sockets that send to each other. Figures of an end that no
 /// watched process has are `None`.
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Connection {
-    /// What it speaks.
-    pub proto: Proto,
+    /// What it speaks, and what is known of that alone.
+    pub speaks: Speaks,
     /// The end that sends more.
     pub from: End,
     /// The end that receives more.
     pub to: End,
     /// It carries data, and does not only control a test.
     pub carries: bool,
-    /// It has been asked for, and nobody has answered yet.
-    pub connecting: bool,
-    /// Time in which no payload has moved in either direction, s, since the last byte or since the connection was first seen;
-    /// TCP only.
-    pub silent_s: Option<f64>,
-    /// Of a subflow of MPTCP the token of its connection, at the sender where that is known.
-    pub mptcp: Option<u32>,
-    /// It is an MPTCP subflow that joined its connection later.
-    pub joined: bool,
     /// Its data are those of another connection, on the other side of a program that copies them (socat, haproxy, Docker's
     /// proxy): they count once.
     pub relayed: bool,
@@ -54,21 +44,45 @@ pub struct Connection {
     /// Payload over the tick in that direction, bits/s: what arrived, or where that is not known what was sent; none for a
     /// connection that is new.
     pub bits_per_s: Option<f64>,
+    /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
+    pub tx_queue_bytes: Option<u64>,
+    /// What waits at the receiver to be read, bytes.
+    pub rx_queue_bytes: Option<u64>,
+    /// How much the receiver's socket may hold, with what the kernel adds to each packet, bytes.
+    pub rx_buffer_bytes: Option<u64>,
+}
+
+/// What a connection speaks, with the figures that only this has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Speaks {
+    /// A connection of TCP, or a subflow of MPTCP.
+    Tcp(TcpFigures),
+    /// Two UDP sockets, or one whose other end is not watched.
+    Udp(UdpFigures),
+}
+
+impl Default for Speaks {
+    fn default() -> Self {
+        Self::Tcp(TcpFigures::default())
+    }
+}
+
+/// What TCP says of a connection (`tcp_info`); of its sender unless something else is said.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TcpFigures {
+    /// It has been asked for, and nobody has answered yet.
+    pub connecting: bool,
+    /// Time in which no payload has moved in either direction, s, since the last byte or since the connection was first seen.
+    pub silent_s: Option<f64>,
+    /// Of a subflow of MPTCP the token of its connection, at the sender where that is known.
+    pub mptcp: Option<u32>,
+    /// It is an MPTCP subflow that joined its connection later.
+    pub joined: bool,
     /// Payload since the connection was made, in that direction, bytes: what arrived, or where that is not known what was
-    /// acknowledged; of TCP.
+    /// acknowledged.
     pub moved_bytes: Option<u64>,
     /// Segments that the sender has sent again since then.
     pub retransmits: Option<u32>,
-    /// Of UDP: its rate in datagrams a second.
-    pub packets_per_s: Option<f64>,
-    /// Of UDP: what the sender gave to the kernel.
-    pub sent: Option<DatagramRate>,
-    /// Of UDP: datagrams that it has sent in the tick, as its sockets say; none where that is not known.
-    pub sent_datagrams: Option<f64>,
-    /// Of UDP: its rate is what its sockets say themselves, and not its namespaces.
-    pub by_socket: bool,
-    /// Why its rate is not known, of UDP.
-    pub rate_gap: Option<RateGap>,
     /// Segments that the sender sent again, a second.
     pub retransmits_per_s: Option<f64>,
     /// The sender's segment size, bytes.
@@ -94,13 +108,22 @@ pub struct Connection {
     pub segments_per_s: Option<[f64; 2]>,
     /// The sender's congestion control.
     pub congestion: Option<Congestion>,
-    /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
-    pub tx_queue_bytes: Option<u64>,
-    /// What waits at the receiver to be read, bytes.
-    pub rx_queue_bytes: Option<u64>,
-    /// How much the receiver's socket may hold, with what the kernel adds to each packet, bytes.
-    pub rx_buffer_bytes: Option<u64>,
-    /// Datagrams dropped at the receiver's UDP socket, a second.
+}
+
+/// What is counted of datagrams.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct UdpFigures {
+    /// The connection's rate in datagrams a second.
+    pub packets_per_s: Option<f64>,
+    /// What the sender gave to the kernel.
+    pub sent: Option<DatagramRate>,
+    /// Datagrams that it has sent in the tick, as its sockets say; none where that is not known.
+    pub sent_datagrams: Option<f64>,
+    /// The connection's rate is what its sockets say themselves, and not its namespaces.
+    pub by_socket: bool,
+    /// Why the connection's rate is not known.
+    pub rate_gap: Option<RateGap>,
+    /// Datagrams dropped at the receiver's socket, a second.
     pub drops_per_s: Option<f64>,
 }
 
@@ -109,6 +132,45 @@ impl Connection {
     #[must_use]
     pub fn between(from: End, to: End) -> Self {
         Self { from, to, ..Self::default() }
+    }
+
+    /// What it speaks.
+    #[must_use]
+    pub fn proto(&self) -> Proto {
+        match self.speaks {
+            Speaks::Tcp(_) => Proto::Tcp,
+            Speaks::Udp(_) => Proto::Udp,
+        }
+    }
+
+    /// What TCP says of it; none of UDP.
+    #[must_use]
+    pub fn tcp(&self) -> Option<&TcpFigures> {
+        if let Speaks::Tcp(tcp) = &self.speaks { Some(tcp) } else { None }
+    }
+
+    /// What is counted of its datagrams; none of TCP.
+    #[must_use]
+    pub fn udp(&self) -> Option<&UdpFigures> {
+        if let Speaks::Udp(udp) = &self.speaks { Some(udp) } else { None }
+    }
+
+    /// Time in which no payload has moved in either direction, s; not known of UDP.
+    #[must_use]
+    pub fn silent_s(&self) -> Option<f64> {
+        self.tcp()?.silent_s
+    }
+
+    /// Of a subflow of MPTCP the token of its connection.
+    #[must_use]
+    pub fn mptcp(&self) -> Option<u32> {
+        self.tcp()?.mptcp
+    }
+
+    /// Nobody has answered yet.
+    #[must_use]
+    pub fn is_connecting(&self) -> bool {
+        self.tcp().is_some_and(|tcp| tcp.connecting)
     }
 
     /// It only controls a test. More unacknowledged bytes than a control connection ever sends are data: a test whose path
@@ -121,8 +183,8 @@ impl Connection {
     /// It waits for an answer, or has something to send, and has moved nothing for longer than segments are usually late.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
-        let waits = self.connecting || self.tx_queue_bytes.is_some_and(|waiting| waiting > 0);
-        waits && self.silent_s.is_some_and(|silent_s| silent_s >= STUCK_S)
+        let waits = self.is_connecting() || self.tx_queue_bytes.is_some_and(|waiting| waiting > 0);
+        waits && self.silent_s().is_some_and(|silent_s| silent_s >= STUCK_S)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Connections from their ends: both ends of one are put together, the bytes of a bin are what lies between pulses, and
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
-use super::connection::{CARRIES, Connection, End, connections};
+use super::connection::{CARRIES, Connection, End, Speaks, TcpFigures, connections};
 use super::end_track::EndTrack;
 use super::join::{self, Translated};
 use super::proxied;
@@ -173,15 +173,12 @@ impl Connections {
             };
             let arrived = to.and_then(|end| end.tick_bits_per_s(|pulse| pulse.received));
             let (sender, receiver) = (from.and_then(|end| end.tcp), to.and_then(|end| end.tcp));
-            Some(Connection {
-                carries: [from, to].into_iter().flatten().any(|end| end.carries_from_ns.is_some()),
-                relayed: [from, to].into_iter().flatten().any(|end| end.relayed),
-                relay: [from, to].into_iter().flatten().find_map(|end| end.relay),
-                mptcp: [from, to].into_iter().flatten().find_map(|end| end.mptcp),
-                joined: [from, to].into_iter().flatten().any(|end| end.joined),
-                connecting: [from, to].into_iter().flatten().any(|end| end.connecting),
-                silent_s: [from, to].into_iter().flatten().map(EndTrack::silent_s).reduce(f64::min),
-                bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
+            let both = || [from, to].into_iter().flatten();
+            let tcp = TcpFigures {
+                mptcp: both().find_map(|end| end.mptcp),
+                joined: both().any(|end| end.joined),
+                connecting: both().any(|end| end.connecting),
+                silent_s: both().map(EndTrack::silent_s).reduce(f64::min),
                 moved_bytes: to
                     .and_then(|end| Some(end.pulses.back()?.received))
                     .or_else(|| Some(from?.pulses.back()?.acked)),
@@ -198,6 +195,13 @@ impl Connections {
                 under_way: sender.and_then(|tcp| Some(f64::from(tcp.unacked?) / f64::from(tcp.cwnd.max(1)))),
                 segments_per_s: from.and_then(EndTrack::segments_per_s),
                 congestion: sender.and_then(|tcp| tcp.congestion),
+            };
+            Some(Connection {
+                speaks: Speaks::Tcp(tcp),
+                carries: both().any(|end| end.carries_from_ns.is_some()),
+                relayed: both().any(|end| end.relayed),
+                relay: both().find_map(|end| end.relay),
+                bits_per_s: arrived.or_else(|| from?.tick_bits_per_s(|pulse| pulse.acked)),
                 tx_queue_bytes: sender.map(|tcp| u64::from(tcp.tx_queue)),
                 rx_queue_bytes: receiver.map(|tcp| u64::from(tcp.rx_queue)),
                 rx_buffer_bytes: receiver.and_then(|tcp| tcp.rcvbuf).map(u64::from),

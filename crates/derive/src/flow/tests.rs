@@ -324,24 +324,25 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         (sample.flows[0].tcp, sample.flows[1].tcp) = (Some(state(tick, 5)), Some(state(0, 7)));
     });
     let one = track.metrics().connections[0];
+    let tcp = one.tcp().expect("TCP");
     assert!(
-        (one.retransmits_per_s.expect("a rate") - 20.0).abs() < 0.1,
+        (tcp.retransmits_per_s.expect("a rate") - 20.0).abs() < 0.1,
         "ten in half a second, over the wrap: {one:?}"
     );
-    assert_eq!((one.cwnd_bytes, one.rtt_us, one.mss_bytes), (Some(20_000), Some(41), Some(1000)), "in bytes");
-    assert_eq!((one.pacing_bits_per_s, one.delivery_bits_per_s), (Some(1000.0), None), "what is not known is none");
+    assert_eq!((tcp.cwnd_bytes, tcp.rtt_us, tcp.mss_bytes), (Some(20_000), Some(41), Some(1000)), "in bytes");
+    assert_eq!((tcp.pacing_bits_per_s, tcp.delivery_bits_per_s), (Some(1000.0), None), "what is not known is none");
     assert_eq!((one.tx_queue_bytes, one.rx_queue_bytes), (Some(5), Some(7)), "the sender's and the receiver's queue");
     assert_eq!(one.rx_buffer_bytes, Some(700), "the receiver's");
-    let waited = one.busy.expect("told");
+    let waited = tcp.busy.expect("told");
     let near = |share: f64, told: f64| (share - told).abs() < 0.001;
     assert!(
         near(0.8, waited.all) && near(0.2, waited.rwnd) && near(0.0, waited.sndbuf),
         "shares of the tick: {waited:?}"
     );
-    let segments = one.segments_per_s.expect("told");
+    let segments = tcp.segments_per_s.expect("told");
     assert!((segments[0] - 100.0).abs() < 0.1 && (segments[1] - 40.0).abs() < 0.1, "both ways: {segments:?}");
-    assert_eq!((one.under_way, one.allowed_bits_per_s, one.app_limited), (Some(0.75), Some(2000.0), Some(false)));
-    assert_eq!((one.congestion.expect("named").word(), one.proto, one.carries), ("bbr", Proto::Tcp, true));
+    assert_eq!((tcp.under_way, tcp.allowed_bits_per_s, tcp.app_limited), (Some(0.75), Some(2000.0), Some(false)));
+    assert_eq!((tcp.congestion.expect("named").word(), one.proto(), one.carries), ("bbr", Proto::Tcp, true));
 }
 
 #[test]
@@ -377,7 +378,7 @@ fn a_connection_that_gets_nothing_through_has_a_rate_of_nothing_and_is_the_sende
         assert_eq!(metrics.bits_per_s, Some(0.0), "nothing arrives");
         let one = &metrics.connections[0];
         assert_eq!(one.from.address.to_string(), sender.0, "who has something to send sends");
-        assert!(!one.controls() && one.is_stuck() && one.silent_s >= Some(3.0), "{one:?}");
+        assert!(!one.controls() && one.is_stuck() && one.silent_s() >= Some(3.0), "{one:?}");
     }
 }
 
@@ -391,7 +392,7 @@ fn a_connection_that_nobody_answers_is_known_and_one_that_stands_idle_is_no_test
         .metrics()
     };
     let asking = track(true, 1);
-    assert!(asking.connections[0].connecting && !asking.connections[0].controls(), "{asking:?}");
+    assert!(asking.connections[0].is_connecting() && !asking.connections[0].controls(), "{asking:?}");
     assert_eq!(asking.bits_per_s, Some(0.0), "nothing arrives, which is known");
     let idle = track(false, 0);
     assert!(idle.connections[0].controls() && idle.bits_per_s.is_none(), "{idle:?}");

@@ -2,7 +2,7 @@
 //! Bytes in each direction show which end sends; when they are not counted, the benchmark's command line, else whose queues
 //! fill, else who calls whom.
 
-use super::connection::{CARRIES, Connection, End};
+use super::connection::{CARRIES, Connection, End, Speaks, UdpFigures};
 use super::datagrams::DatagramTest;
 use super::join::{self, EndPlace, Translated};
 use super::moved::SocketReading;
@@ -209,19 +209,21 @@ impl Datagrams {
         let test = self.tests.iter().find(|test| (test.from, test.to) == (process(&from_end), process(&to_end)));
         let rates = self.rates((one, other), test);
         let is_shared = other.is_none() && self.servers.contains_key(&one);
-        Connection {
-            proto: Proto::Udp,
-            carries: true,
-            bits_per_s: rates.rate().map(|rate| rate.bits_per_s),
+        let udp = UdpFigures {
             packets_per_s: rates.rate().and_then(|rate| rate.packets_per_s),
             sent: rates.sent,
             sent_datagrams: rates.sent_datagrams,
             by_socket: rates.by_socket,
             rate_gap: rates.gap,
+            drops_per_s: to.filter(|_| !is_shared).and_then(|to| Some(f64::from(to.dropped()?) / self.elapsed_s?)),
+        };
+        Connection {
+            speaks: Speaks::Udp(udp),
+            carries: true,
+            bits_per_s: rates.rate().map(|rate| rate.bits_per_s),
             tx_queue_bytes: sender.map(|state| u64::from(state.tx_queue)),
             rx_queue_bytes: receiver.map(|state| u64::from(state.rx_queue)),
             rx_buffer_bytes: receiver.map(|state| u64::from(state.rcvbuf)),
-            drops_per_s: to.filter(|_| !is_shared).and_then(|to| Some(f64::from(to.dropped()?) / self.elapsed_s?)),
             ..Connection::between(from_end, to_end)
         }
     }

@@ -2,9 +2,9 @@
 
 use super::tick::carrying;
 use crate::TestMetrics;
+use crate::flow::Connection;
 use crate::ledger::{Ledger, Ticked, TimeSpan};
 use crate::share::share;
-use vnettop_sample::Proto;
 
 /// As long as a lost segment counts, ns: a connection that waits for its timer sends next to nothing for a second and more.
 pub(super) const KEPT_NS: u64 = 5_000_000_000;
@@ -38,8 +38,9 @@ impl Segments {
         let Some((seconds, from_ns)) = metrics.machine.elapsed_s.zip(metrics.machine.began_ns()) else { return };
         let span = TimeSpan { from_ns, to_ns: metrics.machine.at_ns };
         self.ticks.forget(span.to_ns.saturating_sub(KEPT_NS));
-        let tcp = || carrying(metrics).filter(|one| one.proto == Proto::Tcp);
-        let rates = tcp().filter_map(|one| Some((one.segments_per_s?[0], one.retransmits_per_s?)));
+        let tcp = || carrying(metrics).filter(|one| one.tcp().is_some());
+        let rates =
+            tcp().filter_map(Connection::tcp).filter_map(|one| Some((one.segments_per_s?[0], one.retransmits_per_s?)));
         let known = rates.reduce(|sum, one| (sum.0 + one.0, sum.1 + one.1));
         let known = known.map(|(sent, again)| (sent * seconds, again * seconds));
         // When the kernel does not count a connection's segments, those of its namespace count.

@@ -2,14 +2,14 @@
 
 use super::scene::{Core, Tcp};
 use crate::cores::CoreMetrics;
-use crate::flow::{BusyShares, Connection, DatagramTest};
+use crate::flow::{BusyShares, Connection, DatagramTest, TcpFigures};
 use crate::ledger::{Ticked, TimeSpan};
 use crate::losses::qdiscs;
 use crate::threads::ThreadMetrics;
 use crate::{Basis, Mean, TestMetrics};
 use compact_str::CompactString;
 use std::collections::BTreeSet;
-use vnettop_sample::{CoreId, HopWay, LinkKey, Proto, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
+use vnettop_sample::{CoreId, HopWay, LinkKey, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 
 #[derive(Debug, Clone)]
 pub(super) struct Tick {
@@ -90,27 +90,29 @@ pub(super) fn carrying(metrics: &TestMetrics) -> impl Iterator<Item = &Connectio
 /// Sums and means over these connections.
 fn tcp(metrics: &TestMetrics) -> Option<Tcp> {
     let carrying = carrying(metrics);
-    let senders = carrying.clone().filter(|one| one.proto == Proto::Tcp && one.cwnd_bytes.is_some());
+    let senders = carrying.clone().filter_map(Connection::tcp).filter(|tcp| tcp.cwnd_bytes.is_some());
     senders.clone().next()?;
-    let mean = |of: &dyn Fn(&Connection) -> Option<f64>| {
+    let mean = |of: &dyn Fn(&TcpFigures) -> Option<f64>| {
         let mut mean = Mean::default();
         senders.clone().for_each(|one| mean.add(of(one), 1.0));
         mean.value()
     };
-    let sum = |field: fn(&Connection) -> Option<f64>| carrying.clone().map(field).sum::<Option<f64>>();
-    let first = carrying.clone().next()?;
+    let sum = |field: fn(&TcpFigures) -> Option<f64>| {
+        carrying.clone().map(|one| one.tcp().and_then(field)).sum::<Option<f64>>()
+    };
+    let first = carrying.clone().next()?.tcp();
     Some(Tcp {
         busy: BusyShares::each(|share| mean(&|one| one.busy.as_ref().map(share))),
         app_limited: mean(&|one| one.app_limited.map(|limited| f64::from(u8::from(limited)))),
         under_way: mean(&|one| one.under_way),
         retransmits_per_s: senders.clone().map(|one| one.retransmits_per_s.unwrap_or(0.0)).sum(),
         cwnd_bytes: sum(|one| one.cwnd_bytes.map(|bytes| bytes as f64)),
-        rtt_us: first.rtt_us.map(f64::from),
-        mss_bytes: first.mss_bytes.map(f64::from),
+        rtt_us: first.and_then(|first| first.rtt_us).map(f64::from),
+        mss_bytes: first.and_then(|first| first.mss_bytes).map(f64::from),
         paced_bits_per_s: sum(|one| one.pacing_bits_per_s),
         allowed_bits_per_s: sum(|one| one.allowed_bits_per_s),
-        congestion: first.congestion,
-        segments_per_s: first.segments_per_s,
+        congestion: first.and_then(|first| first.congestion),
+        segments_per_s: first.and_then(|first| first.segments_per_s),
     })
 }
 

@@ -91,7 +91,7 @@ impl Window {
 
     /// The figures of now.
     pub fn scene(&self, next: &Sample, metrics: &TestMetrics, flow: &FlowTrack) -> Scene {
-        let proto = carrying(metrics).map(|connection| connection.proto).min();
+        let proto = carrying(metrics).map(Connection::proto).min();
         let cores = self.cores();
         let bits = flow.mean_of_last(WINDOW_NS);
         let policy = &metrics.machine.facts.host.policy;
@@ -251,9 +251,9 @@ fn unbegun(metrics: &TestMetrics) -> Option<Unbegun> {
     if let Some(waits) = nothing::waiting(metrics) {
         return Some(Unbegun::Word(waits.to.address));
     }
-    let mut all = metrics.flow.connections.iter().filter(|one| one.connecting || !one.controls());
-    let first = all.next().filter(|one| one.connecting && one.is_stuck())?;
-    all.all(|one| one.connecting).then_some(Unbegun::Answer(first.to.address))
+    let mut all = metrics.flow.connections.iter().filter(|one| one.is_connecting() || !one.controls());
+    let first = all.next().filter(|one| one.is_connecting() && one.is_stuck())?;
+    all.all(Connection::is_connecting).then_some(Unbegun::Answer(first.to.address))
 }
 
 /// What was lost last of a test that gets nothing.
@@ -282,13 +282,13 @@ fn silent(metrics: &TestMetrics) -> Option<(String, IpAddr)> {
 
 /// The largest of these figures among the receivers' TCP sockets, bytes.
 fn most_of_receivers(metrics: &TestMetrics, of: fn(&Connection) -> Option<u64>) -> Option<f64> {
-    let receivers = carrying(metrics).filter(|one| one.proto == Proto::Tcp);
+    let receivers = carrying(metrics).filter(|one| one.tcp().is_some());
     receivers.filter_map(of).map(|bytes| bytes as f64).reduce(f64::max)
 }
 
 /// Bytes that wait in the senders' UDP sockets.
 fn waiting(metrics: &TestMetrics) -> Option<f64> {
-    let senders = carrying(metrics).filter(|one| one.proto == Proto::Udp);
+    let senders = carrying(metrics).filter(|one| one.udp().is_some());
     senders.map(|one| Some(one.tx_queue_bytes? as f64)).reduce(|sum, one| Some(sum? + one?))?
 }
 

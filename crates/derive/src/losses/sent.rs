@@ -31,8 +31,8 @@ impl SentPackets {
         for flow in next.flows.iter().filter(|flow| flow.proto == Proto::Tcp) {
             add(flow.netns, segments(flow, previous));
         }
-        for udp in connections.iter().filter(|connection| connection.proto == Proto::Udp) {
-            if let Some(netns) = udp.from.netns {
+        for (from, udp) in connections.iter().filter_map(|connection| Some((connection.from, connection.udp()?))) {
+            if let Some(netns) = from.netns {
                 add(netns, udp.sent_datagrams);
             }
         }

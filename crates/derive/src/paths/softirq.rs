@@ -64,7 +64,7 @@ pub(super) fn all(metrics: &TestMetrics, connection: &Connection, path: &FlowPat
 /// The cores that handled the hop's packets, as counted last; none where that was not asked for, or none came.
 fn measured(metrics: &TestMetrics, hop: &Hop) -> Option<Softirq> {
     let counted =
-        metrics.machine.kernel[0].as_ref()?.hops.iter().find(|one| one.link == hop.link && one.way == hop.way)?;
+        metrics.machine.kernel.as_ref()?.hops.iter().find(|one| one.link == hop.link && one.way == hop.way)?;
     let all: u64 = counted.cores.iter().map(|(_, packets)| packets).sum();
     // A neighbour's question now and then is no core of the flow's.
     let handles = |&&(_, packets): &&(u32, u64)| packets as f64 >= LEAST_SHARE * all as f64;

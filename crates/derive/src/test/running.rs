@@ -130,7 +130,8 @@ impl Running {
             cores: Vec::new(),
             threads: Arc::clone(&own.threads),
             moves: Arc::default(),
-            kernel: [None, None],
+            kernel: None,
+            kernel_before: None,
             ..(*own.machine).clone()
         });
         (own.moves, own.losses) = (Arc::default(), Losses::default());

@@ -5,7 +5,7 @@ use super::super::{Bin, FlowBasis, MachineMetrics, Metrics, Test, TestKey};
 use super::{TestGroup, TestTotals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use vnettop_sample::{Proto, Word};
+use vnettop_sample::Word;
 
 /// What a client runs is known by then, ns; until then its test waits for its name.
 const NAMED_WITHIN_NS: u64 = 3_000_000_000;
@@ -86,8 +86,8 @@ impl TestCounts {
         let lost = test.metrics.losses.places.iter().filter(|loss| is_here(machine, loss));
         self.waiting.lost += lost.map(|loss| loss.packets).sum::<f64>();
         let mut present = BTreeSet::new();
-        for one in flow.connections.iter().filter(|one| !one.relayed && one.proto == Proto::Tcp) {
-            let now = (one.moved_bytes.unwrap_or_default(), one.retransmits.unwrap_or_default());
+        for (one, tcp) in flow.connections.iter().filter(|one| !one.relayed).filter_map(|one| Some((one, one.tcp()?))) {
+            let now = (tcp.moved_bytes.unwrap_or_default(), tcp.retransmits.unwrap_or_default());
             let mut ends = [one.from, one.to].map(|end| (end.netns, end.address));
             ends.sort_unstable();
             present.insert(ends);
@@ -114,7 +114,7 @@ impl TestGroup {
         let own = test.metrics.threads.iter().find(|thread| thread.sample.id.pid == pid);
         Self {
             program: program.or_else(|| Some(own?.sample.name.to_string())).unwrap_or_else(unknown),
-            protocol: test.metrics.flow.connections.first().map_or("", |connection| connection.proto.word()),
+            protocol: test.metrics.flow.connections.first().map_or("", |connection| connection.proto().word()),
             client: client.map_or_else(unknown, |end| end.address.ip().to_string()),
             server: server.map_or_else(unknown, |end| end.address.to_string()),
         }

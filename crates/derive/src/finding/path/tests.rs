@@ -4,7 +4,7 @@ mod cores;
 
 use crate::diagnosis::RateDiagnosis;
 use crate::finding::Finding;
-use crate::flow::{Connection, End};
+use crate::flow::{Connection, End, Speaks, TcpFigures};
 use crate::history::History;
 use crate::links::Basis;
 use crate::links::LinkMetrics;
@@ -89,8 +89,13 @@ fn connected(metrics: TestMetrics, waits: u64, bits_per_s: f64, mss: u32) -> Tes
     let end = |netns, address: [u8; 4], port| End { netns: Some(netns), address: (address, port).into(), pid: None };
     let (from, to) = (end(NEAR, [198, 18, 0, 1], 43210), end(FAR, [198, 18, 0, 2], 5201));
     let (tx_queue_bytes, bits_per_s, mss_bytes) = (Some(waits), Some(bits_per_s), Some(mss));
-    let connection =
-        Connection { tx_queue_bytes, bits_per_s, mss_bytes, carries: true, ..Connection::between(from, to) };
+    let connection = Connection {
+        tx_queue_bytes,
+        bits_per_s,
+        speaks: Speaks::Tcp(TcpFigures { mss_bytes, ..TcpFigures::default() }),
+        carries: true,
+        ..Connection::between(from, to)
+    };
     let mut metrics = metrics;
     metrics.flow.connections = vec![connection];
     metrics

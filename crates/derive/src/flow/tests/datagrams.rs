@@ -31,16 +31,13 @@ fn datagrams_go_from_whose_command_line_says_so_and_are_lost_where_they_arrive()
     for direction in [Some(Direction::Forward), Some(Direction::Both), None] {
         let one = flow(direction, SERVER, true);
         assert_eq!((one.from.pid, one.to.pid), (Some(1), Some(2)), "{direction:?}: from the client, {one:?}");
-        assert_eq!((one.drops_per_s, one.rx_queue_bytes, one.rx_buffer_bytes), (Some(100.0), Some(9), Some(100)));
-        assert_eq!(
-            (one.bits_per_s, one.retransmits_per_s, one.cwnd_bytes),
-            (None, None, None),
-            "UDP has none of these"
-        );
+        let lost = one.udp().expect("datagrams").drops_per_s;
+        assert_eq!((lost, one.rx_queue_bytes, one.rx_buffer_bytes), (Some(100.0), Some(9), Some(100)));
+        assert_eq!(one.bits_per_s, None, "{one:?}");
     }
     let reversed = flow(Some(Direction::Reverse), SERVER, true);
     assert_eq!((reversed.from.pid, reversed.to.pid), (Some(2), Some(1)), "the server sends");
-    assert_eq!(reversed.drops_per_s, Some(0.0), "nothing is lost at the client's socket");
+    assert_eq!(reversed.udp().expect("datagrams").drops_per_s, Some(0.0), "nothing is lost at the client's socket");
     let waiting = flow(None, ("0.0.0.0:5201", "0.0.0.0:0"), false);
     assert_eq!((waiting.from.pid, waiting.to.pid), (Some(1), Some(2)), "a server that is not connected is joined");
     assert_eq!(waiting.to.address, CLIENT.1.parse().expect("an address"), "by the address it is called");
@@ -99,8 +96,10 @@ fn a_server_of_several_clients_has_each_ones_own_rate_and_counts_once() {
         sample.flows.extend(all);
     });
     let flows = track.metrics().connections;
-    let rates: Vec<_> =
-        flows.iter().map(|flow| (flow.from.pid, flow.to.pid, flow.packets_per_s.map(f64::round))).collect();
+    let rates: Vec<_> = flows
+        .iter()
+        .map(|flow| (flow.from.pid, flow.to.pid, flow.udp().expect("datagrams").packets_per_s.map(f64::round)))
+        .collect();
     assert_eq!(rates, [(Some(1), Some(3), Some(200.0)), (Some(2), Some(3), Some(600.0))], "each sends its own");
     assert!(track.metrics().tests.iter().all(|test| test.lost().is_none()), "whose are lost nobody knows");
     assert_eq!(track.bits_per_s().map(f64::round), Some(6_400_000.0), "the server's are the same ones");
@@ -114,7 +113,7 @@ fn a_flow_goes_from_who_sends_more_whoever_has_called() {
     });
     let flow = track.metrics().connections[0];
     assert_eq!((flow.from.pid, flow.to.pid), (Some(2), Some(1)), "a download");
-    assert_eq!(flow.packets_per_s.map(f64::round), Some(1_000.0), "what arrived");
+    assert_eq!(flow.udp().expect("datagrams").packets_per_s.map(f64::round), Some(1_000.0), "what arrived");
     let lost = track.metrics().tests[0].lost().expect("both ends are known");
     assert!((lost - 10.0 / 510.0).abs() < 1e-9, "{lost}");
 }
