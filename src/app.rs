@@ -201,9 +201,9 @@ impl App {
 
     /// Where there is no screen, what went otherwise than asked is told on standard error, once; how many sentences these were.
     fn tell_warnings(&mut self) -> usize {
-        let told = self.say_warnings();
+        let reported = self.say_warnings();
         self.state.forget_notices();
-        told
+        reported
     }
 
     fn say_warnings(&self) -> usize {

@@ -210,7 +210,7 @@ impl Configuration {
     /// Which line is wrong, and what to do.
     pub fn apply(&mut self, text: &str, file: &str) -> Result<(), ConfigError> {
         let mut preferences = self.preferences.clone();
-        let named = read::apply(&mut preferences, text).map_err(|wrong| wrong.told(text, file))?;
+        let named = read::apply(&mut preferences, text).map_err(|wrong| wrong.reported(text, file))?;
         self.preferences = preferences;
         self.from.extend(named.into_iter().map(|name| (name, file.to_owned())));
         Ok(())

@@ -176,22 +176,22 @@ impl State {
         self.notices.age(metrics.machine.at_ns);
         self.worse.observe(metrics);
         let had_card = std::mem::replace(&mut self.had_card, metrics.subject.card.is_some());
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for event in &metrics.machine.events {
             match event {
                 Event::Pinned { thread, got, .. } => {
                     self.pinned_at_ns = Some(metrics.machine.at_ns);
-                    told.push(format!("{} pinned to {got}", thread.tid));
+                    reported.push(format!("{} pinned to {got}", thread.tid));
                 }
                 Event::Restored { thread, got, .. } => {
                     self.pinned_at_ns = None;
-                    told.push(format!("{} restored to {got}", thread.tid));
+                    reported.push(format!("{} restored to {got}", thread.tid));
                 }
                 _ => {}
             }
         }
-        if self.settings.mode == Mode::Replay && !told.is_empty() {
-            self.notice(false, format!("in the recording: {}", told.join(", ")));
+        if self.settings.mode == Mode::Replay && !reported.is_empty() {
+            self.notice(false, format!("in the recording: {}", reported.join(", ")));
         }
         if metrics.subject.card.is_some() && !had_card {
             let key = self.keys().key("card");

@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 pub use painter::Painter;
 pub use palette::{NAMED, Palette, is_light};
 pub use ratatui::style::Color;
-pub use theme::{Colors, Theme, told_dark};
+pub use theme::{Colors, Theme, reported_dark};
 
 /// Paints the frame into a buffer of its size.
 pub fn paint(view: &View, theme: Theme, buffer: &mut Buffer) {

@@ -110,10 +110,10 @@ impl KeyMap {
             let bare = |word: &str| word.trim_end_matches(':').to_owned();
             let named = words.iter().take_while(|word| usually(&bare(word), place).is_some()).count();
             let now = |word: &&str| Some(format!("{}{}", self.now(&bare(word), place)?, &word[bare(word).len()..]));
-            let mut told: Vec<String> = words[..named].iter().filter_map(now).collect();
-            let is_there = named == 0 || !told.is_empty();
-            told.extend(words[named..].iter().map(ToString::to_string));
-            is_there.then(|| told.join(" "))
+            let mut reported: Vec<String> = words[..named].iter().filter_map(now).collect();
+            let is_there = named == 0 || !reported.is_empty();
+            reported.extend(words[named..].iter().map(ToString::to_string));
+            is_there.then(|| reported.join(" "))
         };
         usual.split(" · ").filter_map(part).collect::<Vec<_>>().join(" · ")
     }

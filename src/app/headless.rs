@@ -39,7 +39,7 @@ fn write_objects(
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
     let mut buffer = Vec::new();
-    let mut told = ReportedProblems::default();
+    let mut reported = ReportedProblems::default();
     let mut nothing_yet = true;
     loop {
         let ending = signals.ending();
@@ -62,7 +62,7 @@ fn write_objects(
             term::say(format_args!("{why}; sampling continues without recording"));
         }
         let Some(metrics) = stream.derivation.advance(item) else { continue };
-        told.report(&metrics.machine.facts.problems);
+        reported.report(&metrics.machine.facts.problems);
         if metrics.machine.elapsed_s.is_none() {
             continue;
         }
@@ -129,12 +129,12 @@ pub(super) fn stop_if_asked(signals: &Signals, feed: &Feed) {
 struct ReportedProblems(HashSet<String>);
 
 /// More sentences than these are in `problems` only.
-const MOST_TOLD: usize = 256;
+const MOST_REPORTED: usize = 256;
 
 impl ReportedProblems {
     fn report(&mut self, problems: &[Problem]) {
         for problem in problems {
-            if self.0.len() < MOST_TOLD && self.0.insert(problem.text.clone()) {
+            if self.0.len() < MOST_REPORTED && self.0.insert(problem.text.clone()) {
                 term::say(format_args!("{}: {}", problem.source, problem.text));
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::config::{BUILT_IN, Preferences, ThemeFiles};
 use crate::state::ThemeList;
-use crate::ui::{Colors, Palette, is_light, told_dark};
+use crate::ui::{Colors, Palette, is_light, reported_dark};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -64,8 +64,8 @@ pub fn of(
     let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();
     themes.extend(files.themes.iter().map(|theme| (theme.name.clone(), shown(theme.palette))));
     let is_auto = preferences.theme == "auto";
-    let told = told_dark(colorfgbg.as_deref());
-    let wanted = match (is_auto, set("NO_COLOR"), told) {
+    let reported = reported_dark(colorfgbg.as_deref());
+    let wanted = match (is_auto, set("NO_COLOR"), reported) {
         (false, ..) => preferences.theme.as_str(),
         (true, Some(_), _) => "mono",
         (true, None, Some(is_dark)) => name_of(is_dark),

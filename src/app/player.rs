@@ -196,7 +196,7 @@ fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
     let mut seen = SummaryTrack::new(SummaryRoom::SCREEN);
     // It looks on as somebody does who has chosen nothing.
     let mut state = State::new(Settings { mode: Mode::Replay, ..Settings::default() });
-    let (mut next, mut spacing, mut told) = (ReadAhead::default(), Spacing::default(), Instant::now());
+    let (mut next, mut spacing, mut reported) = (ReadAhead::default(), Spacing::default(), Instant::now());
     next.damage = loop {
         let item = match recording.next_item() {
             Ok(Some(item)) => item,
@@ -214,8 +214,8 @@ fn read_whole(stored: &StoredIn, news: &Sender<ReadAhead>, ready: &OwnedFd) {
             let (derivation, seen) = (derivation.clone(), seen.clone());
             next.checkpoints.push(Checkpoint { at_ns, place, derivation, seen, memory });
         }
-        if told.elapsed() >= NEWS_EVERY {
-            told = Instant::now();
+        if reported.elapsed() >= NEWS_EVERY {
+            reported = Instant::now();
             if news.send(std::mem::replace(&mut next, ReadAhead { last_ns: at_ns, ..ReadAhead::default() })).is_err() {
                 return;
             }

@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn an_iperf3_too_short_to_compare_is_told_before_it_runs() {
-        let told = |command: &str, pin, repeat| {
+        let reported = |command: &str, pin, repeat| {
             let run = ObservedCommand {
                 command: command.split(' ').map(OsString::from).collect(),
                 asked: RunAsked { pin, repeat, stretch_ns: 2_000_000_000, ..RunAsked::default() },
@@ -293,17 +293,17 @@ mod tests {
             "ip netns exec a iperf3 --client h --time=5",
             "iperf3 -c h",
         ] {
-            assert!(told(short, PinMode::Compare, 1), "'{short}' ends before sixteen seconds are over");
+            assert!(reported(short, PinMode::Compare, 1), "'{short}' ends before sixteen seconds are over");
         }
         for long in
             ["iperf3 -c h -t 16", "iperf3 -c h -t 0", "iperf3 -s", "iperf3 -c h -n 1G", "sleep 1", "iperf3 -c h -t x"]
         {
-            assert!(!told(long, PinMode::Compare, 1), "of '{long}' nothing is to be said");
+            assert!(!reported(long, PinMode::Compare, 1), "of '{long}' nothing is to be said");
         }
-        assert!(told("iperf3 -c h", PinMode::Search, 1), "ten seconds are over before six phases of two");
-        assert!(!told("iperf3 -c h -t 12", PinMode::Search, 1), "how many placements there are is not known yet");
+        assert!(reported("iperf3 -c h", PinMode::Search, 1), "ten seconds are over before six phases of two");
+        assert!(!reported("iperf3 -c h -t 12", PinMode::Search, 1), "how many placements there are is not known yet");
         assert!(
-            !told("iperf3 -c h -t 4", PinMode::Never, 1) && !told("iperf3 -c h -t 4", PinMode::Compare, 4),
+            !reported("iperf3 -c h -t 4", PinMode::Never, 1) && !reported("iperf3 -c h -t 4", PinMode::Compare, 4),
             "no phases"
         );
     }

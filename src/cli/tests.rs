@@ -51,9 +51,9 @@ fn a_replay_has_a_file_or_is_the_shipped_one_and_starts_where_it_is_told() {
     let shipped = Origin::Replay { file: None, speed: Some(1.0), at: None };
     assert_eq!(origin("replay"), shipped);
     let file = Some(PathBuf::from("a.zst"));
-    let told = Origin::Replay { file: file.clone(), speed: None, at: Some(Duration::from_secs(3723)) };
-    assert_eq!(origin("replay a.zst --speed max --at 1:02:03"), told);
-    assert_eq!(origin("--replay a.zst --speed max --at 1:02:03"), told, "the option does the same");
+    let reported = Origin::Replay { file: file.clone(), speed: None, at: Some(Duration::from_secs(3723)) };
+    assert_eq!(origin("replay a.zst --speed max --at 1:02:03"), reported);
+    assert_eq!(origin("--replay a.zst --speed max --at 1:02:03"), reported, "the option does the same");
     assert_eq!(
         origin("replay a.zst --at 1.5"),
         Origin::Replay { file, speed: Some(1.0), at: Some(Duration::from_millis(1500)) }

@@ -22,7 +22,7 @@ impl Wrong {
     }
 
     /// The error as one of this file; nothing in it steers a terminal, whatever the file holds.
-    pub(super) fn told(&self, text: &str, file: &str) -> ConfigError {
+    pub(super) fn reported(&self, text: &str, file: &str) -> ConfigError {
         let [file, what] = [file, &self.what].map(|words| clean(words.as_bytes()));
         let Some(at) = &self.at else { return ConfigError::Refused(file, what) };
         let before = text.as_bytes().get(..at.start).unwrap_or_default();
@@ -139,7 +139,7 @@ fn lacking(preferences: &Preferences) -> Option<String> {
 
 /// One option over everything before.
 pub(super) fn override_by(preferences: &mut Preferences, option: &Override) -> Result<(), ConfigError> {
-    let told = |why: String| ConfigError::Refused(option.option.to_owned(), clean(why.as_bytes()));
-    put(preferences, &option.key, &option.value).map_err(told)?;
-    preferences.keys.conflict().or(lacking(preferences)).map_or(Ok(()), |why| Err(told(why)))
+    let reported = |why: String| ConfigError::Refused(option.option.to_owned(), clean(why.as_bytes()));
+    put(preferences, &option.key, &option.value).map_err(reported)?;
+    preferences.keys.conflict().or(lacking(preferences)).map_or(Ok(()), |why| Err(reported(why)))
 }

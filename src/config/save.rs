@@ -43,7 +43,7 @@ pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, SaveError> 
     }
     let path = target(&to.path);
     let text = file::read(&path, true)?.unwrap_or_default();
-    let wrong = |wrong: Wrong| wrong.told(&text, &path.display().to_string());
+    let wrong = |wrong: Wrong| wrong.reported(&text, &path.display().to_string());
     read::apply(&mut Preferences::default(), &text).map_err(wrong)?;
     let mut document = read::parse(&text).map_err(wrong)?.into_mut();
     let differs = |setting: &&Setting| {
@@ -58,7 +58,7 @@ pub fn save(to: &mut SaveSource, now: &Preferences) -> Result<usize, SaveError> 
         put(&mut document, setting.path, setting.value(now))?;
     }
     let text = document.to_string();
-    read::apply(&mut Preferences::default(), &text).map_err(|wrong| wrong.told(&text, "what would be saved"))?;
+    read::apply(&mut Preferences::default(), &text).map_err(|wrong| wrong.reported(&text, "what would be saved"))?;
     replace(&path, &text).map_err(|error| SaveError::Unwritten(path, error))?;
     to.before = now.clone();
     Ok(changed.len())

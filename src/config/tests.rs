@@ -322,7 +322,8 @@ fn a_folder_that_another_user_has_linked_elsewhere_is_not_written_to() {
 
 #[test]
 fn a_theme_file_names_colours_and_is_told_when_they_are_weak() {
-    let theme = |text: &str| theme::of_text("mine", text).map_err(|wrong| wrong.told(text, "mine.toml").to_string());
+    let theme =
+        |text: &str| theme::of_text("mine", text).map_err(|wrong| wrong.reported(text, "mine.toml").to_string());
     let one = theme("base = \"dark\"\ngood = \"#00ff00\"\nkey = 220").expect("it is right");
     assert_eq!(one.palette, Palette { good: Color::Rgb(0, 255, 0), key: Color::Indexed(220), ..Palette::usual(true) });
     assert_eq!(one.weak, None);

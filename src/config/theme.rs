@@ -68,7 +68,7 @@ fn files(folder: &Path) -> Vec<(String, PathBuf)> {
 
 fn of_file(name: &str, path: &Path) -> Result<ThemeFile, ConfigError> {
     let text = file::read(path, true)?.ok_or_else(|| ConfigError::Gone(path.to_owned()))?;
-    of_text(name, &text).map_err(|wrong| wrong.told(&text, &path.display().to_string()))
+    of_text(name, &text).map_err(|wrong| wrong.reported(&text, &path.display().to_string()))
 }
 
 pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {

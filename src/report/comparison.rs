@@ -94,16 +94,16 @@ fn skipped(comparison: &Comparison) -> Vec<ListItem> {
 
 /// What is not known of what was measured, and why, each reason once.
 fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
-    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    let mut reported: Vec<(String, Vec<String>)> = Vec::new();
     let reasons = |load: Load, row: &PathRow| {
         let whys = [row.missing.clone(), cells::without_cv(comparison, load, row), cells::without_samples(row)];
         let of = format!("{} {}", row.name, load);
         whys.into_iter().flatten().map(move |why| (why, of.clone())).collect::<Vec<_>>()
     };
     for (why, of) in tables.iter().flat_map(|table| table.rows.iter().flat_map(|row| reasons(table.load, row))) {
-        match told.iter_mut().find(|(known, _)| *known == why) {
+        match reported.iter_mut().find(|(known, _)| *known == why) {
             Some((_, all)) => all.push(of),
-            None => told.push((why, vec![of])),
+            None => reported.push((why, vec![of])),
         }
     }
     let is_short = |row: &PathRow| {
@@ -111,9 +111,9 @@ fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
             || row.gain.is_some_and(|gain| gain.interval.is_none())
     };
     if tables.iter().flat_map(|table| &table.rows).any(is_short) {
-        told.push(("intervals and PLACE need two rounds or more (--repeat)".to_owned(), Vec::new()));
+        reported.push(("intervals and PLACE need two rounds or more (--repeat)".to_owned(), Vec::new()));
     }
-    told.into_iter().map(|(why, of)| ListItem { text: why, aside: of.join(", ") }).collect()
+    reported.into_iter().map(|(why, of)| ListItem { text: why, aside: of.join(", ") }).collect()
 }
 
 #[cfg(test)]

@@ -133,8 +133,8 @@ impl Palette {
         let nodes = self.nodes.map(|color| ("nodes", color, 4.5));
         let weak_nodes = self.nodes_dim.map(|color| ("nodes_weak", color, 3.0));
         let all = named.into_iter().chain(nodes).chain(weak_nodes);
-        let told = all.filter_map(|(name, color, least)| Some((name, against(color)?, least)));
-        told.filter(|(_, is, least)| is < least).collect()
+        let reported = all.filter_map(|(name, color, least)| Some((name, against(color)?, least)));
+        reported.filter(|(_, is, least)| is < least).collect()
     }
 
     /// The style of a tone. Plain text and titles have the terminal's own colour.

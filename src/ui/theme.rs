@@ -46,7 +46,7 @@ impl Colors {
 
 /// Whether the background is dark, as some terminals tell in `COLORFGBG` (`15;0`); none where they do not.
 #[must_use]
-pub fn told_dark(colorfgbg: Option<&str>) -> Option<bool> {
+pub fn reported_dark(colorfgbg: Option<&str>) -> Option<bool> {
     match colorfgbg?.rsplit(';').next()?.parse() {
         Ok(0..=6 | 8_u8) => Some(true),
         Ok(7 | 15) => Some(false),
@@ -144,10 +144,10 @@ pub(super) mod tests {
 
     #[test]
     fn the_background_is_what_the_terminal_tells() {
-        let told = |colorfgbg| told_dark(Some(colorfgbg));
-        assert_eq!(["15;0", "0;default;15", "0;7"].map(told), [Some(true), Some(false), Some(false)]);
-        assert_eq!(["a;b", ""].map(told), [None; 2], "what cannot be read is nothing");
-        assert_eq!(told_dark(None), None, "nothing is told");
+        let reported = |colorfgbg| reported_dark(Some(colorfgbg));
+        assert_eq!(["15;0", "0;default;15", "0;7"].map(reported), [Some(true), Some(false), Some(false)]);
+        assert_eq!(["a;b", ""].map(reported), [None; 2], "what cannot be read is nothing");
+        assert_eq!(reported_dark(None), None, "nothing is told");
         assert_eq!(Colors::usual(true, false), Colors::Terminal, "sixteen are the terminal's own");
         assert!(Colors::are_many(Some("xterm"), Some("truecolor")) && !Colors::are_many(Some("linux"), None));
     }

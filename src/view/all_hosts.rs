@@ -41,10 +41,10 @@ pub fn prepare_hosts(
     view.links = list_of(all, hosts, list);
     let news = notices(hosts, tests, width - 4);
     let free = (height - 1).saturating_sub(list.y + list.height + 3);
-    let most_told = (height / 4).max(2).min(free.saturating_sub(2)).max(1);
-    let told = u16::try_from(news.len()).unwrap_or(u16::MAX).clamp(1, most_told);
-    let below = Area::new(1, list.y + list.height + 1, width - 2, free.saturating_sub(told));
-    view.finding = lines_of(&news, 0, Area::new(1, below.y + below.height + 1, width - 2, told));
+    let most_reported = (height / 4).max(2).min(free.saturating_sub(2)).max(1);
+    let reported = u16::try_from(news.len()).unwrap_or(u16::MAX).clamp(1, most_reported);
+    let below = Area::new(1, list.y + list.height + 1, width - 2, free.saturating_sub(reported));
+    view.finding = lines_of(&news, 0, Area::new(1, below.y + below.height + 1, width - 2, reported));
     let lines = if tests.is_empty() {
         alone(hosts, width - 4)
     } else {

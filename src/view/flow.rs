@@ -242,13 +242,13 @@ mod tests {
 
     #[test]
     fn what_is_tested_is_cut_where_a_part_of_it_ends() {
-        let told = |width| in_whole_parts("172.17.0.2 → 172.17.0.3:5201, TCP", width);
+        let reported = |width| in_whole_parts("172.17.0.2 → 172.17.0.3:5201, TCP", width);
         assert_eq!(
-            [33, 32, 28].map(told),
+            [33, 32, 28].map(reported),
             ["172.17.0.2 → 172.17.0.3:5201, TCP", "172.17.0.2 → 172.17.0.3:5201", "172.17.0.2 → 172.17.0.3:5201"]
         );
         assert_eq!(
-            [24, 18, 9].map(told),
+            [24, 18, 9].map(reported),
             ["→ 172.17.0.3:5201, TCP", "→ 172.17.0.3:5201", "172.17.0.2 → 172.17.0.3:5201, TCP"]
         );
     }
@@ -259,9 +259,9 @@ mod tests {
         let test =
             |received| DatagramTest { streams: 1, length_bytes: Some(1_448), received, ..DatagramTest::default() };
         let of = FlowBasis::Sockets(1);
-        let told = |tests: &[DatagramTest]| shown_beside(70, &of, &[], tests);
-        assert_eq!(told(&[test(rate(5e8))]), "TCP 24.1 Gbit/s + UDP 500 Mbit/s · CV 38 % · dip 2.1 s · over 30 s");
-        assert!(told(&[test(None)]).contains(" + UDP at an unknown rate"), "it is there");
+        let reported = |tests: &[DatagramTest]| shown_beside(70, &of, &[], tests);
+        assert_eq!(reported(&[test(rate(5e8))]), "TCP 24.1 Gbit/s + UDP 500 Mbit/s · CV 38 % · dip 2.1 s · over 30 s");
+        assert!(reported(&[test(None)]).contains(" + UDP at an unknown rate"), "it is there");
         let alone = shown_beside(60, &FlowBasis::Datagrams(1), &[], &[test(rate(5e8))]);
         assert!(!alone.contains('+'), "the line is of UDP itself: {alone}");
     }

@@ -218,13 +218,13 @@ fn cores_width(state: &State, width: u16) -> u16 {
 
 /// In steps of four, so that one link coming or going does not move the panes.
 fn link_rows(state: &State) -> u16 {
-    let told = usize::from(state.links.hidden.links > 0);
-    rows((state.links.rows().len() + told).next_multiple_of(4) + 1)
+    let reported = usize::from(state.links.hidden.links > 0);
+    rows((state.links.rows().len() + reported).next_multiple_of(4) + 1)
 }
 
 fn thread_rows(state: &State) -> u16 {
-    let told = usize::from(state.threads.hidden > 0);
-    rows((state.threads.rows().len() + told).next_multiple_of(4) + 1)
+    let reported = usize::from(state.threads.hidden > 0);
+    rows((state.threads.rows().len() + reported).next_multiple_of(4) + 1)
 }
 
 fn rows(count: usize) -> u16 {

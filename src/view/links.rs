@@ -63,8 +63,8 @@ pub(super) fn title(state: &State, area: Area) -> Vec<String> {
     } else if list.chosen.sort != LinkSort::Name || list.chosen.reversed {
         parts.push(format!("by {}{}", list.chosen.sort.title(), if list.chosen.reversed { ", reversed" } else { "" }));
     }
-    let told = table_height(state, area) < area.height;
-    let hidden = if list.hidden.links > 0 && !told { " (idle hidden)" } else { "" };
+    let reported = table_height(state, area) < area.height;
+    let hidden = if list.hidden.links > 0 && !reported { " (idle hidden)" } else { "" };
     parts.push(if list.matched == total {
         format!("{}{hidden}", plural(total, "link"))
     } else {

@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn people_read_words_with_units_not_the_names_of_fields() {
-        let told = [("p_value", 0.001), ("slowdown_lasts_s", 0.2), ("lost", 0.17), ("bytes_per_move", 2.19e8)];
-        let told = told.map(|(name, value)| words(name, value));
+        let reported = [("p_value", 0.001), ("slowdown_lasts_s", 0.2), ("lost", 0.17), ("bytes_per_move", 2.19e8)];
+        let reported = reported.map(|(name, value)| words(name, value));
         let wanted =
             ["probability by chance 0.001", "slower for 200 ms", "throughput lost 17 %", "lost by each 219 MB"];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
         assert_eq!(words("mean_bits_per_s", 24.1e9), "mean 24.1 Gbit/s");
         assert_eq!(words("pins_undone", 2.0), "pins undone 2", "what needs no word has its blanks");
     }

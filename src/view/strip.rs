@@ -248,16 +248,20 @@ mod tests {
         let place = |core| CorePlace { core, online: true, node: Some(core / 2), ..CorePlace::default() };
         let topology = |cores, nodes| Topology { cores: (0..cores).map(place).collect(), nodes, ..Topology::default() };
         let (two, one) = (topology(4, 2), topology(4, 1));
-        let told = |topology: &Topology, cells, came| {
+        let reported = |topology: &Topology, cells, came| {
             let letters = CoreLetters::of(topology);
             let returned = if cells == 12 { vec![1, 4] } else { Vec::new() };
             let stay = Stay { x: 0, cells, core: 3, came, returned };
             letters.stay(letters.number(3), &stay).into_iter().collect::<String>()
         };
-        let by_node = [1, 2, 3, 5, 11, 22].map(|cells| told(&two, cells, true));
+        let by_node = [1, 2, 3, 5, 11, 22].map(|cells| reported(&two, cells, true));
         assert_eq!(by_node, ["1", "1▄", "│1▄", "│n1▄▄", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);
-        assert_eq!([1, 3, 12].map(|cells| told(&one, cells, true)), ["3", "│3▄", "│*▄▄*core 3▄"], "one node: the core");
-        assert_eq!(told(&two, 4, false), "n1▄▄", "what was there before the strip begins came by no migration");
+        assert_eq!(
+            [1, 3, 12].map(|cells| reported(&one, cells, true)),
+            ["3", "│3▄", "│*▄▄*core 3▄"],
+            "one node: the core"
+        );
+        assert_eq!(reported(&two, 4, false), "n1▄▄", "what was there before the strip begins came by no migration");
     }
 
     #[test]

@@ -112,9 +112,9 @@ pub(crate) fn row(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), selected:
 pub(crate) fn hidden(canvas: &mut Canvas, state: &State, y: u16, pane: Pane, what: impl Display) {
     let width = canvas.area.width;
     let mut x = 1;
-    let told = format!("{what} hidden (");
+    let reported = format!("{what} hidden (");
     let key = state.keys().key("idle");
-    for (tone, text) in [(Tone::Muted, &*told), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
+    for (tone, text) in [(Tone::Muted, &*reported), (Tone::Key, &*key), (Tone::Muted, " to show)")] {
         x += canvas.left(x, y, width.saturating_sub(x), tone, text);
     }
     canvas.spot(0, y, width, Action::ToggleIdle(Some(pane)));

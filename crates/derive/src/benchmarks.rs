@@ -132,14 +132,14 @@ mod tests {
         let last = Reported { at_ms: 1000, ..Reported::default() };
         let mut heard = LastInterval::default();
         heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
-        let told = |heard: &LastInterval, pids: &[u32]| -> Vec<bool> {
+        let stated = |heard: &LastInterval, pids: &[u32]| -> Vec<bool> {
             let tests: Vec<Benchmark> = pids.iter().map(|&pid| client(pid)).collect();
             all(&tests, &[], heard).iter().map(|one| one.reported.is_some()).collect()
         };
-        assert_eq!(told(&heard, &[4, 5]), [false, true], "it is the command's own");
-        assert_eq!(told(&heard, &[6]), [true], "or of the one test that the command started");
-        assert_eq!(told(&heard, &[6, 7]), [false, false], "of two nobody knows whose it is");
+        assert_eq!(stated(&heard, &[4, 5]), [false, true], "it is the command's own");
+        assert_eq!(stated(&heard, &[6]), [true], "or of the one test that the command started");
+        assert_eq!(stated(&heard, &[6, 7]), [false, false], "of two nobody knows whose it is");
         heard.event(&Event::RunEnded { at_ns: 2, code: 0 });
-        assert_eq!(told(&heard, &[5]), [false], "the command has ended");
+        assert_eq!(stated(&heard, &[5]), [false], "the command has ended");
     }
 }

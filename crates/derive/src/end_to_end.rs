@@ -107,7 +107,7 @@ impl<'a> EndToEnd<'a> {
         let Journey { hops, gaps, losses } = Journey::of(hosts, pair);
         let (sender, receiver) = (HostEnd::of(&pair.sender, true), HostEnd::of(&pair.receiver, false));
         let mut whole = Self { sender, receiver, hops, gaps, losses, findings: Vec::new() };
-        whole.findings = findings::all(hosts, &whole, pair.told_by.is_some());
+        whole.findings = findings::all(hosts, &whole, pair.reported_by.is_some());
         whole
     }
 }

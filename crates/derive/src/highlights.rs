@@ -54,7 +54,7 @@ pub struct Highlights {
     done_ns: u64,
     /// The last migration, and the last that is a highlight, monotonic ns.
     migrated_ns: Option<u64>,
-    migration_told_ns: u64,
+    migration_reported_ns: u64,
     /// The last second of the rate.
     second: VecDeque<Bin>,
     is_low: bool,
@@ -100,10 +100,10 @@ impl Highlights {
         let (first_ns, last_ns) = times.reduce(|(first, last), (from, to)| (from.min(first), to.max(last)))?;
         let before_ns = self.migrated_ns.replace(last_ns);
         let goes_on = before_ns.is_some_and(|before| first_ns.saturating_sub(before) <= MIGRATION_GAP_NS);
-        if goes_on && first_ns.saturating_sub(self.migration_told_ns) < MIGRATIONS_EVERY_NS {
+        if goes_on && first_ns.saturating_sub(self.migration_reported_ns) < MIGRATIONS_EVERY_NS {
             return None;
         }
-        self.migration_told_ns = first_ns;
+        self.migration_reported_ns = first_ns;
         Some(first_ns)
     }
 
@@ -200,8 +200,9 @@ mod tests {
                 let pins: Vec<u64> = [17].into_iter().filter(|at| *at <= second).collect();
                 found.extend(track.observe(&metrics(&rates[..end], &losses, &pins)));
             }
-            let told: Vec<(&str, u64)> = found.iter().map(|one| (one.kind.word(), one.at_ns / 1_000_000_000)).collect();
-            assert_eq!(told, [("loss", 4), ("dip", 8), ("loss", 15), ("pin", 17)], "ticks of {tick} bins");
+            let reported: Vec<(&str, u64)> =
+                found.iter().map(|one| (one.kind.word(), one.at_ns / 1_000_000_000)).collect();
+            assert_eq!(reported, [("loss", 4), ("dip", 8), ("loss", 15), ("pin", 17)], "ticks of {tick} bins");
             assert!(found.iter().all(|one| one.seen_ns >= one.at_ns), "nothing is seen before it was");
         }
     }

@@ -90,11 +90,11 @@ impl LossTrack {
         self.tracked.count(&step, &spans);
         // While no path is known, namespaces without flows are read too.
         spans.retain(|span| is_on_way(span.now.netns, previous) || is_on_way(span.now.netns, next));
-        let told = counted::drops(next);
+        let reported = counted::drops(next);
         let route = match Route::of(previous, next, links, &spans) {
-            Some(route) if told.is_some() || !next.protocols.is_empty() => route,
+            Some(route) if reported.is_some() || !next.protocols.is_empty() => route,
             // Drops that the kernel reports after a flow has ended count too.
-            None if told.is_some() => Route::default(),
+            None if reported.is_some() => Route::default(),
             _ => return None,
         };
         let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
@@ -110,7 +110,7 @@ impl LossTrack {
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
         let sent = SentPackets::of(previous, next, &flow.connections, &spans);
         add_shares(&mut places, paths, &spans, &sent);
-        if told.is_some() && counted::drops(previous).is_none() {
+        if reported.is_some() && counted::drops(previous).is_none() {
             // What was sent in the whole time says nothing of what was lost since the programs were attached.
             places.iter_mut().filter(|loss| !loss.place.is_counted()).for_each(|loss| loss.share = None);
         }
@@ -141,20 +141,20 @@ impl LossTrack {
         paths: &[FlowPath],
     ) -> Vec<Loss> {
         let mut places = Vec::new();
-        let told = counted::drops(step.next);
+        let reported = counted::drops(step.next);
         // Until the programs were attached only counters know.
-        let is_new = told.is_none() || counted::drops(step.previous).is_none();
+        let is_new = reported.is_none() || counted::drops(step.previous).is_none();
         if is_new {
             self.counted(step, route, spans, &mut places);
             self.tracing_start.begin(&places);
         }
-        if let Some(told) = told {
-            self.tracked.add_kernel_losses(step, told, is_new, &mut places);
+        if let Some(reported) = reported {
+            self.tracked.add_kernel_losses(step, reported, is_new, &mut places);
             if !is_new {
                 if self.tracing_start.is_open() {
                     self.tracing_start.settle(&qdiscs::lost(step, route), &mut places);
                 }
-                backlog::of_devices(step, route, told, &mut places);
+                backlog::of_devices(step, route, reported, &mut places);
             }
         }
         vpn::lost(step, paths, spans, &mut places);
@@ -177,9 +177,9 @@ impl LossTrack {
             ends::between(span, refused, places);
         }
         places.extend(queued);
-        let told = places.iter().map(|loss| loss.packets).sum();
+        let reported = places.iter().map(|loss| loss.packets).sum();
         for span in spans {
-            ends::not_put_together(span, told, places);
+            ends::not_put_together(span, reported, places);
         }
     }
 }

@@ -90,8 +90,8 @@ pub(super) fn is_traced(
         return now.partly.binary_search(&new.id.tid).is_err();
     }
     let counted = old.and_then(|old| new.migrations?.checked_sub(old.migrations?));
-    let told = now.moves.iter().filter(|one| one.tid == new.id.tid).count() as u64;
-    counted.is_some_and(|counted| told >= counted)
+    let reported = now.moves.iter().filter(|one| one.tid == new.id.tid).count() as u64;
+    counted.is_some_and(|counted| reported >= counted)
 }
 
 /// What a count of moves rests on, the strongest first.

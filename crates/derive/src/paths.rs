@@ -146,7 +146,7 @@ pub fn of<'a>(metrics: &'a TestMetrics, connection: &Connection) -> Option<PathM
 
 /// The offloads of a link on a path.
 pub(crate) fn offloads(metrics: &TestMetrics, link: LinkKey) -> Option<&Offloads> {
-    row_of(&metrics.machine.facts.offloads, &link, |told| told.link)
+    row_of(&metrics.machine.facts.offloads, &link, |reported| reported.link)
 }
 
 /// The bridge that a link is a port of.

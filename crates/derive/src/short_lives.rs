@@ -79,7 +79,7 @@ mod tests {
         Sample { trace: Some(trace), ..Sample::default() }
     }
 
-    fn told(lives: &mut ShortLives, next: &Sample) -> Vec<(String, u64, u64)> {
+    fn reported(lives: &mut ShortLives, next: &Sample) -> Vec<(String, u64, u64)> {
         let groups = lives.observe(next).expect("traced");
         groups.iter().map(|group| (group.name.to_string(), group.threads, group.moves)).collect()
     }
@@ -88,9 +88,9 @@ mod tests {
     fn they_are_counted_by_the_name_of_their_program_since_the_beginning() {
         let mut lives = ShortLives::default();
         assert_eq!(lives.observe(&Sample::default()), None, "nothing is traced: not known, not none");
-        assert_eq!(told(&mut lives, &sample(&[], &[1, 1])), [], "moves of threads that are watched");
-        told(&mut lives, &sample(&[(5, "forky"), (6, "forky"), (7, "sh")], &[1, 5, 5, 6, 7]));
-        let all = told(&mut lives, &sample(&[(8, "forky")], &[8]));
+        assert_eq!(reported(&mut lives, &sample(&[], &[1, 1])), [], "moves of threads that are watched");
+        reported(&mut lives, &sample(&[(5, "forky"), (6, "forky"), (7, "sh")], &[1, 5, 5, 6, 7]));
+        let all = reported(&mut lives, &sample(&[(8, "forky")], &[8]));
         assert_eq!(all, [("forky".to_owned(), 3, 4), ("sh".to_owned(), 1, 1)]);
         assert!(lives.observe(&Sample::default()).is_some(), "what was counted stays");
     }
@@ -99,9 +99,9 @@ mod tests {
     fn very_many_names_take_no_more_room() {
         let mut lives = ShortLives::default();
         for tid in 1..=100 {
-            told(&mut lives, &sample(&[(tid, &format!("name {tid}"))], &[tid]));
+            reported(&mut lives, &sample(&[(tid, &format!("name {tid}"))], &[tid]));
         }
-        let all = told(&mut lives, &sample(&[], &[]));
+        let all = reported(&mut lives, &sample(&[], &[]));
         assert_eq!((all.len(), all[MOST - 1].clone()), (MOST, (OTHERS.to_owned(), 69, 69)), "the rest together");
     }
 }

@@ -256,7 +256,7 @@ pub(crate) mod tests {
     }
 
     /// What is told at each of these instants, a second apart, while these flows are there: number, and whether it has ended.
-    fn told(flows: &[Vec<FlowSample>]) -> Vec<Vec<(u32, bool)>> {
+    fn reported(flows: &[Vec<FlowSample>]) -> Vec<Vec<(u32, bool)>> {
         let machine = Machine::small(2).pair(0, 1).metrics().machine;
         let mut tests = Tests::default();
         let mut before: Option<Sample> = None;
@@ -268,8 +268,8 @@ pub(crate) mod tests {
                 ..flow.clone()
             };
             let next = Sample { at_ns, ..of(flows.iter().map(carried).collect(), &[]) };
-            let (told, _) = tests.observe(before.as_ref(), &next, &machine, &History::default());
-            all.push(told.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
+            let (reported, _) = tests.observe(before.as_ref(), &next, &machine, &History::default());
+            all.push(reported.iter().map(|test| (test.number, test.ended_ns.is_some())).collect());
             before = Some(next);
         }
         all
@@ -290,8 +290,8 @@ pub(crate) mod tests {
             assert_eq!(of(client, Some(7), to), Some([45000, 5201]), "the client sends");
         }
         let connections = [Connection::between(end(Some(9), 5201), end(Some(7), 45000))];
-        let told = ends(client, &connections, true).expect("told").map(|end| end.address.port());
-        assert_eq!(told, [45000, 5201], "the server sends");
+        let reported = ends(client, &connections, true).expect("told").map(|end| end.address.port());
+        assert_eq!(reported, [45000, 5201], "the server sends");
         assert_eq!(of(client, None, Some(9)), None, "the client's socket is gone: as it was before");
         let server = TestKey::Server(9, [198, 18, 0, 1].into());
         assert_eq!(of(server, None, Some(9)), Some([45000, 5201]), "a client elsewhere");
@@ -307,13 +307,13 @@ pub(crate) mod tests {
     #[test]
     fn who_comes_again_has_another_test_but_for_a_process_that_goes_on() {
         let server = |cookie| vec![end(cookie, 90, "10.0.0.9:5201", "10.0.0.1:40000")];
-        let seen = told(&[vec![], server(1), vec![], server(2), vec![], vec![], vec![]]);
+        let seen = reported(&[vec![], server(1), vec![], server(2), vec![], vec![], vec![]]);
         assert_eq!(seen[1], [(1, false)], "it has its first data");
         assert_eq!(seen[2], [(1, true)], "it has ended");
         assert_eq!(seen[3], [(1, true), (2, false)], "the same client again");
         assert_eq!(seen[6], [(1, true), (2, true)], "both are kept");
         let client = |cookie| vec![end(cookie, 50, "10.0.0.1:40000", "10.0.0.9:80")];
-        let seen = told(&[vec![], client(1), vec![], client(2)]);
+        let seen = reported(&[vec![], client(1), vec![], client(2)]);
         assert_eq!((&*seen[2], &*seen[3]), (&[(1, true)][..], &[(1, false)][..]), "one connection after another");
     }
 
@@ -327,8 +327,8 @@ pub(crate) mod tests {
         let (mut tests, machine) = (Tests::default(), Machine::small(2).metrics().machine);
         let [one, two] = [1, 2].map(|at_ns| Sample { at_ns, ..of(flows.clone(), &[]) });
         tests.observe(None, &one, &machine, &History::default());
-        let (told, _) = tests.observe(Some(&one), &two, &machine, &History::default());
-        assert!(told.is_empty(), "nobody drives any");
+        let (reported, _) = tests.observe(Some(&one), &two, &machine, &History::default());
+        assert!(reported.is_empty(), "nobody drives any");
         assert!(tests.running.is_empty(), "and nothing is derived of them");
     }
 }

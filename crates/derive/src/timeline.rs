@@ -162,10 +162,10 @@ mod tests {
         track.observe(8_000_000_000, 9_000_000_000, &Losses::default(), &bins(90));
         track.event(&pinned(1, 0));
         let timeline = track.observe(9_000_000_000, 9_500_000_000, &Losses::default(), &bins(95));
-        let told: Vec<_> =
+        let reported: Vec<_> =
             timeline.incidents.iter().map(|one| (one.at_ns / 1_000_000_000, one.kind.word(), one.count)).collect();
         let wanted = [(5, "pin", 2), (6, "mark", 1), (9, "pin", 1)];
-        assert_eq!(told, wanted, "what has no time was done after the sample before it");
+        assert_eq!(reported, wanted, "what has no time was done after the sample before it");
     }
 
     #[test]

@@ -49,13 +49,13 @@ pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
     let init = init.as_mut().map_err(|error| RoleError::Said(format!("cannot start a network's init: {error}")))?;
     let line = line_while_wanted(init);
     let is_ready = line.as_ref().is_ok_and(|line| line == READY);
-    let told = match &line {
+    let reported = match &line {
         Ok(line) if line == READY => say(format_args!("{READY} {}", init.id())),
         Ok(line) if line.is_empty() => Err(RoleError::Said("the network's init exited without a message".to_owned())),
         Ok(line) => Err(RoleError::Said(line.clone())),
         Err(error) => Err(RoleError::Said(format!("the network is not made after {} s: {error}", PATIENCE.as_secs()))),
     };
-    if is_ready && told.is_ok() {
+    if is_ready && reported.is_ok() {
         let _ended = io::stdin().read_to_end(&mut Vec::new());
     }
     end(init);
@@ -67,7 +67,7 @@ pub fn guardian(options: &RoleOptions) -> Result<(), RoleError> {
             }
         }
     }
-    told
+    reported
 }
 
 /// What the init says; nothing where vnettop is gone before that.
@@ -158,8 +158,8 @@ fn failure(log: &str) -> String {
         .or_else(|| lines.iter().rev().find(said))
         .map(|line| line.trim_start_matches("Error: ").trim_end_matches('.'));
     // By `fail` a script says itself what is the matter.
-    let is_told = lines.iter().any(|line| line.starts_with("+ fail"));
-    let command = lines.iter().rev().find(|line| !is_told && is_command(line) && !is_ending(line));
+    let is_reported = lines.iter().any(|line| line.starts_with("+ fail"));
+    let command = lines.iter().rev().find(|line| !is_reported && is_command(line) && !is_ending(line));
     let command = command.map(|line| line.trim_start_matches('+').trim());
     match (command, last) {
         (Some(command), Some(last)) => format!("{command}: {last}"),

@@ -90,11 +90,11 @@ impl LineReader {
         sorted(spaces.iter().map(|space| space.netns), "spaces")?;
         sorted(owners.iter().map(|owned| owned.link), "owners")?;
         sorted(benchmarks.iter().map(|one| one.pid), "benchmarks")?;
-        sorted(offloads.iter().map(|told| told.link), "offloads")?;
-        sorted(steering.iter().map(|told| told.link), "steerings")?;
+        sorted(offloads.iter().map(|reported| reported.link), "offloads")?;
+        sorted(steering.iter().map(|reported| reported.link), "steerings")?;
         sorted(family.iter().flat_map(|pids| &**pids), "processes")?;
         possible(topology.cores.iter().map(|place| place.core))?;
-        possible(steering.iter().flat_map(|told| &told.napi).map(|thread| thread.core))?;
+        possible(steering.iter().flat_map(|reported| &reported.napi).map(|thread| thread.core))?;
         possible(runners.iter().map(|runner| runner.core))
     }
 }

@@ -64,13 +64,13 @@ impl Drivers {
 
     /// A link's speed, Mb/s, as its driver says it; `EOPNOTSUPP` where it says nothing.
     pub fn speed(&self, link: Ifindex) -> io::Result<u32> {
-        let told = match self.settings(link) {
+        let reported = match self.settings(link) {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
                 old_speed(&self.0.ask(link, IoctlRequest::OldSettings, [0; HEAD])?)
             }
-            told => speed(&told?),
+            reported => speed(&reported?),
         };
-        told.ok_or_else(|| io::ErrorKind::InvalidData.into())
+        reported.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
     /// The kernel first says how long its lists of modes are, as a negative number, and answers who knows it.
@@ -106,8 +106,8 @@ fn old_speed(settings: &[u8]) -> Option<u32> {
     Some(u32::from(u16_at(settings, SPEED_HIGH)?) << 16 | u32::from(u16_at(settings, SPEED_LOW)?))
 }
 
-fn device(told: &[u8]) -> Option<LinkDriver> {
-    let word = |at: usize| Some(text(told.get(at..at + NAME)?).to_vec());
+fn device(reported: &[u8]) -> Option<LinkDriver> {
+    let word = |at: usize| Some(text(reported.get(at..at + NAME)?).to_vec());
     Some(LinkDriver { driver: word(DRIVER)?, bus: word(BUS)? })
 }
 

@@ -254,9 +254,9 @@ mod tests {
         assert_eq!(started(), feeds.len(), "every ssh hangs");
         let begin = Instant::now();
         feeds.iter().for_each(Feed::stop);
-        let told = begin.elapsed();
+        let reported = begin.elapsed();
         drop(feeds);
-        assert!(told < Duration::from_millis(500), "to tell them waits for nobody: {told:?}");
+        assert!(reported < Duration::from_millis(500), "to tell them waits for nobody: {reported:?}");
         assert!(begin.elapsed() < 2 * ENDING, "and all have ended after {:?}", begin.elapsed());
     }
 }

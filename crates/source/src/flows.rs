@@ -235,10 +235,10 @@ impl FlowReader {
                     break;
                 }
                 let mut found = Vec::new();
-                let listed = space.list(proto, |told| {
-                    found.extend(claim(&mut here, proto, told).map(|pid| (pid, *told)));
+                let listed = space.list(proto, |reported| {
+                    found.extend(claim(&mut here, proto, reported).map(|pid| (pid, *reported)));
                 });
-                found.retain(|(_, told)| !space.follows(proto, told));
+                found.retain(|(_, reported)| !space.follows(proto, reported));
                 if let Err(error) = listed {
                     self.unseen.report(&match proto {
                         Proto::Tcp => Blind::Sockets(error.to_string()),
@@ -250,8 +250,8 @@ impl FlowReader {
                     self.unseen.report(&Blind::TooMany);
                     found.truncate(MOST_FLOWS.saturating_sub(followed - found.len()));
                 }
-                for (pid, told) in &found {
-                    space.follow(proto, *pid, told);
+                for (pid, reported) in &found {
+                    space.follow(proto, *pid, reported);
                 }
             }
         }
@@ -269,9 +269,9 @@ impl Unseen {
 }
 
 /// The process that holds this socket and from now on follows it.
-fn claim(here: &mut [(u32, &mut SocketHolder)], proto: Proto, told: &SocketInfo) -> Option<u32> {
-    let is_flow = proto == Proto::Udp || told.is_established() || told.is_connecting();
-    here.iter_mut().find_map(|(pid, holder)| (is_flow && holder.follow(told.inode)).then_some(*pid))
+fn claim(here: &mut [(u32, &mut SocketHolder)], proto: Proto, reported: &SocketInfo) -> Option<u32> {
+    let is_flow = proto == Proto::Udp || reported.is_established() || reported.is_connecting();
+    here.iter_mut().find_map(|(pid, holder)| (is_flow && holder.follow(reported.inode)).then_some(*pid))
 }
 
 fn blind(is_own: bool, pid: u32, error: &io::Error) -> Blind {

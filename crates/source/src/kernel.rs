@@ -227,8 +227,8 @@ impl KernelReader {
         let Stage::Running(_, maps) = &mut self.stage else { return false };
         let Some(tables) = &mut maps.drops else { return false };
         let gone = remember(&mut self.flows, flows, now_ns);
-        let told = self.counts.as_deref().and_then(|counts| counts.drops.as_ref()).filter(|_| !gone.is_empty());
-        for row in told.iter().flat_map(|told| &told.flows) {
+        let reported = self.counts.as_deref().and_then(|counts| counts.drops.as_ref()).filter(|_| !gone.is_empty());
+        for row in reported.iter().flat_map(|reported| &reported.flows) {
             end(row, &gone, &mut self.ended);
         }
         tables.ask_flows(self.flows.keys(), now_ns);
@@ -254,14 +254,14 @@ impl KernelReader {
         let Maps { drops, functions, .. } = &mut **maps;
         let tables = drops.as_mut()?;
         let mut unknown = Vec::new();
-        let mut told = |rows: &[DropRow]| {
+        let mut reported = |rows: &[DropRow]| {
             let name = |address| functions.name(address);
             let tell = |row| self.sites.count(row, &name, &mut unknown);
-            let mut told: Vec<DropCount> = rows.iter().filter_map(tell).collect();
-            told.sort_by(|one, other| one.key().cmp(&other.key()));
-            told
+            let mut reported: Vec<DropCount> = rows.iter().filter_map(tell).collect();
+            reported.sort_by(|one, other| one.key().cmp(&other.key()));
+            reported
         };
-        let (own, others) = (told(&tables.of_flows.rows), told(&tables.of_others.rows));
+        let (own, others) = (reported(&tables.of_flows.rows), reported(&tables.of_others.rows));
         if !unknown.is_empty() {
             programs.order(Order::Functions(unknown));
         }

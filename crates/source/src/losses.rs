@@ -123,8 +123,8 @@ impl LossReader {
         for (&netns, place) in &mut self.places {
             let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
             // A namespace that cannot be read any more has no counters this time; nothing else depends on it.
-            let told = place.protocols(netns, want.ipv6, &mut self.buffer);
-            reading.protocols.extend(told.ok().filter(|_| !want.jumps));
+            let reported = place.protocols(netns, want.ipv6, &mut self.buffer);
+            reading.protocols.extend(reported.ok().filter(|_| !want.jumps));
             // Where no flow is, a host of many links is not asked for the qdiscs of all of them again and again.
             let few = self.at_rest || !want.maybe || !place.has_many_qdiscs();
             if let Some(links) = if few { Some(&want.links) } else { want.left.as_ref() } {
@@ -214,12 +214,12 @@ impl LossReader {
             return;
         }
         self.offloads_at_ns = now_ns;
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (&netns, place) in &mut self.places {
             let (Some(place), Some(want)) = (place, self.wants.get(&netns)) else { continue };
-            told.extend(place.offloads(netns, &want.links));
+            reported.extend(place.offloads(netns, &want.links));
         }
-        publish(&mut self.offloads, told);
+        publish(&mut self.offloads, reported);
     }
 
     /// Opens what is not open yet. From outside, through a process, only qdiscs and offloads are missing.

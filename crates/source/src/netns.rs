@@ -305,10 +305,10 @@ impl Spaces {
             && let Some(oldest) = known.living.oldest()
         {
             let data = epoll::EventData::new_u64(netns);
-            let told = |pidfd: OwnedFd| epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| pidfd);
+            let reported = |pidfd: OwnedFd| epoll::add(events, &pidfd, data, epoll::EventFlags::IN).map(|()| pidfd);
             let pid = i32::try_from(oldest).ok().and_then(Pid::from_raw);
             // Without a flag: PIDFD_NONBLOCK, which only waiting for a child would heed, is unknown before Linux 5.10.
-            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(told).ok());
+            let watch = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty()).and_then(reported).ok());
             // Looked at after it was opened: from here on the number cannot be another process'.
             let watch = watch.filter(|_| self.residents.of(oldest) == Some(netns));
             if watch.is_none() {

@@ -100,11 +100,11 @@ impl OvsReader {
         self.receive();
         self.look(now_ns);
         let (mut facts, mut counters) = (false, false);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (at, session) in self.sessions.iter_mut().enumerate() {
             session.age(now_ns);
             let changes = std::mem::take(&mut session.changes);
-            told.extend(changes.facts.then_some(at));
+            reported.extend(changes.facts.then_some(at));
             let wanted = wanted(session.daemon.netns.unwrap_or(self.own_netns));
             facts |= changes.facts | (std::mem::replace(&mut session.wanted, wanted) != wanted);
             counters |= changes.counters;
@@ -115,7 +115,7 @@ impl OvsReader {
             self.join(links);
             // Who changes what there is pays for what that costs.
             let spent_ns = spent_ns().saturating_sub(before_ns);
-            for at in told {
+            for at in reported {
                 self.sessions[at].pay(spent_ns);
             }
             counters = true;
@@ -175,8 +175,8 @@ impl OvsReader {
         for (at, session) in self.sessions.iter().enumerate().filter(|(_, session)| session.known) {
             let netns = session.daemon.netns.unwrap_or(self.own_netns);
             let (socket, tables, wanted) = (&*session.name, &session.tables, session.wanted);
-            let told = JoinedPorts { socket, netns, tables, wanted, kernel };
-            let (switch, links) = join(told, |id| {
+            let reported = JoinedPorts { socket, netns, tables, wanted, kernel };
+            let (switch, links) = join(reported, |id| {
                 let known = self.numbers.get(&(at, id)).copied();
                 let number = known.unwrap_or_else(|| {
                     self.next_number = self.next_number.checked_add(1).unwrap_or(Ifindex::OVS);

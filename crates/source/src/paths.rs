@@ -173,7 +173,7 @@ fn path<L: NetworkQueries>(
     let WantedPath { packet, netns, backwards } = *wanted;
     let sent = if backwards { lookups::Packet { from: packet.to, to: packet.from, ..packet } } else { packet };
     let way = walk::walk(map, lookups, held, netns, sent);
-    let ends = told_ends(netns, sent, &way);
+    let ends = reported_ends(netns, sent, &way);
     let (netns, hops, gap) = if backwards {
         let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
         (way.netns, ends::turned(&way.hops), gap)
@@ -187,7 +187,7 @@ fn path<L: NetworkQueries>(
 }
 
 /// What is known of both ends beyond the packet's addresses.
-fn told_ends(netns: u64, packet: lookups::Packet, way: &walk::WalkedPath) -> Option<Ends> {
+fn reported_ends(netns: u64, packet: lookups::Packet, way: &walk::WalkedPath) -> Option<Ends> {
     let (there, arrived) = way.arrived?;
     let near = EndName { netns, local: packet.from, remote: packet.to };
     let far = EndName { netns: there, local: arrived.to, remote: arrived.from };

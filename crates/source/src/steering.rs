@@ -82,9 +82,9 @@ impl SteeringReader {
             (self.paths, self.read_at_ns) = (Arc::clone(paths), now_ns);
             let now = self.settings(spaces, links);
             publish(&mut self.published, now);
-        } else if self.published.iter().any(|told| !told.napi.is_empty()) {
+        } else if self.published.iter().any(|reported| !reported.napi.is_empty()) {
             let mut now = Vec::clone(&self.published);
-            let threads = now.iter_mut().flat_map(|told| &mut told.napi);
+            let threads = now.iter_mut().flat_map(|reported| &mut reported.napi);
             threads.for_each(|thread| *thread = napi_thread(&self.proc, thread.pid).unwrap_or_else(|| thread.clone()));
             publish(&mut self.published, now);
         }
@@ -114,11 +114,11 @@ impl SteeringReader {
             let place = self.places.entry(key.netns);
             let place = place.or_insert_with(|| spaces.inside(key.netns, SteeringSpace::here).ok());
             let Some(SteeringSpace { tree, napi }) = place else { continue };
-            let Some(mut told) = tree.read(link, &mut self.buffer) else { continue };
+            let Some(mut reported) = tree.read(link, &mut self.buffer) else { continue };
             let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex)).unwrap_or_default();
-            told.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();
-            told.interrupts = interrupts::read(tree, &self.proc, link, &mut self.buffer);
-            settings.push(told);
+            reported.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();
+            reported.interrupts = interrupts::read(tree, &self.proc, link, &mut self.buffer);
+            settings.push(reported);
         }
         settings
     }

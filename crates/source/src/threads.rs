@@ -59,7 +59,7 @@ pub struct ThreadReader {
     lasting: Vec<Problem>,
     problems: Vec<Problem>,
     /// What the problems behind those of `lasting` were made from.
-    told: (bool, Option<u32>),
+    reported: (bool, Option<u32>),
 }
 
 /// What is known of a process, when it has to be read again, and whether its command line is its last.
@@ -107,7 +107,7 @@ impl ThreadReader {
             most_kept: proc_file::descriptor_limit() / 2,
             problems: lasting.clone(),
             lasting,
-            told: (false, None),
+            reported: (false, None),
         })
     }
 
@@ -270,16 +270,16 @@ impl ThreadReader {
         (samples, uncounted)
     }
 
-    fn report(&mut self, told: (bool, Option<u32>)) {
-        if std::mem::replace(&mut self.told, told) == told {
+    fn report(&mut self, reported: (bool, Option<u32>)) {
+        if std::mem::replace(&mut self.reported, reported) == reported {
             return;
         }
-        let uncounted = told.0.then(|| {
+        let uncounted = reported.0.then(|| {
             "this kernel does not count migrations (no /proc/PID/sched); they are only sampled, so each figure \
              is too low; a kernel with CONFIG_SCHED_DEBUG counts them"
                 .to_owned()
         });
-        let missing = told.1.map(|pid| {
+        let missing = reported.1.map(|pid| {
             format!("no process {pid} is visible: it has exited or is hidden; watch a command name instead")
         });
         self.problems.clone_from(&self.lasting);

@@ -17,7 +17,7 @@ use vnettop_sample::{Problem, ProblemSource};
 const PATIENCE: Duration = Duration::from_millis(100);
 const WINDOW: Duration = Duration::from_secs(1);
 /// Delay of a reader from which it is reported, s: on a full machine one may just not have had its turn.
-const TOLD_AFTER: Duration = Duration::from_secs(1);
+const REPORTED_AFTER: Duration = Duration::from_secs(1);
 /// What is read of a command line at most, bytes.
 const LONGEST: u64 = 256 * 1024;
 
@@ -53,13 +53,13 @@ pub(super) fn read_cmdline(process: &Path) -> Vec<u8> {
     proc_file::beginning(&process.join("cmdline"), LONGEST).unwrap_or_default()
 }
 
-/// The problem that a reader has hung for [`TOLD_AFTER`], while one has.
+/// The problem that a reader has hung for [`REPORTED_AFTER`], while one has.
 pub(super) fn problem() -> Option<Problem> {
     let (of, since) = ASIDE.with_borrow_mut(|aside| {
         aside.is_behind();
         aside.behind.as_ref().map(|(_, since, of)| (of.clone(), *since))
     })?;
-    (since.elapsed() >= TOLD_AFTER).then(|| Problem {
+    (since.elapsed() >= REPORTED_AFTER).then(|| Problem {
         source: ProblemSource::Processes,
         text: format!(
             "reading /proc of {of} hangs (FUSE?): new benchmarks and iperf3 output are not read until it answers or exits"
@@ -87,12 +87,12 @@ impl ReaderThread {
         let (answer, answered) = sync_channel(1);
         let read = move || drop(answer.send(work()));
         let reader = sched::with_heirs(|| Builder::new().name("reader".to_owned()).spawn(read)).ok()?;
-        let told = answered.recv_timeout(left);
+        let reported = answered.recv_timeout(left);
         self.waited += began.elapsed();
-        if matches!(told, Err(RecvTimeoutError::Timeout)) {
+        if matches!(reported, Err(RecvTimeoutError::Timeout)) {
             self.behind = Some((reader, began, of.to_string()));
         }
-        told.ok()
+        reported.ok()
     }
 }
 

@@ -95,7 +95,7 @@ pub trait Desk {
 pub struct LinesDesk<'a> {
     signals: &'a Signals,
     /// What the last line was of.
-    told: String,
+    reported: String,
     ended: Option<i32>,
 }
 
@@ -103,7 +103,7 @@ impl<'a> LinesDesk<'a> {
     /// With the signals that end it.
     #[must_use]
     pub fn new(signals: &'a Signals) -> Self {
-        Self { signals, told: String::new(), ended: None }
+        Self { signals, reported: String::new(), ended: None }
     }
 
     /// How it ended.
@@ -119,8 +119,8 @@ impl Desk for LinesDesk<'_> {
     fn begins(&mut self, progress: &Progress) {
         let line = progress.line();
         let path = format!("{} {}", progress.round, progress.now.split(',').next().unwrap_or_default());
-        if self.told != path {
-            self.told = path;
+        if self.reported != path {
+            self.reported = path;
             term::say(&line);
         }
     }

@@ -47,7 +47,7 @@ pub(super) struct Passed {
 
 #[derive(Debug)]
 enum OutputEvent {
-    Told(Option<Side>, Report),
+    Reported(Option<Side>, Report),
     /// Everything that the command wrote until it ended was passed on.
     CaughtUp,
 }
@@ -116,14 +116,14 @@ impl Output {
         let Self::Passed(passed) = self else { return (Vec::new(), true) };
         // Reset first: what is told in between rings again.
         let _ = rustix::io::read(&*passed.bell, &mut [0; 8]);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for news in passed.news.try_iter() {
             match news {
-                OutputEvent::Told(side, report) => told.push((side, report)),
+                OutputEvent::Reported(side, report) => reported.push((side, report)),
                 OutputEvent::CaughtUp => passed.caught_up = true,
             }
         }
-        (told, passed.caught_up)
+        (reported, passed.caught_up)
     }
 }
 
@@ -196,14 +196,14 @@ impl PipeThread {
         let last = lines.last.filter(|last| Some(*last) != before).map(|last| (lines.side, Report::Interval(last)));
         let ended = lines.ended().into_iter().map(|(side, whole)| (side, Report::Whole(whole)));
         for (side, report) in last.into_iter().chain(ended) {
-            self.say(OutputEvent::Told(side, report));
+            self.say(OutputEvent::Reported(side, report));
         }
     }
 
     fn say(&self, news: OutputEvent) {
         // Nobody listens any more, or not now: the bytes go on all the same.
         let _ = match news {
-            OutputEvent::Told(..) => self.tell.try_send(news).is_ok(),
+            OutputEvent::Reported(..) => self.tell.try_send(news).is_ok(),
             OutputEvent::CaughtUp => self.tell.send(news).is_ok(),
         };
         ring(&self.bell);

@@ -250,8 +250,8 @@ impl<'a> RunSession<'a> {
 
     /// Takes in what the command says in passing; whether all of it has passed.
     fn receive(&mut self, pid: u32) -> bool {
-        let (told, caught_up) = self.output.received();
-        for (side, report) in told {
+        let (stated, caught_up) = self.output.received();
+        for (side, report) in stated {
             self.reported(pid, side, report);
         }
         caught_up

@@ -139,8 +139,8 @@ fn a_sentence_names_the_keys_that_were_chosen() {
     let (_, script) = shown_as(&[key('?'), key('q'), key('q')], AppOptions::default(), |state| {
         state.choose(Choices::default(), keys, ThemeList::default());
     });
-    let told = script.frames.iter().any(|frame| frame.contains("the card is ready: press K to see"));
-    assert!(told, "{}", script.frames.concat());
+    let reported = script.frames.iter().any(|frame| frame.contains("the card is ready: press K to see"));
+    assert!(reported, "{}", script.frames.concat());
 }
 
 #[test]

@@ -58,9 +58,9 @@ fn a_kill_at_any_byte_of_the_journal_can_be_undone() {
         for was_set in [false, true].into_iter().filter(|&was_set| length >= intended || !was_set) {
             fake.change(101, |thread| thread.mask = cores(if was_set { "4" } else { "0-7" }));
             fs::write(&path, &whole[..length]).expect("a torn journal");
-            let told = undone(&fake, &dir);
-            assert_eq!(fake.mask(101), "0-7", "cut at byte {length} it is undone: {told}");
-            assert!(!told.contains('!'), "cut at byte {length} nothing is wrong: {told}");
+            let reported = undone(&fake, &dir);
+            assert_eq!(fake.mask(101), "0-7", "cut at byte {length} it is undone: {reported}");
+            assert!(!reported.contains('!'), "cut at byte {length} nothing is wrong: {reported}");
             assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "cut at byte {length} the journal is removed");
         }
     }
@@ -100,14 +100,17 @@ fn an_undo_in_another_time_or_pid_namespace_leaves_the_journal_for_the_right_one
         fake.change(101, |thread| thread.start += 100);
         fake.end(102);
         assert_eq!(left_behind(&mut fake.clone(), dir.path()), 0, "who is pinned cannot be told");
-        let told = undone(&fake, &dir);
-        assert!(told.starts_with("! 2 pins in ") && told.contains(named), "{told}");
-        assert!(!told.contains("exited") && told.contains("run vnettop undo there"), "{told}");
-        assert_eq!(journals_in(dir.path()).len(), 1, "the journal stays: {told}");
+        let reported = undone(&fake, &dir);
+        assert!(reported.starts_with("! 2 pins in ") && reported.contains(named), "{reported}");
+        assert!(!reported.contains("exited") && reported.contains("run vnettop undo there"), "{reported}");
+        assert_eq!(journals_in(dir.path()).len(), 1, "the journal stays: {reported}");
         fake.0.borrow_mut().spaces = there;
         fake.change(101, |thread| thread.start -= 100);
-        let told = undone(&fake, &dir);
-        assert!(told.contains("iperf3 server 101 is back on cores 0-7"), "where it was written it is undone: {told}");
+        let reported = undone(&fake, &dir);
+        assert!(
+            reported.contains("iperf3 server 101 is back on cores 0-7"),
+            "where it was written it is undone: {reported}"
+        );
     }
 }
 
@@ -138,8 +141,8 @@ fn a_thread_that_a_running_vnettop_holds_is_left_to_it() {
     fake.add(std::process::id(), 78);
     let mut running = controller(&fake, &dir);
     running.pin(&[request(101, "5")]);
-    let told = undone(&fake, &dir);
-    assert!(told.contains("press U there, then vnettop undo again"), "it says what to do: {told}");
+    let reported = undone(&fake, &dir);
+    assert!(reported.contains("press U there, then vnettop undo again"), "it says what to do: {reported}");
     assert_eq!(fake.mask(101), "5", "the running vnettop's pin stands");
     running.restore();
     undone(&fake, &dir);
@@ -151,11 +154,11 @@ fn a_refusal_keeps_the_journal_for_another_try() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
     fake.change(102, |thread| thread.refuses = Some(libc::EPERM));
-    let told = undone(&fake, &dir);
+    let reported = undone(&fake, &dir);
     let mends = "! iperf3 server 102 keeps its pin: it belongs to another user; taskset -cp 0-7 102 as root restores";
-    assert!(told.contains(mends), "it says why, and what mends it: {told}");
-    assert!(!told.contains("XDG_STATE_HOME"), "nobody is told to obey another user's journals: {told}");
-    assert!(told.contains("! 1 thread is still pinned: "), "and how many are left: {told}");
+    assert!(reported.contains(mends), "it says why, and what mends it: {reported}");
+    assert!(!reported.contains("XDG_STATE_HOME"), "nobody is told to obey another user's journals: {reported}");
+    assert!(reported.contains("! 1 thread is still pinned: "), "and how many are left: {reported}");
     fake.change(102, |thread| thread.refuses = None);
     assert_eq!(undone(&fake, &dir), "iperf3 server 102 is back on cores 0-7\n", "only what was left is done");
 }
@@ -165,8 +168,8 @@ fn someone_elses_mask_is_told_once() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4")]);
     fake.change(101, |thread| thread.mask = cores("1"));
-    let told = undone(&fake, &dir);
-    assert!(told.contains("taskset -cp 0-7 101 restores"), "the user gets the line: {told}");
+    let reported = undone(&fake, &dir);
+    assert!(reported.contains("taskset -cp 0-7 101 restores"), "the user gets the line: {reported}");
     assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n");
 }
 
@@ -185,11 +188,11 @@ fn damaged_and_hostile_lines_are_told_and_the_others_honoured() {
     ];
     file.write_all(hostile.join("\n").as_bytes()).expect("written");
     file.write_all(b"\n\xff\xfe\n").expect("written");
-    let told = undone(&fake, &dir);
-    let damaged = told.lines().filter(|line| line.contains("skipped")).collect::<Vec<_>>();
-    assert!(damaged.len() == 1 && damaged[0].starts_with("! 6 lines of "), "they are told in one sentence: {told}");
-    assert!(told.contains("iperf3 server 101 is back on cores 0-7\n"), "the sound lines count: {told}");
-    assert!(told.contains(".jsonl.damaged"), "the damaged file is kept aside: {told}");
+    let reported = undone(&fake, &dir);
+    let damaged = reported.lines().filter(|line| line.contains("skipped")).collect::<Vec<_>>();
+    assert!(damaged.len() == 1 && damaged[0].starts_with("! 6 lines of "), "they are told in one sentence: {reported}");
+    assert!(reported.contains("iperf3 server 101 is back on cores 0-7\n"), "the sound lines count: {reported}");
+    assert!(reported.contains(".jsonl.damaged"), "the damaged file is kept aside: {reported}");
     assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n", "and is not read again");
 }
 
@@ -202,11 +205,11 @@ fn a_pin_behind_a_narrower_cpuset_does_not_come_back() {
         killed_after(&fake, &dir, &[request(101, "5")]);
         fake.allow(101, narrow);
         assert_eq!(fake.mask(101), narrow, "the kernel shows nothing of the pin");
-        let told = undone(&fake, &dir);
-        assert_eq!(fake.mask(101), shown, "its own mask is in force as far as the cpuset allows: {told}");
+        let reported = undone(&fake, &dir);
+        assert_eq!(fake.mask(101), shown, "its own mask is in force as far as the cpuset allows: {reported}");
         fake.allow(101, "0-7");
-        assert_eq!(fake.mask(101), own, "and no pin comes back with the cores: {told}");
-        assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "so the journal is done with: {told}");
+        assert_eq!(fake.mask(101), own, "and no pin comes back with the cores: {reported}");
+        assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "so the journal is done with: {reported}");
     }
 }
 
@@ -228,10 +231,10 @@ fn a_mask_that_someone_set_within_a_cpuset_stays() {
     fake.allow(101, "0-4");
     fake.0.borrow_mut().dir = None;
     fake.clone().set_mask(101, &cores("0-4")).expect("someone frees it by hand");
-    let told = undone(&fake, &dir);
+    let reported = undone(&fake, &dir);
     assert!(
-        told.contains("set by another program since, and is not changed"),
-        "the pin lies within the cpuset and would be seen: {told}"
+        reported.contains("set by another program since, and is not changed"),
+        "the pin lies within the cpuset and would be seen: {reported}"
     );
     assert_eq!(fake.mask(101), "0-4");
 }
@@ -242,21 +245,24 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4")]);
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");
-    let told = undone(&fake, &dir);
-    assert!(told.contains("is writable by others (mode 777)") && told.contains("nothing was restored"), "{told}");
-    assert_eq!(fake.mask(101), "4", "nothing was set");
-    let told = said(&controller(&fake, &dir).pin(&[request(102, "5")]));
+    let reported = undone(&fake, &dir);
     assert!(
-        told.contains("nothing was pinned") && told.contains("XDG_STATE_HOME to a directory of your own"),
-        "{told}"
+        reported.contains("is writable by others (mode 777)") && reported.contains("nothing was restored"),
+        "{reported}"
+    );
+    assert_eq!(fake.mask(101), "4", "nothing was set");
+    let reported = said(&controller(&fake, &dir).pin(&[request(102, "5")]));
+    assert!(
+        reported.contains("nothing was pinned") && reported.contains("XDG_STATE_HOME to a directory of your own"),
+        "{reported}"
     );
     let why = Journal::new(Some(dir.path().to_owned())).lock().expect_err("it is not locked either");
     assert!(matches!(why, JournalError::Lock(LockError::Doubted(_, Doubt::Writable(0o777)))), "{why:?}");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o700)).expect("it is ours");
     let journal = journals_in(dir.path()).remove(0);
     fs::set_permissions(&journal, fs::Permissions::from_mode(0o666)).expect("it is ours");
-    let told = undone(&fake, &dir);
-    assert!(told.contains("it is writable by others (mode 666)") && told.contains("skipped"), "{told}");
+    let reported = undone(&fake, &dir);
+    assert!(reported.contains("it is writable by others (mode 666)") && reported.contains("skipped"), "{reported}");
     assert_eq!((fake.mask(101), journal.exists()), ("4".to_owned(), true), "nor a journal that others may write to");
 }
 
@@ -269,14 +275,14 @@ fn a_fifo_in_the_place_of_the_directory_or_of_a_journal_is_not_waited_for() {
     };
     let state = dir.path().join("vnettop");
     fifo(&state);
-    let told = said(&undo(&mut fake.clone(), &state));
-    assert!(told.contains(&format!("cannot open {}: ", state.display())), "{told}");
-    assert!(told.contains("nothing was restored"), "{told}");
+    let reported = said(&undo(&mut fake.clone(), &state));
+    assert!(reported.contains(&format!("cannot open {}: ", state.display())), "{reported}");
+    assert!(reported.contains("nothing was restored"), "{reported}");
     fs::remove_file(&state).expect("it was there");
     fs::create_dir(&state).expect("writable");
     fifo(&state.join("pins-1-1.jsonl"));
-    let told = said(&undo(&mut fake.clone(), &state));
-    assert!(told.contains("it is not a regular file"), "{told}");
+    let reported = said(&undo(&mut fake.clone(), &state));
+    assert!(reported.contains("it is not a regular file"), "{reported}");
 }
 
 #[test]
@@ -285,8 +291,8 @@ fn what_is_not_a_plain_file_is_not_read() {
     symlink("/etc/passwd", dir.path().join("pins-1-1.jsonl")).expect("a link");
     fs::create_dir(dir.path().join("pins-2-2.jsonl")).expect("a directory");
     fs::write(dir.path().join("notes.txt"), "mine").expect("a file");
-    let told = undone(&fake, &dir);
-    assert_eq!(told.matches("! cannot read the journal ").count(), 2, "both are told: {told}");
+    let reported = undone(&fake, &dir);
+    assert_eq!(reported.matches("! cannot read the journal ").count(), 2, "both are told: {reported}");
     assert_eq!(journals_in(dir.path()).len(), 3, "and nothing is removed");
 }
 

@@ -59,8 +59,8 @@ fn what_another_vnettop_has_put_back_is_free() {
     fake.change(101, |thread| thread.mask = cores("0-7"));
     let restored = r#"{"op":"restored","pid":100,"tid":101,"start":5000}"#;
     fs::write(&journal, fs::read_to_string(&journal).expect("a journal") + restored + "\n").expect("written");
-    let told = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
-    assert!(told.contains("iperf3 server 101 is pinned to core 1 (before: 0-7)"), "{told}");
+    let reported = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
+    assert!(reported.contains("iperf3 server 101 is pinned to core 1 (before: 0-7)"), "{reported}");
 }
 
 #[test]
@@ -86,13 +86,13 @@ fn threads_of_a_comparison_stay_its_own_while_they_are_not_pinned() {
     comparing.restore();
     assert_eq!(journals_in(dir.path()).len(), 1, "in an unpinned stretch its journal says that it compares");
     let journal = by_another(&fake, &dir);
-    let told = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
+    let reported = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
     let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison is \
                     over, then try again";
-    assert!(told.contains(expected), "{told}");
+    assert!(reported.contains(expected), "{reported}");
     assert_eq!(fake.mask(101), "0-7", "it is not pinned");
-    let told = undone(&fake, &dir);
-    assert_eq!(told, "vnettop 4711 still runs: wait until its comparison is over\n", "undo says what to do");
+    let reported = undone(&fake, &dir);
+    assert_eq!(reported, "vnettop 4711 still runs: wait until its comparison is over\n", "undo says what to do");
     fake.end(OTHER);
     assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n", "killed there it left no pin");
     assert!(!journal.exists(), "and its journal goes");
@@ -116,8 +116,11 @@ fn a_journal_of_a_running_vnettop_that_cannot_be_read_forbids_to_pin() {
     fake.add(OTHER, 99);
     fs::create_dir(dir.path().join("pins-4711-99.jsonl")).expect("unreadable as a file");
     let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
-    let told = said(&outcome);
-    assert!(told.starts_with("! nothing was pinned: cannot read the pins of another vnettop (pid 4711) in "), "{told}");
+    let reported = said(&outcome);
+    assert!(
+        reported.starts_with("! nothing was pinned: cannot read the pins of another vnettop (pid 4711) in "),
+        "{reported}"
+    );
     assert_eq!(fake.mask(101), "0-7", "whose mask it has is not known, so it is not touched");
 }
 
@@ -137,8 +140,11 @@ fn a_mask_that_is_there_already_is_no_pin() {
         "nothing to put back, and no journal of it"
     );
     controller.pin(&[request(102, "5")]);
-    let told = said(&controller.pin(&[request(102, "0-7")]));
-    assert!(told.starts_with("iperf3 server 102 is back on cores 0-7\n"), "to ask for the old mask is to undo: {told}");
+    let reported = said(&controller.pin(&[request(102, "0-7")]));
+    assert!(
+        reported.starts_with("iperf3 server 102 is back on cores 0-7\n"),
+        "to ask for the old mask is to undo: {reported}"
+    );
     assert_eq!((controller.pins(), journals_in(dir.path())), (0, Vec::new()), "so nothing is left to undo");
 }
 

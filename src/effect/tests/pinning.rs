@@ -140,9 +140,9 @@ fn a_mask_set_by_someone_else_in_the_very_moment_is_told() {
     let (fake, dir) = (Fake::new(), temporary());
     fake.change(101, |thread| thread.twist = Some(Twist::SomeoneSets(6)));
     let outcome = controller(&fake, &dir).pin(&[request(101, "1")]);
-    let told =
+    let reported =
         "! iperf3 server 101: asked for 1, but it has 6: another program set its mask at the same moment; pin again\n";
-    assert!(said(&outcome).starts_with(told), "what was read back is told: {}", said(&outcome));
+    assert!(said(&outcome).starts_with(reported), "what was read back is told: {}", said(&outcome));
 }
 
 #[test]
@@ -199,14 +199,20 @@ fn without_a_journal_nothing_is_pinned() {
     let file = dir.path().join("state");
     std::fs::write(&file, "").expect("a file in the way");
     let mut controller = PinController::new(Box::new(fake.clone()), Some(file.join("vnettop")), false);
-    let told = said(&controller.pin(&[request(101, "4")]));
-    assert!(told.starts_with("! nothing was pinned, because the journal that undoes it cannot be written: "), "{told}");
-    assert!(told.contains("set XDG_STATE_HOME to a directory that you can write"), "it says what to do: {told}");
+    let reported = said(&controller.pin(&[request(101, "4")]));
+    assert!(
+        reported.starts_with("! nothing was pinned, because the journal that undoes it cannot be written: "),
+        "{reported}"
+    );
+    assert!(
+        reported.contains("set XDG_STATE_HOME to a directory that you can write"),
+        "it says what to do: {reported}"
+    );
     assert_eq!((controller.pins(), fake.set().len()), (0, 0), "nothing was touched");
 
     let homeless = super::super::journal_dir(|_| None);
-    let told = said(&PinController::new(Box::new(fake.clone()), homeless, false).pin(&[request(101, "4")]));
-    assert!(told.contains("neither XDG_STATE_HOME nor HOME is set"), "also where there is no home: {told}");
+    let reported = said(&PinController::new(Box::new(fake.clone()), homeless, false).pin(&[request(101, "4")]));
+    assert!(reported.contains("neither XDG_STATE_HOME nor HOME is set"), "also where there is no home: {reported}");
 }
 
 #[test]
@@ -214,8 +220,8 @@ fn readonly_changes_nothing() {
     let (fake, dir) = (Fake::new(), temporary());
     let mut controller = PinController::new(Box::new(fake.clone()), Some(dir.path().to_owned()), true);
     for outcome in [controller.pin(&[request(101, "4")]), controller.restore()] {
-        let told = "! nothing was changed: start vnettop without --readonly to pin or restore\n";
-        assert_eq!(said(&outcome), told);
+        let reported = "! nothing was changed: start vnettop without --readonly to pin or restore\n";
+        assert_eq!(said(&outcome), reported);
     }
     assert_eq!((fake.set().len(), journals_in(dir.path()).len()), (0, 0), "no mask, no file");
 }
@@ -258,8 +264,8 @@ fn the_journal_lives_where_state_belongs() {
 #[test]
 fn a_thread_named_twice_is_pinned_once() {
     let (fake, dir) = (Fake::new(), temporary());
-    let told = said(&controller(&fake, &dir).pin(&[request(101, "4"), request(101, "5"), request(102, "6")]));
-    assert!(told.contains("! iperf3 server 101 was named twice: only the first is done"), "{told}");
-    assert!(told.contains("2 of 2 pinned"), "{told}");
+    let reported = said(&controller(&fake, &dir).pin(&[request(101, "4"), request(101, "5"), request(102, "6")]));
+    assert!(reported.contains("! iperf3 server 101 was named twice: only the first is done"), "{reported}");
+    assert!(reported.contains("2 of 2 pinned"), "{reported}");
     assert_eq!(fake.set(), ["101 → 4", "102 → 6"], "each is set once");
 }

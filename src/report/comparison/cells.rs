@@ -203,11 +203,11 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
         std::iter::once(bar(row.name.clone(), row.unpinned.as_ref(), PlotColor::Blue)).chain(pinned).collect::<Vec<_>>()
     };
     let rows: Vec<BarRow> = table.rows.iter().flat_map(bars_of).collect();
-    let told: Vec<String> =
+    let reported: Vec<String> =
         rows.iter().filter(|row| !row.label.is_empty()).map(|row| format!("{} {}", row.label, row.words)).collect();
     let text = PlotText {
         title: format!("{}: {unit} by path", table.load.label()),
-        description: format!("Unpinned, in {unit}: {}.", told.join("; ")),
+        description: format!("Unpinned, in {unit}: {}.", reported.join("; ")),
     };
     let mut colors = vec![legend("blue", "unpinned")];
     if pins {
@@ -233,12 +233,12 @@ fn nominal(mbps: u32) -> String {
 pub(super) fn same(table: &LoadTable) -> Vec<Block> {
     let groups = &table.groups;
     let more = "; more rounds (--repeat) on an idle machine tell more";
-    let mut blocks = told("No difference", &groups.same, " (any two are within 3 % of each other)");
-    blocks.extend(told("Inconclusive", &groups.open, more));
+    let mut blocks = reported("No difference", &groups.same, " (any two are within 3 % of each other)");
+    blocks.extend(reported("Inconclusive", &groups.open, more));
     blocks
 }
 
-fn told(what: &str, groups: &[Vec<String>], rest: &str) -> Vec<Block> {
+fn reported(what: &str, groups: &[Vec<String>], rest: &str) -> Vec<Block> {
     let item = |group: &Vec<String>| ListItem { text: group.join(", "), aside: String::new() };
     match groups {
         [] => Vec::new(),

@@ -15,11 +15,11 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
     let label = |nth| if nth == 0 { "iperf3" } else { "" };
     let fact = |(nth, text)| Fact { label: label(nth), text };
     let unread = card.unread.map(|why| format!("iperf3's own results are unknown: {}", why.sentence()));
-    let told = match &card.reported[..] {
+    let stated = match &card.reported[..] {
         many if many.len() > ONE_BY_ONE => vec![together(many)],
         few => few.iter().map(one).collect(),
     };
-    told.into_iter().chain(unread).enumerate().map(fact).collect()
+    stated.into_iter().chain(unread).enumerate().map(fact).collect()
 }
 
 /// What counts of a test: what arrived, where that is known.

@@ -239,8 +239,8 @@ fn what_is_not_sure_says_between_what() {
 
 #[test]
 fn limits_that_are_not_kept_are_told() {
-    let told = limits(&never());
-    assert!(told.len() == 2 && told[0].0 && !told[1].0, "one is broken, one could not be checked: {told:?}");
+    let stated = limits(&never());
+    assert!(stated.len() == 2 && stated[0].0 && !stated[1].0, "one is broken, one could not be checked: {stated:?}");
 }
 
 /// A search that found these placements with these rates against the best one, Gbit/s.

@@ -62,9 +62,9 @@ fn the_order_names_the_places_that_a_path_can_have() {
         path("as-fast", &[10.05, 9.95, 10.1], &[]),
         path("once", &[5.0], &[]),
     ]))[0];
-    let told: Vec<(&str, Option<(usize, usize)>)> = table.rows.iter().map(|row| (&*row.name, row.place)).collect();
+    let reported: Vec<(&str, Option<(usize, usize)>)> = table.rows.iter().map(|row| (&*row.name, row.place)).collect();
     assert_eq!(
-        told,
+        reported,
         [("as-fast", Some((1, 3))), ("fast", Some((1, 3))), ("once", None), ("slow", Some((3, 4)))],
         "of one round nothing is said, and it may stand anywhere"
     );

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vnettop_sample::{CoreSet, Event, Side, ThreadId, Topology};
 
 /// How long a change is reported, ns.
-const TOLD_NS: u64 = 30_000_000_000;
+const REPORTED_NS: u64 = 30_000_000_000;
 
 /// Masks of threads that no sample has had yet, at most.
 const MOST_UNSEEN: usize = 4096;
@@ -123,7 +123,7 @@ impl Masks {
             self.threads.retain(|_, mask| mask.seen_at_ns == at_ns);
             self.forget_unseen();
         }
-        self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < TOLD_NS);
+        self.changes.retain(|change| at_ns.saturating_sub(change.at_ns) < REPORTED_NS);
     }
 
     fn forget_unseen(&mut self) {

@@ -113,9 +113,13 @@ mod tests {
 
     #[test]
     fn dips_of_a_fifth_of_a_second_every_ten_are_probes_and_others_are_not() {
-        let told = RoundTripProbes::of(&bins(|at| [37, 38, 139, 140, 141, 241, 242].contains(&at))).expect("regular");
-        assert_eq!(told.dips, 3);
-        assert!((told.every_s - 10.2).abs() < 0.01 && told.lasts_s < 0.3 && told.explained > 0.9, "{told:?}");
+        let reported =
+            RoundTripProbes::of(&bins(|at| [37, 38, 139, 140, 141, 241, 242].contains(&at))).expect("regular");
+        assert_eq!(reported.dips, 3);
+        assert!(
+            (reported.every_s - 10.2).abs() < 0.01 && reported.lasts_s < 0.3 && reported.explained > 0.9,
+            "{reported:?}"
+        );
         assert_eq!(RoundTripProbes::of(&bins(|at| at % 70 == 3)), None, "every seven seconds");
         assert_eq!(RoundTripProbes::of(&bins(|at| [37, 38].contains(&at))), None, "once");
         let long = |at: u64| (37..57).contains(&at) || (139..159).contains(&at) || (241..261).contains(&at);

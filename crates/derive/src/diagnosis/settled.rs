@@ -48,11 +48,11 @@ mod tests {
         let mut shown = |second: u64, found: Option<char>| {
             settled.observe(found, |one, other| one == other, second * 1_000_000_000).unwrap_or('-')
         };
-        let told: String = "a--aa-aa----------bbaaaaaaaa"
+        let reported: String = "a--aa-aa----------bbaaaaaaaa"
             .chars()
             .zip(0..)
             .map(|(one, at)| shown(at, Some(one).filter(|one| *one != '-')))
             .collect();
-        assert_eq!(told, "----aaaaaaaa-------bbbbb-aaa");
+        assert_eq!(reported, "----aaaaaaaa-------bbbbb-aaa");
     }
 }

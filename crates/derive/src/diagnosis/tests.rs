@@ -102,10 +102,11 @@ fn text(findings: &[Finding], id: &str) -> String {
 #[test]
 fn moves_that_cost_something_are_named_with_their_price_and_the_key() {
     let findings = WatchedMachine::new(Machine::kunpeng().pair(5, 91)).moved(0.4, true).until(30);
-    let told = text(&findings, "jitter");
-    let begins = told.starts_with("Unsteady over 30 s: ") && told.ends_with(". In 100 ms bins of 2 connections");
-    assert!(begins && told.contains(" migrations/s, 4."), "{told}");
-    assert!(told.contains(" while threads migrate, 34.9 otherwise; each migration costs ≈ 2"), "{told}");
+    let reported = text(&findings, "jitter");
+    let begins =
+        reported.starts_with("Unsteady over 30 s: ") && reported.ends_with(". In 100 ms bins of 2 connections");
+    assert!(begins && reported.contains(" migrations/s, 4."), "{reported}");
+    assert!(reported.contains(" while threads migrate, 34.9 otherwise; each migration costs ≈ 2"), "{reported}");
     let finding = findings.iter().find(|finding| finding.id == FindingId::Jitter).expect("just seen");
     assert_eq!(finding.key, Some('p'), "p mends it");
     let bytes = finding.numbers.iter().find(|(name, _)| *name == "bytes_per_move").expect("its price").1;
@@ -147,13 +148,13 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
         bin.bits_per_s = bin.bits_per_s.map(|rate| if stolen(tick) { rate * 0.6 } else { rate });
     }
     let findings = watched.until(30);
-    let told = text(&findings, "jitter_unexplained");
+    let reported = text(&findings, "jitter_unexplained");
     assert!(
-        told.contains(" The rate falls with steal on the test cores (1")
-            && told.contains(" migrations/s, not shown to be the cause. In 100 ms bins"),
-        "{told}"
+        reported.contains(" The rate falls with steal on the test cores (1")
+            && reported.contains(" migrations/s, not shown to be the cause. In 100 ms bins"),
+        "{reported}"
     );
-    assert!(told.contains("correlation −"), "{told}");
+    assert!(reported.contains("correlation −"), "{reported}");
     assert!(text(&findings, "steal").contains(" % steal on your threads' cores"), "steal is told on its own too");
     assert!(text(&findings, "jitter").starts_with("no finding"), "moves are not blamed");
 
@@ -164,12 +165,12 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let too_few =
         "No cause found: no migrations, and 17 samples are too few to compare with steal and waits (20 needed)";
     assert!(young.contains(too_few), "what was not looked at is not denied: {young}");
-    let told = text(&watched.until(30), "jitter_unexplained");
+    let reported = text(&watched.until(30), "jitter_unexplained");
     assert!(
-        told.contains(
+        reported.contains(
             "No cause found: no migrations, and steal, other softirqs, CPU wait and squeezes do not correlate"
         ),
-        "{told}"
+        "{reported}"
     );
     assert!(
         WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.0, false).until(30).is_empty(),
@@ -182,33 +183,33 @@ fn moves_are_told_over_the_time_of_the_spread_not_of_one_tick() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1)).moved(0.3, false);
     watched.change =
         |metrics, tick| metrics.threads_mut()[0].moves_per_s = Some(if tick % 2 == 0 { 28.0 } else { 8.0 });
-    let told = text(&watched.until(30), "moves");
+    let reported = text(&watched.until(30), "moves");
     let wanted = format!("{:.1} times/s over 30 s", watched.diagnosis.conclusion.moves_per_s);
-    assert!(told.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {told}");
-    assert!(told.starts_with("1 busy thread migrates between cores "), "{told}");
+    assert!(reported.contains(&wanted) && wanted.starts_with("2.") || wanted.starts_with("3."), "{wanted}: {reported}");
+    assert!(reported.starts_with("1 busy thread migrates between cores "), "{reported}");
 }
 
 #[test]
 fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
     let mut watched = WatchedMachine::new(Machine::kunpeng().pair(5, 91));
     assert!(text(&watched.until(2), "other_node").starts_with("no finding"), "two seconds may be chance");
-    let told = text(&watched.until(5), "other_node");
+    let reported = text(&watched.until(5), "other_node");
     let wanted = "client 39082 runs on core 91 of node 2, server 39081 on core 5 of node 0: every byte crosses nodes";
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
     let near = WatchedMachine::new(Machine::kunpeng().pair(5, 6)).until(5);
     assert_eq!(near, [], "on one node there is nothing to say");
 
     let smt = Machine::small(4).placed(|place| place.physical = Some(place.core % 2));
-    let told = text(&WatchedMachine::new(smt.pair(1, 3)).until(5), "smt_siblings");
+    let reported = text(&WatchedMachine::new(smt.pair(1, 3)).until(5), "smt_siblings");
     let wanted = "busy threads 39081 and 39082 share one physical core: cores 1 and 3 are SMT siblings";
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
 }
 
 #[test]
 fn a_core_shared_with_interrupts_of_others_is_told() {
     let machine = Machine::small(4).pair(0, 1).interrupted("1", 0.3);
-    let told = text(&WatchedMachine::new(machine).until(5), "shared_core");
-    assert_eq!(told, "thread 39082 shares core 1 with unrelated interrupts and softirqs (30 % of time)");
+    let reported = text(&WatchedMachine::new(machine).until(5), "shared_core");
+    assert_eq!(reported, "thread 39082 shares core 1 with unrelated interrupts and softirqs (30 % of time)");
 }
 
 #[test]
@@ -222,8 +223,8 @@ fn a_pin_that_a_sample_saw_before_its_news_came_is_nobody_elses() {
     watched.diagnosis.event(&Event::Pinned { thread: id, old, asked: new.clone(), got: new, at_ns: 0 });
     assert!(text(&watched.until(4), "mask_changed").starts_with("no finding"), "it was vnettop's own");
     watched.change = |_, _| {};
-    let told = text(&watched.until(6), "mask_changed");
-    assert!(told.contains("undid the pin"), "and it is known for a pin: {told}");
+    let reported = text(&watched.until(6), "mask_changed");
+    assert!(reported.contains("undid the pin"), "and it is known for a pin: {reported}");
 }
 
 #[test]
@@ -237,10 +238,10 @@ fn a_mask_that_something_else_changed_is_told_and_vnettops_own_is_not() {
     watched.change = |metrics, _| metrics.threads_mut()[0].sample.allowed = Some(CoreSet::single(2));
     assert!(text(&watched.until(5), "mask_changed").starts_with("no finding"), "vnettop's own pin");
     watched.change = |_, _| {};
-    let told = text(&watched.until(7), "mask_changed");
+    let reported = text(&watched.until(7), "mask_changed");
     let wanted = "another process undid the pin of thread 39081: cores 2 → 0-3 (an iperf3 server does it after a \
                   client's -A n,m)";
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
     assert!(text(&watched.until(60), "mask_changed").starts_with("no finding"), "told for half a minute");
 }
 
@@ -256,14 +257,14 @@ fn core_3_comes_and_goes(metrics: &mut TestMetrics, tick: u64) {
 fn a_core_that_goes_offline_and_comes_back_is_no_change_of_masks() {
     let mut watched = WatchedMachine::new(Machine::small(4).pair(0, 1));
     watched.change = core_3_comes_and_goes;
-    let told = text(&watched.until(10), "mask_changed");
-    assert!(told.starts_with("no finding"), "nobody has set a mask: {told}");
+    let reported = text(&watched.until(10), "mask_changed");
+    assert!(reported.starts_with("no finding"), "nobody has set a mask: {reported}");
     watched.change = |metrics, tick| {
         core_3_comes_and_goes(metrics, tick);
         metrics.threads_mut()[0].sample.allowed = "2".parse().ok();
     };
-    let told = text(&watched.until(12), "mask_changed");
-    assert!(told.starts_with("another process changed the affinity of thread 39081: cores 0-"), "{told}");
+    let reported = text(&watched.until(12), "mask_changed");
+    assert!(reported.starts_with("another process changed the affinity of thread 39081: cores 0-"), "{reported}");
 }
 
 #[test]
@@ -308,8 +309,8 @@ fn the_traps_of_iperf3_are_told() {
         "one stream and its control connection"
     );
     watched.flows = (1..=9).map(flow).collect();
-    let told = text(&watched.until(4), "iperf3_single");
-    assert!(told.starts_with("iperf3 (39082) runs 8 streams in one thread, so they share one core"), "{told}");
+    let reported = text(&watched.until(4), "iperf3_single");
+    assert!(reported.starts_with("iperf3 (39082) runs 8 streams in one thread, so they share one core"), "{reported}");
     watched.flows = [7, 7, 8, 8]
         .into_iter()
         .zip(1..)
@@ -324,9 +325,9 @@ fn the_traps_of_iperf3_are_told() {
         (main.sample.duty, main.cpu) = (Duty::Control, Some(0.0));
         main.sample.allowed = Some(CoreSet::single(0));
     });
-    let told = text(&WatchedMachine::new(machine).until(3), "iperf3_main");
+    let reported = text(&WatchedMachine::new(machine).until(3), "iperf3_main");
     let wanted = "only the main thread of iperf3 (39082) is pinned (core 0); it carries no traffic; pin its workers, which may run on 0-3 (taskset -cp CORE TID)";
-    assert_eq!(told, wanted);
+    assert_eq!(reported, wanted);
 }
 
 #[test]
@@ -340,13 +341,13 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
             irqbalance: Some(true),
         };
     };
-    let told = |machine: Machine| {
+    let reported = |machine: Machine| {
         let mut metrics = machine.metrics();
         policy(&mut metrics);
         finding::tests::all(&metrics, &History::default(), &RateDiagnosis::default())
     };
-    assert_eq!(told(Machine::kunpeng()), [], "nobody runs a benchmark");
-    let findings = told(Machine::kunpeng().pair(5, 6).each_thread(|thread| thread.pinned = true));
+    assert_eq!(reported(Machine::kunpeng()), [], "nobody runs a benchmark");
+    let findings = reported(Machine::kunpeng().pair(5, 6).each_thread(|thread| thread.pinned = true));
     let ids: Vec<&str> = findings.iter().map(|finding| finding.id.word()).collect();
     assert_eq!(ids, ["frequency", "governor", "numa_balancing", "irqbalance"], "each has its sentence");
     assert_eq!(findings[0].text, "core 0 is capped at 1.2 of its 2.6 GHz (cpufreq/scaling_max_freq)");

@@ -44,9 +44,9 @@ fn topology(about: &CheckRow, facts: &DoctorFacts) -> Check {
         (count(|place| place.llc), "last-level cache"),
         (count(|place| place.cluster), "cluster"),
     ];
-    let told = parts.iter().filter(|(count, _)| *count > 0).map(|&(count, what)| plural(count, what));
+    let reported = parts.iter().filter(|(count, _)| *count > 0).map(|&(count, what)| plural(count, what));
     let untold: Vec<&str> = parts.iter().filter(|(count, _)| *count == 0).map(|&(_, what)| what).collect();
-    let mut found = std::iter::once(plural(online.len(), "core")).chain(told).collect::<Vec<_>>().join(", ");
+    let mut found = std::iter::once(plural(online.len(), "core")).chain(reported).collect::<Vec<_>>().join(", ");
     if !untold.is_empty() {
         found = format!("{found}; not reported: {}", untold.join(", "));
     }

@@ -24,7 +24,7 @@ fn count(site: u32, at: (u64, u32), why: (&str, &str), packets: u64) -> DropCoun
 }
 
 /// The kernel's counts in a sample, sorted as they are read.
-fn told(sample: &mut Sample, mut flows: Vec<DropCount>, mut others: Vec<DropCount>) {
+fn reported(sample: &mut Sample, mut flows: Vec<DropCount>, mut others: Vec<DropCount>) {
     for row in &mut others {
         row.flow = None;
     }
@@ -41,7 +41,7 @@ const FULL: (&str, &str) = ("SOCKET_RCVBUFF", "udp_queue_rcv_one_skb");
 #[test]
 fn the_kernels_own_word_is_the_loss_and_no_counter_adds_to_it() {
     let mut first = before();
-    told(&mut first, vec![count(0, (ROUTER, 2), RULE, 100)], Vec::new());
+    reported(&mut first, vec![count(0, (ROUTER, 2), RULE, 100)], Vec::new());
     let then = after(|sample| {
         // The receiver's namespace and its link count what the socket dropped as well.
         protocols(sample, FAR).udp_rcvbuf_errors = 40;
@@ -52,7 +52,7 @@ fn the_kernels_own_word_is_the_loss_and_no_counter_adds_to_it() {
             count(2, (0, 2), FULL, 40),
             count(3, (FAR, 2), ("QUEUE_PURGE", "skb_queue_purge"), 12),
         ];
-        told(sample, rows, Vec::new());
+        reported(sample, rows, Vec::new());
     });
     let metrics = metrics(first, then);
     let expected = [("firewall", Some("r0".to_owned()), 1_238.0), ("receive_buffer", Some("b0".to_owned()), 40.0)];
@@ -74,12 +74,12 @@ fn a_full_table_of_connections_is_told_from_a_rule_by_its_own_counter() {
     let tracked = |drop| Some(Conntrack { drop, count: 9, max: 9, ..Conntrack::default() });
     let mut first = before();
     protocols(&mut first, ROUTER).conntrack = tracked(0);
-    told(&mut first, Vec::new(), Vec::new());
+    reported(&mut first, Vec::new(), Vec::new());
     let then = after(|sample| {
         protocols(sample, ROUTER).conntrack = tracked(30);
         let untracked = |netns, packets| DropCount { untracked: true, ..count(0, (netns, 2), RULE, packets) };
         let rows = vec![untracked(NEAR, 3), count(0, (ROUTER, 2), RULE, 50), untracked(ROUTER, 35)];
-        told(sample, rows, Vec::new());
+        reported(sample, rows, Vec::new());
     });
     let metrics = metrics(first, then);
     let (router, near) = (Some("r0".to_owned()), Some("a0".to_owned()));
@@ -103,14 +103,14 @@ fn a_queue_is_named_with_its_qdisc_and_a_reason_of_tomorrow_by_itself() {
     };
     let mut first = before();
     first.qdiscs = vec![root(0)];
-    told(&mut first, Vec::new(), Vec::new());
+    reported(&mut first, Vec::new(), Vec::new());
     let then = after(|sample| {
         sample.qdiscs = vec![root(887)];
         let rows = vec![
             count(0, (ROUTER, 3), ("QDISC_DROP", "__dev_queue_xmit"), 887),
             count(1, (FAR, 2), ("NEW_ONE", "novel"), 5),
         ];
-        told(sample, rows, Vec::new());
+        reported(sample, rows, Vec::new());
     });
     let metrics = metrics(first, then);
     let expected = [("qdisc", Some("tbf on r1".to_owned()), 887.0), ("kernel", Some("b0".to_owned()), 5.0)];
@@ -120,13 +120,13 @@ fn a_queue_is_named_with_its_qdisc_and_a_reason_of_tomorrow_by_itself() {
 #[test]
 fn the_list_has_everybodys_drops_the_busiest_first() {
     let mut first = before();
-    told(&mut first, Vec::new(), vec![count(0, (NEAR, 2), ("UNHANDLED_PROTO", "__netif_receive_skb_core"), 900)]);
+    reported(&mut first, Vec::new(), vec![count(0, (NEAR, 2), ("UNHANDLED_PROTO", "__netif_receive_skb_core"), 900)]);
     let then = after(|sample| {
         let others = vec![
             count(0, (NEAR, 2), ("UNHANDLED_PROTO", "__netif_receive_skb_core"), 901),
             count(1, (0, 0), ("NO_SOCKET", "__udp4_lib_rcv"), 3),
         ];
-        told(sample, vec![count(2, (ROUTER, 2), RULE, 7)], others);
+        reported(sample, vec![count(2, (ROUTER, 2), RULE, 7)], others);
     });
     let list = list(&metrics(first, then).subject).expect("the kernel is asked");
     let rows: Vec<_> =
@@ -139,9 +139,9 @@ fn the_list_has_everybodys_drops_the_busiest_first() {
     assert_eq!(rows, expected, "what is dropped most now comes first");
     assert_eq!(list[0].packets_per_s, Some(7.0), "a kind that is new has been dropped since the sample before");
     let mut first = before();
-    told(&mut first, Vec::new(), vec![count(0, (ROUTER, 2), RULE, 60)]);
+    reported(&mut first, Vec::new(), vec![count(0, (ROUTER, 2), RULE, 60)]);
     let then =
-        after(|sample| told(sample, vec![count(0, (ROUTER, 2), RULE, 25)], vec![count(0, (ROUTER, 2), RULE, 35)]));
+        after(|sample| reported(sample, vec![count(0, (ROUTER, 2), RULE, 25)], vec![count(0, (ROUTER, 2), RULE, 35)]));
     let list = super::list(&metrics(first, then).subject).expect("the kernel is asked");
     let others = list.iter().find(|row| !row.of_flows).expect("a row of others");
     assert_eq!(others.packets_per_s, Some(0.0), "what turns out to be a watched flow's was not dropped anew");
@@ -155,14 +155,14 @@ fn without_the_kernels_word_there_is_no_list() {
 #[test]
 fn of_two_reasons_at_a_place_the_greater_is_named_and_the_next_place_beside_it() {
     let mut first = before();
-    told(&mut first, Vec::new(), Vec::new());
+    reported(&mut first, Vec::new(), Vec::new());
     let then = after(|sample| {
         let rows = vec![
             count(0, (ROUTER, 3), ("QDISC_DROP", "__dev_queue_xmit"), 184),
             count(1, (ROUTER, 3), ("NOT_SPECIFIED", "tbf_enqueue"), 15),
             count(2, (ROUTER, 2), ("IP_INNOROUTES", "ip_rcv_finish"), 70),
         ];
-        told(sample, rows, Vec::new());
+        reported(sample, rows, Vec::new());
     });
     let text = said(&metrics(first, then));
     assert!(
@@ -175,9 +175,9 @@ fn of_two_reasons_at_a_place_the_greater_is_named_and_the_next_place_beside_it()
 #[test]
 fn a_drop_of_which_neither_reason_nor_function_is_told_is_no_loss() {
     let mut first = before();
-    told(&mut first, Vec::new(), Vec::new());
+    reported(&mut first, Vec::new(), Vec::new());
     let unnamed = DropCount { function: None, ..count(0, (FAR, 2), ("NOT_SPECIFIED", ""), 2) };
-    let metrics = metrics(first, after(|sample| told(sample, vec![unnamed.clone()], Vec::new())));
+    let metrics = metrics(first, after(|sample| reported(sample, vec![unnamed.clone()], Vec::new())));
     assert_eq!(lost(&metrics), [], "what a closed socket had looks the same");
     assert_eq!(list(&metrics.subject).expect("the kernel is asked")[0].verdict.word(), "unknown");
 }
@@ -185,9 +185,9 @@ fn a_drop_of_which_neither_reason_nor_function_is_told_is_no_loss() {
 #[test]
 fn what_a_flow_lost_stays_in_the_list_when_it_has_ended() {
     let mut first = before();
-    told(&mut first, vec![count(0, (ROUTER, 2), RULE, 60)], Vec::new());
+    reported(&mut first, vec![count(0, (ROUTER, 2), RULE, 60)], Vec::new());
     let then = after(|sample| {
-        told(sample, Vec::new(), Vec::new());
+        reported(sample, Vec::new(), Vec::new());
         let mut counts = KernelCounts::clone(sample.kernel.as_ref().expect("told"));
         let ended = DropCount { flow: None, ..count(0, (ROUTER, 2), RULE, 60) };
         counts.drops.as_mut().expect("told").ended.push(ended);
@@ -204,17 +204,17 @@ fn in_anothers_namespace_a_port_alone_is_nobodys() {
     anybody.from = "0.0.0.0:0".parse().expect("an address");
     let stranger = DropCount { flow: Some(anybody), ..count(0, (77, 9), RULE, 5) };
     let mut first = before();
-    told(&mut first, Vec::new(), Vec::new());
-    let list = list(&metrics(first, after(|sample| told(sample, vec![stranger.clone()], Vec::new()))).subject);
+    reported(&mut first, Vec::new(), Vec::new());
+    let list = list(&metrics(first, after(|sample| reported(sample, vec![stranger.clone()], Vec::new()))).subject);
     assert!(!list.expect("the kernel is asked")[0].of_flows, "somebody else's packets to the same port");
 }
 
 #[test]
 fn the_same_addresses_in_a_namespace_off_the_way_are_somebody_elses() {
     let mut first = before();
-    told(&mut first, Vec::new(), Vec::new());
+    reported(&mut first, Vec::new(), Vec::new());
     let then = after(|sample| {
-        told(sample, vec![count(0, (77, 9), RULE, 640), count(1, (ROUTER, 2), RULE, 4)], Vec::new());
+        reported(sample, vec![count(0, (77, 9), RULE, 640), count(1, (ROUTER, 2), RULE, 4)], Vec::new());
     });
     let known = metrics(first.clone(), then.clone());
     assert_eq!(lost(&known), [("firewall", Some("r0".to_owned()), 4.0)], "the way is known, and does not cross it");

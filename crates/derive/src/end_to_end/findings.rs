@@ -17,11 +17,11 @@ pub(super) fn all(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, one_kernel: b
     let mut all = losses(hosts, &whole.losses);
     let tells_losses = !all.is_empty();
     all.extend(migrations(hosts, whole));
-    let is_told = |limit: &Limit| limit.kind == LimitKind::Loss && tells_losses;
+    let is_reported = |limit: &Limit| limit.kind == LimitKind::Loss && tells_losses;
     all.extend(if one_kernel {
-        limit_of_both(hosts, whole, is_told).into_iter().collect()
+        limit_of_both(hosts, whole, is_reported).into_iter().collect()
     } else {
-        limits(hosts, whole, is_told)
+        limits(hosts, whole, is_reported)
     });
     all
 }
@@ -106,19 +106,23 @@ fn migrations(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>) -> Option<String>
 }
 
 /// What holds each end back; an end that nothing holds back is left out.
-fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Vec<String> {
+fn limits(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_reported: impl Fn(&Limit) -> bool) -> Vec<String> {
     let of = |end: &HostEnd<'_>| Some((hosts[end.host].name, end.test.conclusions.limit.clone()?));
     let known = [&whole.sender, &whole.receiver].into_iter().filter_map(of);
-    let real = known.filter(|(_, limit)| limit.kind != LimitKind::Nothing && !is_told(limit));
+    let real = known.filter(|(_, limit)| limit.kind != LimitKind::Nothing && !is_reported(limit));
     real.map(|(name, limit)| format!("on {name}: {}", limit.text)).collect()
 }
 
 /// What holds the test back, where the ends are two namespaces of one kernel and judge the same test; names the end where that
 /// is certain.
-fn limit_of_both(hosts: &[HostMetrics<'_>], whole: &EndToEnd<'_>, is_told: impl Fn(&Limit) -> bool) -> Option<String> {
+fn limit_of_both(
+    hosts: &[HostMetrics<'_>],
+    whole: &EndToEnd<'_>,
+    is_reported: impl Fn(&Limit) -> bool,
+) -> Option<String> {
     let [sender, receiver] = [&whole.sender, &whole.receiver];
     let limit = sender.test.conclusions.limit.as_ref().or(receiver.test.conclusions.limit.as_ref());
-    let limit = limit.filter(|limit| limit.kind != LimitKind::Nothing && !is_told(limit))?;
+    let limit = limit.filter(|limit| limit.kind != LimitKind::Nothing && !is_reported(limit))?;
     let end = match limit.kind {
         LimitKind::ReceiveWindow => Some(receiver),
         LimitKind::SendBuffer | LimitKind::CongestionWindow | LimitKind::Pacing | LimitKind::Application => {

@@ -19,8 +19,8 @@ pub(super) struct Journey<'a> {
 
 impl<'a> Journey<'a> {
     pub fn of(hosts: &[HostMetrics<'a>], pair: &EndPair<'a>) -> Self {
-        let mut all = match pair.told_by {
-            Some((by, own)) => Self::told(hosts, pair, &by, own),
+        let mut all = match pair.reported_by {
+            Some((by, own)) => Self::reported(hosts, pair, &by, own),
             None => Self::joined(hosts, pair),
         };
         let known = |loss: &HostLoss<'_>| loss.packets_per_s.unwrap_or(f64::NEG_INFINITY);
@@ -47,7 +47,7 @@ impl<'a> Journey<'a> {
     }
 
     /// The journey between two namespaces of one kernel: one host sees all of it, and the first `own` hops are the sender's.
-    fn told(hosts: &[HostMetrics<'a>], pair: &EndPair<'a>, by: &EndSighting<'a>, own: usize) -> Self {
+    fn reported(hosts: &[HostMetrics<'a>], pair: &EndPair<'a>, by: &EndSighting<'a>, own: usize) -> Self {
         let [sender, receiver] = [pair.sender.host, pair.receiver.host];
         let path = paths::of(&by.test.metrics, &by.directed());
         let links: Vec<LinkKey> = path.iter().flat_map(|path| &path.hops).map(|hop| hop.hop.link).collect();

@@ -32,7 +32,7 @@ pub(super) struct EndPair<'a> {
     pub sender: EndSighting<'a>,
     pub receiver: EndSighting<'a>,
     /// For two namespaces of one kernel: the sighting with the whole path, and how many of its hops are the sender's.
-    pub told_by: Option<(EndSighting<'a>, usize)>,
+    pub reported_by: Option<(EndSighting<'a>, usize)>,
 }
 
 /// Every pair, each test of a host in one at most.
@@ -128,7 +128,7 @@ impl<'a> EndSighting<'a> {
         let is_other_end = |seen: &&Self| seen.host != self.host && seen.to.pid.is_some() && is_free(seen);
         if !group.iter().any(Self::sees_all) {
             let receiver = *group.iter().find(is_other_end)?;
-            return Some(EndPair { sender: *self, receiver, told_by: None });
+            return Some(EndPair { sender: *self, receiver, reported_by: None });
         }
         let by = [self].into_iter().chain(group).find(|seen| seen.path_to_end().is_some())?;
         let hops = &by.path_to_end()?.hops;
@@ -142,7 +142,7 @@ impl<'a> EndSighting<'a> {
         let last = hops.iter().rev().find_map(|hop| whose(hop.link.netns))?;
         let own = hops.iter().rposition(|hop| hop.link.netns == hosts[self.host].metrics.machine.netns)? + 1;
         let receiver = *group.iter().find(|seen| seen.host == last && is_other_end(seen))?;
-        (first == self.host).then_some(EndPair { sender: *self, receiver, told_by: Some((*by, own)) })
+        (first == self.host).then_some(EndPair { sender: *self, receiver, reported_by: Some((*by, own)) })
     }
 }
 

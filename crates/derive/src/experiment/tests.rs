@@ -96,9 +96,9 @@ fn where_pinning_changes_nothing_fewer_than_one_run_of_twenty_says_it_does() {
     ];
     for on in machines {
         for pairs in [4, 5, 8, 12] {
-            let told =
+            let reported =
                 |seed| matches!(turns(seed, pairs, on, 1.0).verdict, Verdict::NoDifference | Verdict::Inconclusive);
-            let wrong = 1.0 - share(told);
+            let wrong = 1.0 - share(reported);
             println!("{on:?}, {pairs} pairs: {:.1} % of the verdicts are wrong", wrong * 100.0);
             assert!(wrong <= 0.05, "{on:?}, {pairs} pairs: {wrong}");
         }
@@ -139,18 +139,18 @@ fn the_interval_holds_the_truth_as_often_as_it_says() {
 
 #[test]
 fn other_programs_that_used_more_on_one_side_are_named_beside_the_verdict() {
-    let told = |before, after| {
+    let reported = |before, after| {
         let mut card = turns(1, 4, MachineNoise::Still(0.001), 1.5);
         (card.before.others, card.after.others) = (before, after);
         card.sentence()
     };
     let other =
         "faster: the mean rose, the spread stayed; other programs may be the cause: 1.1 cores before, 0.5 after";
-    assert_eq!(told(Some(1.1), Some(0.5)), other);
+    assert_eq!(reported(Some(1.1), Some(0.5)), other);
     let plain = "faster: the mean rose, the spread stayed";
-    assert_eq!(told(Some(1.1), Some(0.9)), plain, "a fifth of a core is little");
-    assert_eq!(told(Some(40.0), Some(39.0)), plain, "and so is one core of forty");
-    assert_eq!([told(None, Some(0.5)), told(Some(1.1), None)], [plain, plain], "nobody looked");
+    assert_eq!(reported(Some(1.1), Some(0.9)), plain, "a fifth of a core is little");
+    assert_eq!(reported(Some(40.0), Some(39.0)), plain, "and so is one core of forty");
+    assert_eq!([reported(None, Some(0.5)), reported(Some(1.1), None)], [plain, plain], "nobody looked");
 }
 
 #[test]
@@ -170,15 +170,23 @@ fn nothing_is_said_of_fewer_than_four_pairs() {
 
 #[test]
 fn no_difference_is_an_interval_within_three_percent() {
-    let told = |from: f64, to: f64| Difference { estimate: f64::midpoint(from, to), from, to }.significance(3.0);
+    let reported = |from: f64, to: f64| Difference { estimate: f64::midpoint(from, to), from, to }.significance(3.0);
     assert_eq!(
-        [told(-2.9, 2.9), told(0.5, 2.5), told(-2.0, -1.0)],
+        [reported(-2.9, 2.9), reported(0.5, 2.5), reported(-2.0, -1.0)],
         [Significance::Same; 3],
         "even where it leaves out 0"
     );
-    assert_eq!([told(-4.1, 0.9), told(-1.0, 3.1)], [Significance::Open; 2], "what may be more than that is not none");
-    assert_eq!([told(0.1, 7.1), told(-7.1, -0.1)], [Significance::More, Significance::Less]);
-    assert_eq!([told(0.1, 3.1), told(-3.1, -0.1)], [Significance::Open; 2], "too little to be called faster or worse");
+    assert_eq!(
+        [reported(-4.1, 0.9), reported(-1.0, 3.1)],
+        [Significance::Open; 2],
+        "what may be more than that is not none"
+    );
+    assert_eq!([reported(0.1, 7.1), reported(-7.1, -0.1)], [Significance::More, Significance::Less]);
+    assert_eq!(
+        [reported(0.1, 3.1), reported(-3.1, -0.1)],
+        [Significance::Open; 2],
+        "too little to be called faster or worse"
+    );
 }
 
 #[test]
@@ -215,15 +223,15 @@ fn equal_processes_make_no_difference() {
 
 #[test]
 fn known_differences_are_told_by_their_names() {
-    let told = |one, other, wanted| {
+    let reported = |one, other, wanted| {
         let share = share(|seed| card(seed, 300, one, other, 0.5).verdict == wanted);
         assert!(share >= 0.9, "{one:?} → {other:?} is {wanted:?} in {share} of the runs");
     };
-    told((24e9, 0.38), (35e9, 0.02), Verdict::SteadierAndFaster);
-    told((30e9, 0.10), (30e9, 0.03), Verdict::Steadier);
-    told((30e9, 0.10), (25e9, 0.02), Verdict::Worse);
-    told((30e9, 0.05), (30e9, 0.30), Verdict::Worse);
-    told((30e9, 0.10), (36e9, 0.10), Verdict::Faster);
+    reported((24e9, 0.38), (35e9, 0.02), Verdict::SteadierAndFaster);
+    reported((30e9, 0.10), (30e9, 0.03), Verdict::Steadier);
+    reported((30e9, 0.10), (25e9, 0.02), Verdict::Worse);
+    reported((30e9, 0.05), (30e9, 0.30), Verdict::Worse);
+    reported((30e9, 0.10), (36e9, 0.10), Verdict::Faster);
 }
 
 #[test]

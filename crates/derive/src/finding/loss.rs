@@ -314,32 +314,32 @@ fn late_or_lost(metrics: &TestMetrics) -> String {
 
 /// Datagrams that leave in pieces.
 pub(super) fn fragmented(input: &LintInput<'_>) -> Option<Diagnostic> {
-    let told = input.metrics.losses.fragments?;
-    let pieces = told.fragments_per_s / told.datagrams_per_s;
-    let name = input.metrics.machine.link(told.link).map_or("a link", |link| link.facts.name.as_str());
-    let size = told.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
-    let most = told.mtu.saturating_sub(told.headers);
-    let mends = match told.bytes {
+    let reported = input.metrics.losses.fragments?;
+    let pieces = reported.fragments_per_s / reported.datagrams_per_s;
+    let name = input.metrics.machine.link(reported.link).map_or("a link", |link| link.facts.name.as_str());
+    let size = reported.bytes.map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
+    let most = reported.mtu.saturating_sub(reported.headers);
+    let mends = match reported.bytes {
         // The datagrams fit into this link, so the kernel knows of a smaller MTU further on.
         Some(bytes) if bytes <= f64::from(most) => {
             "the path's MTU is smaller: ip route get ADDRESS shows it".to_owned()
         }
-        _ if !told.is_at_sender => "smaller datagrams stay whole; tunnel headers count too".to_owned(),
+        _ if !reported.is_at_sender => "smaller datagrams stay whole; tunnel headers count too".to_owned(),
         _ => format!("iperf3 -l {most} keeps them whole"),
     };
     let text = format!(
         "{} datagrams/s{size} are sent as {} fragments each (MTU {} on {name}); one lost fragment loses the whole \
          datagram ({mends})",
-        rate(told.datagrams_per_s),
+        rate(reported.datagrams_per_s),
         decimal(pieces),
-        told.mtu,
+        reported.mtu,
     );
     let mut numbers = vec![
-        ("datagrams_per_s", told.datagrams_per_s),
-        ("fragments_per_s", told.fragments_per_s),
-        ("mtu", f64::from(told.mtu)),
+        ("datagrams_per_s", reported.datagrams_per_s),
+        ("fragments_per_s", reported.fragments_per_s),
+        ("mtu", f64::from(reported.mtu)),
         ("largest_bytes", f64::from(most)),
     ];
-    numbers.extend(told.bytes.map(|bytes| ("datagram_bytes", bytes)));
+    numbers.extend(reported.bytes.map(|bytes| ("datagram_bytes", bytes)));
     Some(Diagnostic::new(text, numbers))
 }

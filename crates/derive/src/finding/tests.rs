@@ -78,14 +78,14 @@ fn moves_of_busy_threads_are_told_without_blaming_them() {
         thread.by_class = MovesByClass { smt: 0, cluster: 10, llc: 4, node: 2, socket: 4 };
     });
     let findings = at_once(&machine.metrics());
-    let told = "2 busy threads together migrate between cores 59 times/s over 0.5 s; 40 with known cores so far, 12 of them to another cache \
+    let reported = "2 busy threads together migrate between cores 59 times/s over 0.5 s; 40 with known cores so far, 12 of them to another cache \
                 or node";
-    assert_eq!(text(&findings, "moves"), told);
+    assert_eq!(text(&findings, "moves"), reported);
     assert_eq!(found(&findings, "moves").expect("there is one").key, Some('p'), "p mends it");
 
     machine = machine.each_thread(|thread| (thread.evidence, thread.moves_per_s) = (Evidence::Sampled, Some(2.0)));
-    let told = text(&at_once(&machine.metrics()), "moves");
-    assert!(told.contains("at least 4.0 times/s"), "an under-count is marked: {told}");
+    let reported = text(&at_once(&machine.metrics()), "moves");
+    assert!(reported.contains("at least 4.0 times/s"), "an under-count is marked: {reported}");
 
     let idle = machine.each_thread(|thread| thread.cpu = Some(0.0)).metrics();
     assert!(found(&at_once(&idle), "moves").is_none(), "moves of idle threads matter to nobody");
@@ -115,11 +115,14 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
     let mut derivation = Derivation::default();
     for samples in 1..=4 {
         derivation.advance(Item::Sample(Box::new(sample(&metrics))));
-        let told = text(&all(&metrics, derivation.history(), &RateDiagnosis::default()), "same_core");
+        let reported = text(&all(&metrics, derivation.history(), &RateDiagnosis::default()), "same_core");
         if samples < 3 {
-            assert_eq!(told, "no finding 'same_core'", "{samples} samples may be chance");
+            assert_eq!(reported, "no finding 'same_core'", "{samples} samples may be chance");
         } else {
-            assert_eq!(told, "2 busy threads (39081, 39082) compete for core 1, each waiting up to 48 % of the time");
+            assert_eq!(
+                reported,
+                "2 busy threads (39081, 39082) compete for core 1, each waiting up to 48 % of the time"
+            );
         }
     }
 }
@@ -135,9 +138,18 @@ fn a_move_stays_told_for_some_seconds() {
     {
         derivation.advance(Item::Sample(Box::new(sample(&machine.metrics()))));
         ticks += 1;
-        if let Some(told) = found(&all(&machine.metrics(), derivation.history(), &RateDiagnosis::default()), "moves") {
-            assert_eq!(told.text, "1 busy thread migrated between cores once in the last 5 s", "as often as it did");
-            assert_eq!((told.numbers[1], told.key), (("moves_per_s", 0.2), None), "and no pin is offered for that");
+        if let Some(reported) =
+            found(&all(&machine.metrics(), derivation.history(), &RateDiagnosis::default()), "moves")
+        {
+            assert_eq!(
+                reported.text, "1 busy thread migrated between cores once in the last 5 s",
+                "as often as it did"
+            );
+            assert_eq!(
+                (reported.numbers[1], reported.key),
+                (("moves_per_s", 0.2), None),
+                "and no pin is offered for that"
+            );
         }
         assert!(ticks < 100, "an old move is forgotten");
     }
@@ -148,9 +160,9 @@ fn a_move_stays_told_for_some_seconds() {
 fn late_ticks_are_counted_and_the_remedy_named() {
     let mut metrics = Machine::small(2).metrics();
     metrics.machine_mut().own.late_ticks = 12;
-    let told = "12 samples were late since the start; within such a gap only the mean rate is known; as root or \
+    let reported = "12 samples were late since the start; within such a gap only the mean rate is known; as root or \
                 with CAP_SYS_NICE vnettop can sample at real-time priority";
-    assert_eq!(text(&at_once(&metrics), "late"), told);
+    assert_eq!(text(&at_once(&metrics), "late"), reported);
     for (why, words) in [
         (RealtimeRefusal::NoRight, "as root or with CAP_SYS_NICE"),
         (RealtimeRefusal::NotAsked, "without --no-realtime"),
@@ -158,12 +170,12 @@ fn late_ticks_are_counted_and_the_remedy_named() {
         (RealtimeRefusal::GivenBack, "too much of a core for real-time priority"),
     ] {
         metrics.machine_mut().own.ordinary = Some(why);
-        let told = text(&at_once(&metrics), "late");
-        assert!(told.contains(words), "{why:?}: {told}");
+        let reported = text(&at_once(&metrics), "late");
+        assert!(reported.contains(words), "{why:?}: {reported}");
         assert_eq!(
-            told.contains("as root"),
+            reported.contains("as root"),
             why == RealtimeRefusal::NoRight,
-            "who is root is not told to be root: {told}"
+            "who is root is not told to be root: {reported}"
         );
     }
     let own = &mut metrics.machine_mut().own;

@@ -79,10 +79,10 @@ impl MoveBinning {
         };
         // Traced moves of a thread missing from the previous sample are left out: its counter was not read then.
         let found = |tid: u32| previous.watched().any(|old| old.id.tid == tid);
-        let told = trace.moves.chunk_by(|one, other| one.tid == other.tid).filter(|run| found(run[0].tid));
-        let told: u64 = told.map(|run| run.len() as u64).sum();
-        let untold = counted.saturating_sub(told + self.ahead);
-        self.ahead = (told + self.ahead).saturating_sub(counted).min(told);
+        let reported = trace.moves.chunk_by(|one, other| one.tid == other.tid).filter(|run| found(run[0].tid));
+        let reported: u64 = reported.map(|run| run.len() as u64).sum();
+        let untold = counted.saturating_sub(reported + self.ahead);
+        self.ahead = (reported + self.ahead).saturating_sub(counted).min(reported);
         untold
     }
 

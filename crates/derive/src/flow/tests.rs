@@ -334,7 +334,7 @@ fn how_a_connection_stands_is_told_of_its_sender() {
     assert_eq!((one.tx_queue_bytes, one.rx_queue_bytes), (Some(5), Some(7)), "the sender's and the receiver's queue");
     assert_eq!(one.rx_buffer_bytes, Some(700), "the receiver's");
     let waited = tcp.busy.expect("told");
-    let near = |share: f64, told: f64| (share - told).abs() < 0.001;
+    let near = |share: f64, reported: f64| (share - reported).abs() < 0.001;
     assert!(
         near(0.8, waited.all) && near(0.2, waited.rwnd) && near(0.0, waited.sndbuf),
         "shares of the tick: {waited:?}"

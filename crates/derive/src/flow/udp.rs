@@ -147,14 +147,14 @@ impl Datagrams {
         let before = |test: &DatagramTest| previous.filter(|_| !began(test));
         let both = tests.iter().zip(&readings);
         let measured = |(test, (streams, mtu)): (&DatagramTest, &(Vec<_>, _))| {
-            self.told(test.measured((streams, *mtu), &all, before(test), next))
+            self.reported(test.measured((streams, *mtu), &all, before(test), next))
         };
         self.tests = both.map(measured).collect();
         self.on_the_way.settle(&mut self.tests);
     }
 
     /// The test with `SharedServer` as its gap, where one end is not known because it serves other clients as well.
-    fn told(&self, test: DatagramTest) -> DatagramTest {
+    fn reported(&self, test: DatagramTest) -> DatagramTest {
         let serves =
             |end: &(u32, u64)| self.servers.values().any(|&at| (self.ends[at].pid, self.ends[at].place.netns) == *end);
         let is_half = test.sent.is_none() || test.received.is_none();

@@ -50,7 +50,7 @@ pub(super) fn worst(scene: &Scene) -> Option<&Loss> {
 
 /// Datagrams that are lost: UDP does not slow down, so what is lost is what is missing.
 pub(super) fn datagrams(scene: &Scene) -> Option<Limit> {
-    worst(scene).filter(|_| scene.proto == Some(Proto::Udp)).map(|lost| told(scene, lost))
+    worst(scene).filter(|_| scene.proto == Some(Proto::Udp)).map(|lost| reported(scene, lost))
 }
 
 /// Datagrams that no place on this machine tells of, or only of a few.
@@ -71,7 +71,7 @@ pub(super) fn heavy(scene: &Scene) -> Option<Limit> {
         return None;
     }
     if let Some(lost) = scene.losses_per_s.first().filter(|lost| lost.share.is_some_and(|share| share >= HEAVY)) {
-        return Some(told(scene, lost));
+        return Some(reported(scene, lost));
     }
     let again = scene.sent_again.filter(|&again| again >= HEAVY_AGAIN)?;
     let text = format!("losses: {} % of segments are sent again; where they are lost is not known", percent(again));
@@ -79,7 +79,7 @@ pub(super) fn heavy(scene: &Scene) -> Option<Limit> {
 }
 
 /// What is lost there; where a full core is why, that core.
-fn told(scene: &Scene, lost: &Loss) -> Limit {
+fn reported(scene: &Scene, lost: &Loss) -> Limit {
     let core = match lost.place {
         LossPlace::ReceiveBuffer => cores::receiver(scene).and_then(Thread::home),
         LossPlace::Backlog => lost.core,

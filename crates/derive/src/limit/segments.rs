@@ -54,8 +54,8 @@ impl Segments {
     /// Share of the segments that were sent again while nothing could tell whether and where they were lost; `None` when
     /// nothing was sent.
     pub fn untold(&self) -> Option<f64> {
-        let told = |tick: &&SegmentTick| tick.asked && tick.both_here;
-        let untold: f64 = self.ticks.iter().filter(|tick| !told(tick)).map(|tick| tick.again).sum();
+        let reported = |tick: &&SegmentTick| tick.asked && tick.both_here;
+        let untold: f64 = self.ticks.iter().filter(|tick| !reported(tick)).map(|tick| tick.again).sum();
         let sent: f64 = self.ticks.iter().map(|tick| tick.sent).sum();
         share(untold, sent).filter(|_| sent > 0.0)
     }

@@ -211,7 +211,7 @@ impl Window {
         for held in self.ticks.iter().flat_map(|tick| &tick.held) {
             all.entry((held.link, held.handle)).or_default().push(held);
         }
-        let told = |((link, _), ticks): ((LinkKey, u32), Vec<&HeldTick>)| {
+        let reported = |((link, _), ticks): ((LinkKey, u32), Vec<&HeldTick>)| {
             let link = metrics.machine.link(link).map_or("a link", |link| link.facts.name.as_str());
             let counted = |of: fn(&HeldTick) -> f64| self.span().counted(ticks.iter().copied(), |tick| Some(of(tick)));
             HoldingQdisc {
@@ -221,7 +221,7 @@ impl Window {
                 waits: ticks.iter().filter(|tick| tick.waits).count() as f64 / ticks.len() as f64,
             }
         };
-        all.into_iter().map(told).collect()
+        all.into_iter().map(reported).collect()
     }
 
     fn quota(&self) -> Option<QuotaUse> {
@@ -234,13 +234,13 @@ impl Window {
     /// The link that comes nearest to its speed.
     fn claim(&self, metrics: &TestMetrics) -> Option<RealSpeed> {
         let here = self.ticks.last()?.claims.iter();
-        let told = here.filter_map(|&(key, sent, _)| {
+        let reported = here.filter_map(|&(key, sent, _)| {
             let link = metrics.machine.link(key)?;
             let of = |tick: &Tick| tick.claims.iter().find(|one| (one.0, one.1) == (key, sent)).map(|one| one.2);
             let speed = f64::from(link.facts.speed_mbps?) * 1e6;
             Some(RealSpeed { name: link.facts.name.clone(), bits_per_s: self.mean(of)?, speed_bits_per_s: speed })
         });
-        told.max_by(|one, other| {
+        reported.max_by(|one, other| {
             (one.bits_per_s / one.speed_bits_per_s).total_cmp(&(other.bits_per_s / other.speed_bits_per_s))
         })
     }
@@ -328,7 +328,7 @@ mod tests {
 
     /// What is told at each tick of a test that sends 10,000 datagrams/s and loses this share of them: packets/s and share. The
     /// ticks have these lengths one after the other, ms.
-    fn told(share: f64, lengths_ms: &[u64]) -> Vec<(f64, Option<f64>)> {
+    fn reported(share: f64, lengths_ms: &[u64]) -> Vec<(f64, Option<f64>)> {
         let mut window = Window::default();
         let mut previous = Sample { at_ns: 50_000_000_000, ..Sample::default() };
         let tick = |&length_ms: &u64| {
@@ -352,10 +352,10 @@ mod tests {
             [&[100; 30][..], &[500, 501, 499, 620, 380], &[1000, 1001, 999, 1003, 1000], &[4000, 4001, 1, 90]]
         {
             for share in [0.02, 0.2, 0.8, 1.0] {
-                for (tick, (per_s, told)) in told(share, lengths).into_iter().enumerate() {
-                    let is_true =
-                        (per_s - share * 1e4).abs() < 1e-6 && told.is_some_and(|told| (told - share).abs() < 1e-9);
-                    assert!(is_true, "{share} of 10,000/s, tick {tick} of {lengths:?} ms: {per_s}/s, {told:?}");
+                for (tick, (per_s, reported)) in reported(share, lengths).into_iter().enumerate() {
+                    let is_true = (per_s - share * 1e4).abs() < 1e-6
+                        && reported.is_some_and(|reported| (reported - share).abs() < 1e-9);
+                    assert!(is_true, "{share} of 10,000/s, tick {tick} of {lengths:?} ms: {per_s}/s, {reported:?}");
                 }
             }
         }

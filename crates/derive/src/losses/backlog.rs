@@ -61,10 +61,10 @@ pub(super) fn links(
 
 /// Adds drops that only devices on the path count, because no kernel buffer was involved: packets that a NIC had no room for or
 /// received broken, and drops of ports that only Open vSwitch knows.
-pub(super) fn of_devices(step: &SampleStep<'_>, route: &Route, told: &Drops, into: &mut Vec<Loss>) {
+pub(super) fn of_devices(step: &SampleStep<'_>, route: &Route, reported: &Drops, into: &mut Vec<Loss>) {
     let before = drops(step.previous);
     let (before, now) =
-        (before.map_or([&[][..]; 2], |drops| [&drops.flows, &drops.others]), [&told.flows, &told.others]);
+        (before.map_or([&[][..]; 2], |drops| [&drops.flows, &drops.others]), [&reported.flows, &reported.others]);
     for link in step.links.iter().filter(|link| route.has(link.facts.key())) {
         let key = link.facts.key();
         let is_device = key.ifindex.kernel().is_none() || link.facts.kind.is_hardware();

@@ -83,9 +83,9 @@ pub(super) fn refused_in(of: &IpCounters) -> u64 {
     total([of.in_addr_errors, of.in_unknown_protos, of.in_no_routes, of.in_truncated_pkts])
 }
 
-/// Datagrams that could not be reassembled, less the lost fragments that are attributed already (`told`).
-pub(super) fn not_put_together(span: &ProtocolSpan<'_>, told: f64, into: &mut Vec<Loss>) {
-    let failed = left(span.rise_or_zero(|of| of.ip_reasm_fails), told);
+/// Datagrams that could not be reassembled, less the lost fragments that are attributed already (`reported`).
+pub(super) fn not_put_together(span: &ProtocolSpan<'_>, reported: f64, into: &mut Vec<Loss>) {
+    let failed = left(span.rise_or_zero(|of| of.ip_reasm_fails), reported);
     into.push(Loss::in_space(LossPlace::Reassembly, span.now.netns, failed));
 }
 

@@ -32,9 +32,9 @@ struct Unattributed {
 impl ConntrackDrops {
     /// Adds what the flows lost between two samples. `new`: BPF was attached in between, while counters cover the whole time, so
     /// only places without a counter of drops are added.
-    pub fn add_kernel_losses(&mut self, step: &SampleStep<'_>, told: &Drops, new: bool, into: &mut Vec<Loss>) {
+    pub fn add_kernel_losses(&mut self, step: &SampleStep<'_>, reported: &Drops, new: bool, into: &mut Vec<Loss>) {
         let before = drops(step.previous).map_or(&[][..], |drops| &drops.flows);
-        for (row, packets) in risen(before, &told.flows) {
+        for (row, packets) in risen(before, &reported.flows) {
             let verdict = verdict_of(row.reason.as_deref(), row.function.as_deref());
             let counts = |place: &LossPlace| (!new || !place.is_counted()) && step.is_theirs(row);
             let verdict =

@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn what_a_switch_in_user_space_has_no_room_for_is_lost_there() {
-        let told = at_a_socket(Some("ovs-vswitchd"), |_| {});
-        assert_eq!(lost(&told), [("packet_socket", Some("ovs-vswitchd 7".to_owned()), 40.0)], "over the wrap");
-        let text = said(&told);
+        let reported = at_a_socket(Some("ovs-vswitchd"), |_| {});
+        assert_eq!(lost(&reported), [("packet_socket", Some("ovs-vswitchd 7".to_owned()), 40.0)], "over the wrap");
+        let text = said(&reported);
         assert!(text.contains("in the packet socket of ovs-vswitchd 7 in netns c2"), "{text}");
         assert_eq!(lost(&at_a_socket(None, |_| {}))[0].1, None, "whose it is not known yet");
     }

@@ -208,7 +208,7 @@ fn a_router_and_a_receiver_lose_what_they_count() {
 
 #[test]
 fn what_arrives_damaged_is_no_fault_of_the_receivers_buffer() {
-    let told = |damaged: u64, no_room: u64| {
+    let reported = |damaged: u64, no_room: u64| {
         let then = after(|sample| {
             protocols(sample, NEAR).udp_out_datagrams = 10_000;
             let far = protocols(sample, FAR);
@@ -218,15 +218,19 @@ fn what_arrives_damaged_is_no_fault_of_the_receivers_buffer() {
         });
         metrics(before(), then)
     };
-    let only = told(500, 0);
+    let only = reported(500, 0);
     assert_eq!(lost(&only), [("checksum", None, 500.0)], "the socket counts them as its own drops too");
     assert!(
         said(&only).starts_with("5 % of packets lost because their checksum is wrong in netns c2:"),
         "{}",
         said(&only)
     );
-    assert_eq!(lost(&told(500, 300)), [("checksum", None, 500.0), ("receive_buffer", None, 300.0)], "each once");
-    assert_eq!(lost(&told(5_000, 300)), [("checksum", None, 5_000.0), ("receive_buffer", None, 300.0)], "however few");
+    assert_eq!(lost(&reported(500, 300)), [("checksum", None, 500.0), ("receive_buffer", None, 300.0)], "each once");
+    assert_eq!(
+        lost(&reported(5_000, 300)),
+        [("checksum", None, 5_000.0), ("receive_buffer", None, 300.0)],
+        "however few"
+    );
 }
 
 #[test]
@@ -287,9 +291,9 @@ fn without_a_path_the_busy_links_of_the_ends_stand_for_it() {
         link(sample, key(NEAR, 2)).tx_dropped = 400;
         sample.cores[0].softnet = Some(Softnet { processed: 0, dropped: 500, squeezed: 0 });
     });
-    let told = lost(&metrics(first, then));
+    let reported = lost(&metrics(first, then));
     let expected = [("backlog", Some("a0".to_owned()), 400.0), ("backlog", None, 100.0)];
-    assert_eq!(told, expected, "what no known link claims is the backlog's somewhere");
+    assert_eq!(reported, expected, "what no known link claims is the backlog's somewhere");
 }
 
 #[test]

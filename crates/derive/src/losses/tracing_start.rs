@@ -21,7 +21,7 @@ pub(super) struct TracingStart {
 struct HandedOver {
     at: (LossPlace, Option<u64>, Option<LinkKey>),
     counted: f64,
-    told: f64,
+    reported: f64,
     /// What has been taken from its losses, and what may be.
     taken: f64,
     most: f64,
@@ -33,7 +33,7 @@ impl TracingStart {
         let place = |loss: &Loss| HandedOver {
             at: spot(loss),
             counted: 0.0,
-            told: 0.0,
+            reported: 0.0,
             taken: 0.0,
             most: MOST_SHARE * loss.packets + MOST_PACKETS,
         };
@@ -47,20 +47,20 @@ impl TracingStart {
     }
 
     /// Takes from later rows what counters had counted before: as much as the rows have risen more than the counters since.
-    pub fn settle(&mut self, counted: &[Loss], told: &mut [Loss]) {
+    pub fn settle(&mut self, counted: &[Loss], reported: &mut [Loss]) {
         for place in &mut self.places {
             let sum = |losses: &[Loss]| -> f64 {
                 losses.iter().filter(|loss| spot(loss) == place.at).map(|loss| loss.packets).sum()
             };
             place.counted += sum(counted);
-            place.told += sum(told);
-            let mut twice = place.told - place.counted - place.taken;
+            place.reported += sum(reported);
+            let mut twice = place.reported - place.counted - place.taken;
             if twice + place.taken > place.most {
                 // The difference is more than two readings explain: the rows and the counter do not count the same packets.
                 place.most = 0.0;
                 continue;
             }
-            for loss in told.iter_mut().filter(|loss| spot(loss) == place.at) {
+            for loss in reported.iter_mut().filter(|loss| spot(loss) == place.at) {
                 let packets = twice.clamp(0.0, loss.packets.max(0.0));
                 loss.packets -= packets;
                 place.taken += packets;
@@ -89,10 +89,10 @@ mod tests {
         takeover.begin(&[lost(1000.0)]);
         let mut sum = 1000.0;
         for (counted, rows) in ticks {
-            let mut told = [lost(rows)];
-            takeover.settle(&[lost(counted)], &mut told);
-            assert!(told[0].packets >= 0.0);
-            sum += told[0].packets;
+            let mut reported = [lost(rows)];
+            takeover.settle(&[lost(counted)], &mut reported);
+            assert!(reported[0].packets >= 0.0);
+            sum += reported[0].packets;
         }
         assert!((sum - 2101.0).abs() < 1e-9, "as the counter has it: {sum}");
     }
@@ -102,9 +102,9 @@ mod tests {
         let lost = |packets| Loss::in_space(LossPlace::Qdisc, 1, packets);
         let mut takeover = TracingStart::default();
         takeover.begin(&[lost(100.0)]);
-        let mut told = [lost(500.0)];
-        takeover.settle(&[], &mut told);
-        assert_eq!(told, [lost(500.0)], "more than can be lost between two readings");
+        let mut reported = [lost(500.0)];
+        takeover.settle(&[], &mut reported);
+        assert_eq!(reported, [lost(500.0)], "more than can be lost between two readings");
         assert!(!takeover.is_open(), "the counter says nothing of these");
     }
 }

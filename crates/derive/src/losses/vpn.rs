@@ -92,9 +92,9 @@ mod tests {
 
     #[test]
     fn what_a_vpn_has_no_room_for_is_told_of_it_with_its_own_option() {
-        let told = through(["openvpn 7", "openvpn 9"], |_| {});
-        assert_eq!(lost(&told), [("receive_buffer", Some("openvpn 9".to_owned()), 150.0)]);
-        let text = said(&told);
+        let reported = through(["openvpn 7", "openvpn 9"], |_| {});
+        assert_eq!(lost(&reported), [("receive_buffer", Some("openvpn 9".to_owned()), 150.0)]);
+        let text = said(&reported);
         assert!(text.contains("15 % of a tunnel's datagrams lost in the socket of openvpn 9 in netns c2"), "{text}");
         assert!(text.contains("--rcvbuf") && !text.contains("-w"), "openvpn's own option: {text}");
         let text = said(&through(["tincd 7", "tincd 9"], |_| {}));
@@ -105,11 +105,11 @@ mod tests {
 
     #[test]
     fn a_receivers_own_socket_stays_the_receivers() {
-        let told = through(["openvpn 7", "openvpn 9"], |sample| sample.facts_mut().owners = Arc::default());
-        assert_eq!(lost(&told), [("receive_buffer", None, 150.0)], "nobody holds a tun");
+        let reported = through(["openvpn 7", "openvpn 9"], |sample| sample.facts_mut().owners = Arc::default());
+        assert_eq!(lost(&reported), [("receive_buffer", None, 150.0)], "nobody holds a tun");
         let elsewhere =
             |sample: &mut Sample| Arc::make_mut(&mut sample.facts_mut().paths)[0].hops[0].link = key(NEAR, 3);
-        let told = through(["openvpn 7", "openvpn 9"], elsewhere);
-        assert_eq!(lost(&told), [("receive_buffer", None, 150.0)], "the flow goes another way");
+        let reported = through(["openvpn 7", "openvpn 9"], elsewhere);
+        assert_eq!(lost(&reported), [("receive_buffer", None, 150.0)], "the flow goes another way");
     }
 }

@@ -104,21 +104,25 @@ fn next(
         HopWay::Received => {}
         HopWay::Sent | HopWay::Passed => return at.and_then(|at| handed_on(link).map(|()| at)),
     }
-    let Some(told) = steering(metrics, hop.link) else {
+    let Some(reported) = steering(metrics, hop.link) else {
         return Err("the link's RPS and NAPI settings cannot be read".to_owned());
     };
-    let at = if takes_by_thread(metrics, before, link, told)? { threads(told)? } else { received(link, told, at) };
-    spread(metrics, link, told, at)
+    let at = if takes_by_thread(metrics, before, link, reported)? {
+        threads(reported)?
+    } else {
+        received(link, reported, at)
+    };
+    spread(metrics, link, reported, at)
 }
 
 /// The settings of a link.
 pub(crate) fn steering(metrics: &TestMetrics, link: LinkKey) -> Option<&Steering> {
-    row_of(&metrics.machine.facts.steering, &link, |told| told.link)
+    row_of(&metrics.machine.facts.steering, &link, |reported| reported.link)
 }
 
 /// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.
-fn received(link: &LinkFacts, told: &Steering, at: Result<Softirq, String>) -> Result<Softirq, String> {
-    match (&link.kind, &told.interrupts) {
+fn received(link: &LinkFacts, reported: &Steering, at: Result<Softirq, String>) -> Result<Softirq, String> {
+    match (&link.kind, &reported.interrupts) {
         (Kind::Physical | Kind::Virtio, Some(Interrupts::Cores(cores))) => {
             Ok(Softirq { cores: cores.clone(), by: SoftirqBy::Interrupt })
         }
@@ -150,21 +154,21 @@ fn takes_by_thread(
     metrics: &TestMetrics,
     before: Option<&Hop>,
     link: &LinkFacts,
-    told: &Steering,
+    reported: &Steering,
 ) -> Result<bool, String> {
-    if !told.threaded && told.napi.is_empty() {
+    if !reported.threaded && reported.napi.is_empty() {
         return Ok(false);
     }
     let offloads = before.and_then(|before| super::offloads(metrics, before.link));
     match (&link.kind, offloads) {
         (Kind::Physical | Kind::Virtio, _) => Ok(true),
-        (Kind::Veth, Some(sends)) => Ok(!sends.tso && !told.napi.is_empty()),
+        (Kind::Veth, Some(sends)) => Ok(!sends.tso && !reported.napi.is_empty()),
         _ => Err(format!("{} has threaded NAPI, which may not take these packets", link.name)),
     }
 }
 
-fn threads(told: &Steering) -> Result<Result<Softirq, String>, String> {
-    let cores: CoreSet = told.napi.iter().map(|thread| thread.core).collect();
+fn threads(reported: &Steering) -> Result<Result<Softirq, String>, String> {
+    let cores: CoreSet = reported.napi.iter().map(|thread| thread.core).collect();
     if cores.is_empty() {
         return Err("its NAPI has threads, and this kernel does not say which".to_owned());
     }
@@ -177,13 +181,13 @@ fn threads(told: &Steering) -> Result<Result<Softirq, String>, String> {
 fn spread(
     metrics: &TestMetrics,
     link: &LinkFacts,
-    told: &Steering,
+    reported: &Steering,
     at: Result<Softirq, String>,
 ) -> Result<Softirq, String> {
     let online = metrics.machine.facts.topology.online();
-    let masks: Vec<CoreSet> = told.rps.iter().map(|queue| queue.intersection(&online)).collect();
+    let masks: Vec<CoreSet> = reported.rps.iter().map(|queue| queue.intersection(&online)).collect();
     let spreads = masks.iter().any(|mask| !mask.is_empty());
-    if told.rfs {
+    if reported.rfs {
         return Err(format!("RFS may hand what comes to {} to the core of the thread that reads it", link.name));
     }
     if !spreads {

@@ -187,8 +187,8 @@ fn a_pin_of_vnettop_does_not_widen_what_its_owner_allowed() {
 #[test]
 fn masks_of_one_core_are_told_with_the_line_that_widens_them() {
     let machine = Machine::small(4).pair(2, 2).each_thread(|thread| thread.sample.allowed = Some(CoreSet::single(2)));
-    let told = proposed(&machine).expect_err("one core for both");
-    assert!(told.contains("taskset -acp 0-3 39081; taskset -acp 0-3 39082 widens them"), "{told}");
+    let reported = proposed(&machine).expect_err("one core for both");
+    assert!(reported.contains("taskset -acp 0-3 39081; taskset -acp 0-3 39082 widens them"), "{reported}");
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn a_tenth_more_or_less_moves_nobody_who_is_pinned() {
             (thread.pinned, thread.sample.allowed) = (true, Some(CoreSet::single(thread.sample.core)));
         })
     };
-    let told = proposed(&pinned(Machine::kunpeng().busy("8-9", 0.12, 0.0))).expect_err("it is not worth a move");
-    assert!(told.starts_with("nothing to gain"), "{told}");
+    let reported = proposed(&pinned(Machine::kunpeng().busy("8-9", 0.12, 0.0))).expect_err("it is not worth a move");
+    assert!(reported.starts_with("nothing to gain"), "{reported}");
     let parted = Machine::kunpeng().pair(9, 72).each_thread(|thread| {
         (thread.pinned, thread.sample.allowed) = (true, Some(CoreSet::single(thread.sample.core)));
     });
@@ -224,13 +224,13 @@ fn new_threads_alone_get_cores_that_nobody_holds() {
     assert!(steps.iter().all(|step| step.core != 36 && step.core != 37), "on cores of their own: {steps:?}");
     let full = Machine::small(2).thread(500, 601, Side::Server, 0).thread(600, 602, Side::Client, 1);
     let full = full.thread(500, 603, Side::Server, 0).each_thread(pin);
-    let told = propose_for(&full.metrics(), &[new[0]]).expect_err("both cores are held");
-    assert!(told.contains("no core is left for 603"), "{told}");
+    let reported = propose_for(&full.metrics(), &[new[0]]).expect_err("both cores are held");
+    assert!(reported.contains("no core is left for 603"), "{reported}");
     // The test's own is the new one alone: whosever the two pinned ones are, their cores are held.
     let mut own = full.metrics();
     own.threads_mut().retain(|thread| thread.sample.id == new[0]);
-    let told = propose_for(&own, &[new[0]]).expect_err("both cores are held");
-    assert!(told.contains("no core is left for 603"), "{told}");
+    let reported = propose_for(&own, &[new[0]]).expect_err("both cores are held");
+    assert!(reported.contains("no core is left for 603"), "{reported}");
 }
 
 #[test]
@@ -267,13 +267,13 @@ fn one_core_only() {
 #[test]
 fn nothing_is_proposed_without_a_busy_thread() {
     let idle = Machine::small(4).pair(0, 1).each_thread(|thread| thread.cpu = Some(0.04));
-    let told = "no watched thread uses more than 5 % of a core: too little to gain from a pin";
-    assert_eq!(proposed(&idle), Err(told.to_owned()));
+    let reported = "no watched thread uses more than 5 % of a core: too little to gain from a pin";
+    assert_eq!(proposed(&idle), Err(reported.to_owned()));
     let none = proposed(&Machine::small(4)).expect_err("no thread");
     assert!(none.contains("--watch NAME"), "it says how to watch one: {none}");
     let unknown = Machine::small(4).pair(0, 1).each_thread(|thread| thread.cpu = None);
-    let told = proposed(&unknown).expect_err("no load");
-    assert!(told.contains("wait for the next sample"), "the first sample knows no load: {told}");
+    let reported = proposed(&unknown).expect_err("no load");
+    assert!(reported.contains("wait for the next sample"), "the first sample knows no load: {reported}");
 }
 
 #[test]
@@ -301,8 +301,8 @@ fn what_is_pinned_well_is_proposed_to_stay() {
         (thread.pinned, thread.sample.core, thread.sample.allowed) =
             (true, step.core, Some(CoreSet::single(step.core)));
     });
-    let told = proposed(&pinned).expect_err("nothing is to be changed");
-    assert!(told.starts_with("nothing to gain: the busy threads are pinned to cores of their own"), "{told}");
+    let reported = proposed(&pinned).expect_err("nothing is to be changed");
+    assert!(reported.starts_with("nothing to gain: the busy threads are pinned to cores of their own"), "{reported}");
     // An interrupt storm on the sender's core is a reason to move.
     let client = steps.iter().find(|step| step.label.contains("client")).expect("a client").core;
     let moved = proposed(&pinned.interrupted(&client.to_string(), 0.3)).expect("another core is better now");
@@ -367,8 +367,8 @@ proptest! {
             for step in &proposal.steps {
                 prop_assert!(step.old.as_ref().is_some_and(|old| old.contains(step.core)), "it may run there");
             }
-            let told = proposal.reasons.iter().any(|reason| reason.contains("some share one"));
-            prop_assert_eq!(physicals.len() < proposal.steps.len(), told, "sharing is told, and only then");
+            let reported = proposal.reasons.iter().any(|reason| reason.contains("some share one"));
+            prop_assert_eq!(physicals.len() < proposal.steps.len(), reported, "sharing is told, and only then");
             for step in &proposal.steps {
                 let next = step.runner_up.as_ref().map(|next| next.core);
                 prop_assert!(next != Some(step.core) && !step.as_good.contains(step.core), "it is no other than itself");

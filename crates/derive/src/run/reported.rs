@@ -32,15 +32,15 @@ pub struct MeasuredRate {
 
 /// Every reported test once: as the clients report it when one does, because servers know only half of it.
 pub(super) fn figures(
-    told: &[OwnFigures],
+    reported: &[OwnFigures],
     runs: &[CommandRun],
     bins: &Ledger<Bin>,
     basis: Option<&FlowBasis>,
 ) -> Vec<OwnFigures> {
     let by_server = |one: &&OwnFigures| one.side == Some(Side::Server);
-    let has_client = told.iter().any(|one| !by_server(&one));
+    let has_client = reported.iter().any(|one| !by_server(&one));
     let counts = |one: &&OwnFigures| !has_client || !by_server(one);
-    let mut figures: Vec<OwnFigures> = told.iter().filter(counts).copied().collect();
+    let mut figures: Vec<OwnFigures> = reported.iter().filter(counts).copied().collect();
     let is_exact = matches!(basis, Some(FlowBasis::Sockets(_) | FlowBasis::Datagrams(_)));
     for at in 0..figures.len() {
         let run = figures[at].run;
@@ -80,7 +80,7 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn told(pid: u32, side: Side, length_ms: u64) -> OwnFigures {
+    fn reported(pid: u32, side: Side, length_ms: u64) -> OwnFigures {
         let whole = Whole { length_ms, received_bits_per_s: Some(1_000_000_000), ..Whole::default() };
         OwnFigures { run: 0, pid, side: Some(side), whole, measured: None }
     }
@@ -96,15 +96,15 @@ mod tests {
     }
 
     /// Mean and tenths of a second.
-    fn measured_of(told: &[OwnFigures], bins: &Ledger<Bin>, basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
+    fn measured_of(reported: &[OwnFigures], bins: &Ledger<Bin>, basis: &FlowBasis) -> Vec<Option<(f64, f64)>> {
         let runs = [CommandRun { from_ns: 0, to_ns: Some(60 * S), code: Some(0) }];
         let measured = |one: &OwnFigures| one.measured.map(|of| (of.bits_per_s.round(), (of.seconds * 10.0).round()));
-        figures(told, &runs, bins, Some(basis)).iter().map(measured).collect()
+        figures(reported, &runs, bins, Some(basis)).iter().map(measured).collect()
     }
 
     #[test]
     fn what_was_measured_is_of_the_same_time() {
-        let client = told(7, Side::Client, 4000);
+        let client = reported(7, Side::Client, 4000);
         let (only, sockets) = (std::slice::from_ref(&client), FlowBasis::Sockets(1));
         // Four seconds of traffic lie in 4.1 s of bins, of which the first and the last are half idle.
         let rates = || std::iter::once(5e8).chain(std::iter::repeat_n(1e9, 39)).chain([5e8, 0.0, 0.0]);
@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(measured_of(only, &bins(short), &sockets), [None], "half of it was not seen");
         let link = FlowBasis::Link("v0".to_owned());
         assert_eq!(measured_of(only, &bins(rates()), &link), [None], "a link counts other things");
-        let two = [client, told(8, Side::Client, 4000)];
+        let two = [client, reported(8, Side::Client, 4000)];
         assert_eq!(measured_of(&two, &bins(rates()), &sockets), [None, None], "two tests have one rate together");
-        let both = [told(9, Side::Server, 4000), client];
+        let both = [reported(9, Side::Server, 4000), client];
         assert_eq!(
             measured_of(&both, &bins(rates()), &sockets),
             [Some((1e9, 39.0))],

@@ -193,8 +193,8 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
         change(&mut seen);
         seen.card().expect("a run").missing.join(" | ")
     };
-    let told = |why: &str| Event::NotPinned { at_ns: 5 * S, why: why.to_owned() };
-    let refused = |seen: &mut Observation| seen.event(&told("only core 0 may run the busy threads"));
+    let reported = |why: &str| Event::NotPinned { at_ns: 5 * S, why: why.to_owned() };
+    let refused = |seen: &mut Observation| seen.event(&reported("only core 0 may run the busy threads"));
     assert_eq!(
         missing(&refused),
         "nothing was pinned: only core 0 may run the busy threads",
@@ -204,7 +204,7 @@ fn a_comparison_in_which_nothing_was_worth_pinning_says_why() {
     assert!(idle.starts_with("nothing was pinned: no watched thread used more than 5 % of a core"), "{idle}");
     let hardly = missing(&|seen| seen.known.busy_s = 1.5);
     assert!(hardly.contains("were busy for only 1.5 s, an unpinned phase takes 4 s"), "{hardly}");
-    let unwritten = missing(&|seen| seen.event(&told("nothing was pinned, because the disk is full")));
+    let unwritten = missing(&|seen| seen.event(&reported("nothing was pinned, because the disk is full")));
     assert_eq!(unwritten, "nothing was pinned, because the disk is full", "and it is not said twice");
 }
 
@@ -220,9 +220,9 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     seen.known.findings = vec![Seen { finding, seconds: 14.1 }];
     seen.traced = true;
     let card = seen.card().expect("a run");
-    let told = &card.findings[0].finding;
-    assert_eq!(told.text, "busy threads migrate between cores (how often: above)", "not of its last seconds");
-    assert!((told.numbers[1].1 - 20.0).abs() < 0.5, "the figure of the run: {told:?}");
+    let reported = &card.findings[0].finding;
+    assert_eq!(reported.text, "busy threads migrate between cores (how often: above)", "not of its last seconds");
+    assert!((reported.numbers[1].1 - 20.0).abs() < 0.5, "the figure of the run: {reported:?}");
     assert_eq!(card.moves.map(|moves| moves.evidence), Some(Evidence::Counted), "half of them have no class");
     seen.tracks = BinStore::default();
     let known: Ledger<Bin> = (0..100).map(|nth| Bin { unclassed: 0.0, ..bin(nth, Some(10e9)) }).collect();

@@ -68,9 +68,9 @@ fn tests_of(sample: &Sample, before: &BTreeMap<SocketKey, TestKey>) -> BTreeMap<
         for &(one, other) in &pairs {
             let ends = || [Some(one), other].into_iter().flatten().map(|at| flows[at]);
             // A server's end alone is not known to be that of a client here.
-            let is_told = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
+            let is_reported = |key: &&TestKey| matches!(key, TestKey::Client(_)) || other.is_none();
             let connected = ends().filter(|flow| flow.remote.port() != 0);
-            let known = connected.filter_map(|flow| before.get(&flow.key())).find(is_told);
+            let known = connected.filter_map(|flow| before.get(&flow.key())).find(is_reported);
             let key = known
                 .copied()
                 .or_else(|| key(flows[one], other.map(|at| flows[at]), &sample.facts.benchmarks, &lowest));
@@ -102,8 +102,8 @@ fn follow_relays(sample: &Sample, tests: &mut BTreeMap<SocketKey, TestKey>) {
             let flow = row_of(&sample.flows, &second.key, FlowSample::key)?;
             key(flow, None, &sample.facts.benchmarks, &|_, _| None)
         };
-        let told = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
-        let key = if may.is_empty() { alone() } else { told() };
+        let reported = || only(&may).or_else(|| only(&serves[&second.pid])).or(before).filter(|key| may.contains(key));
+        let key = if may.is_empty() { alone() } else { reported() };
         tests.extend(key.map(|key| (second.key, key)));
     }
 }
@@ -163,10 +163,10 @@ mod tests {
             end(4, 90, "10.0.0.9:5201", "10.0.0.2:40000"),
         ];
         let (one, other) = (TestKey::Client(50), TestKey::Client(60));
-        let told = [(1, one), (2, one), (3, other), (4, other)];
-        assert_eq!(keys(&of(flows.clone(), &[])), told, "by their ports");
+        let reported = [(1, one), (2, one), (3, other), (4, other)];
+        assert_eq!(keys(&of(flows.clone(), &[])), reported, "by their ports");
         let sides = [(50, Side::Client), (60, Side::Client), (90, Side::Server)];
-        assert_eq!(keys(&of(flows, &sides)), told, "by their command lines");
+        assert_eq!(keys(&of(flows, &sides)), reported, "by their command lines");
         // A port that looks like a client's.
         let flows = vec![end(1, 50, "10.0.0.1:400", "10.0.0.9:50000"), end(2, 90, "10.0.0.9:50000", "10.0.0.1:400")];
         assert_eq!(keys(&of(flows, &sides)), [(1, one), (2, one)], "who is a known benchmark says itself what it is");
@@ -183,10 +183,14 @@ mod tests {
         ];
         let mut sockets = Sockets::default();
         sockets.observe(&of(flows, &[]));
-        let told =
+        let reported =
             sockets.by_test().into_iter().map(|(key, own)| (key, own.into_iter().map(|one| one.netns).collect()));
-        let told: Vec<(TestKey, Vec<u64>)> = told.collect();
-        assert_eq!(told, [(TestKey::Client(50), vec![50, 90]), (TestKey::Client(60), vec![60, 80])], "two of two ends");
+        let reported: Vec<(TestKey, Vec<u64>)> = reported.collect();
+        assert_eq!(
+            reported,
+            [(TestKey::Client(50), vec![50, 90]), (TestKey::Client(60), vec![60, 80])],
+            "two of two ends"
+        );
     }
 
     #[test]

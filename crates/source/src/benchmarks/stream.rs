@@ -31,7 +31,7 @@ pub(crate) struct ReportStreams {
     own: OwnReports,
     /// Buffer for reading, used again and again.
     piece: Vec<u8>,
-    told: Vec<ProcessReport>,
+    stated: Vec<ProcessReport>,
     joined: Arc<Vec<Benchmark>>,
 }
 
@@ -49,9 +49,9 @@ impl ReportStreams {
 
     /// Reports on whole tests since the last call.
     pub fn events(&mut self) -> Vec<Event> {
-        let at_ns = if self.told.is_empty() { 0 } else { now_ns() };
+        let at_ns = if self.stated.is_empty() { 0 } else { now_ns() };
         let event = |(pid, side, report)| Event::Reported { at_ns, pid, side, report };
-        self.told.drain(..).map(event).collect()
+        self.stated.drain(..).map(event).collect()
     }
 
     /// The benchmarks with what each reported last; the same `Arc` until that changes.
@@ -62,10 +62,10 @@ impl ReportStreams {
         }
         let now_ns = now_ns();
         if let Some(named) = &mut self.named {
-            named.follow(&benchmarks, now_ns, &mut self.piece, &mut self.told);
+            named.follow(&benchmarks, now_ns, &mut self.piece, &mut self.stated);
         }
         let named = self.named.as_ref().and_then(|named| named.writer);
-        self.own.follow((&self.roots, now_ns), &benchmarks, named, &mut self.piece, &mut self.told);
+        self.own.follow((&self.roots, now_ns), &benchmarks, named, &mut self.piece, &mut self.stated);
         let mut joined = benchmarks.to_vec();
         for test in joined.iter_mut().filter(|test| test.json_stream) {
             (test.reported, test.unread) = match &self.named {
@@ -92,13 +92,13 @@ struct Named {
 }
 
 impl Named {
-    fn follow(&mut self, benchmarks: &[Benchmark], now_ns: u64, piece: &mut Vec<u8>, told: &mut Vec<ProcessReport>) {
+    fn follow(&mut self, benchmarks: &[Benchmark], now_ns: u64, piece: &mut Vec<u8>, stated: &mut Vec<ProcessReport>) {
         // The last lines may come after their writer has ended.
         let before = self.writer;
         self.writer = writer(benchmarks).map(|at| benchmarks[at].pid);
         self.read(now_ns, piece);
         if let (Some(tail), Some(pid)) = (&mut self.tail, self.writer.or(before)) {
-            own::report(tail, pid, told);
+            own::report(tail, pid, stated);
         }
         self.judge(benchmarks.iter().any(|test| test.side == Side::Client), now_ns);
     }

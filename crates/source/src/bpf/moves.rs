@@ -228,10 +228,10 @@ mod tests {
         let slot = [5, 9, pair(77, 3), pair(4, 76), pair(2, 0), name, 0];
         let process = MovedProcess::new(76, 2, b"forky");
         let moved = RawMove { at_ns: 5, tid: 77, from: 3, to: 4, process: Some(process) };
-        let told = decode(slot, 9).expect("a move");
-        assert_eq!((told.tid, told.process.map(|process| (process.pid, process.parent))), (77, Some((76, 2))));
-        assert_eq!(told.process.expect("told").name(), b"forky", "up to a NUL");
-        assert_eq!(RawMove { process: Some(process), ..told }, moved, "the fields are read");
+        let reported = decode(slot, 9).expect("a move");
+        assert_eq!((reported.tid, reported.process.map(|process| (process.pid, process.parent))), (77, Some((76, 2))));
+        assert_eq!(reported.process.expect("told").name(), b"forky", "up to a NUL");
+        assert_eq!(RawMove { process: Some(process), ..reported }, moved, "the fields are read");
         assert_eq!(decode(slot, 8), None, "a later one stands there");
         let without = [5, 9, pair(77, 3), pair(4, 0), 0, 0, 0];
         assert_eq!(decode(without, 9).expect("a move").process, None, "a kernel without BTF");

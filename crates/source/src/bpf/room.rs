@@ -78,7 +78,7 @@ impl Files {
 mod tests {
     use super::*;
 
-    fn told(groups: &str, files: &[(&str, &str)]) -> Option<u64> {
+    fn reported(groups: &str, files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().expect("a temporary directory");
         for (file, text) in files {
             let path = root.path().join(file);
@@ -103,14 +103,14 @@ mod tests {
             ("a/memory.current", "8388608\n"),
             ("a/memory.stat", "anon 1\ninactive_file 2097152\nactive_file 2097152\n"),
         ];
-        assert_eq!(told("0::/a/b\n", &v2), Some(28 << 20), "its parent's, less what is used and not cached");
-        assert_eq!(told("0::/other\n", &v2), None, "no limit");
+        assert_eq!(reported("0::/a/b\n", &v2), Some(28 << 20), "its parent's, less what is used and not cached");
+        assert_eq!(reported("0::/other\n", &v2), None, "no limit");
         let v1 = [
             ("memory/d/memory.limit_in_bytes", "33554432\n"),
             ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
         ];
-        assert_eq!(told("4:memory:/d/e\n0::/\n", &v1), Some(32 << 20), "version 1");
+        assert_eq!(reported("4:memory:/d/e\n0::/\n", &v1), Some(32 << 20), "version 1");
         // A container without a namespace of its own sees its group as the mount, whatever its name outside.
-        assert_eq!(told("0::/../x\n", &[("memory.max", "1000\n")]), Some(1000));
+        assert_eq!(reported("0::/../x\n", &[("memory.max", "1000\n")]), Some(1000));
     }
 }

@@ -87,11 +87,11 @@ fn cluster(directory: &Path) -> Option<CoreSet> {
 /// Clusters that nowhere hold two physical cores say nothing about this machine.
 fn forget_single_cores(cores: &mut [CorePlace]) {
     let mut first_of: BTreeMap<u32, u32> = BTreeMap::new();
-    let told = cores.iter().any(|place| {
+    let reported = cores.iter().any(|place| {
         let physical = place.physical.unwrap_or(place.core);
         place.cluster.is_some_and(|cluster| *first_of.entry(cluster).or_insert(physical) != physical)
     });
-    if !told {
+    if !reported {
         for place in cores {
             place.cluster = None;
         }

@@ -37,8 +37,8 @@ fn find_in<const N: usize>(proc: &Path, modules: &Path, names: [&str; N]) -> [Kn
         }
     });
     // The kernel takes a tenth of a second to write this one.
-    let is_told = by_lists.iter().all(Option::is_some);
-    let symbols = if is_told { Ok([false; N]) } else { has_symbols(&proc.join("kallsyms"), names) };
+    let is_reported = by_lists.iter().all(Option::is_some);
+    let symbols = if is_reported { Ok([false; N]) } else { has_symbols(&proc.join("kallsyms"), names) };
     std::array::from_fn(|at| match (by_lists[at], &symbols) {
         (Some(state), _) => Ok(state),
         (None, Ok(symbols)) => Ok(if symbols[at] { ModuleState::Present } else { otherwise }),

@@ -21,12 +21,12 @@ fn features_have_the_names_and_states_of_their_bits() {
     let mut names = vec!["tx-scatter-gather"; 34];
     (names[1], names[33]) = ("rx-gro", "tx-tcp-segmentation");
     let (strings, states) = answers(&names, [[0b10, 0b10, 0b11, 0], [0b10, 0, 0b10, 0]]);
-    let told = features(&strings, &states);
+    let reported = features(&strings, &states);
     let feature = |name: &str, changeable, wanted, on| Feature { name: name.into(), changeable, wanted, on };
-    assert_eq!(told.len(), 34, "as many as are named");
-    assert_eq!(told[0], feature("tx-scatter-gather", false, false, true), "the lowest bit of the first block");
-    assert_eq!(told[1], feature("rx-gro", true, true, true), "may be changed, is wanted, is on");
-    assert_eq!(told[33], feature("tx-tcp-segmentation", true, false, true), "the second bit of the second block");
+    assert_eq!(reported.len(), 34, "as many as are named");
+    assert_eq!(reported[0], feature("tx-scatter-gather", false, false, true), "the lowest bit of the first block");
+    assert_eq!(reported[1], feature("rx-gro", true, true, true), "may be changed, is wanted, is on");
+    assert_eq!(reported[33], feature("tx-tcp-segmentation", true, false, true), "the second bit of the second block");
     assert_eq!(features(&strings, &states[..24]).len(), 32, "of what is cut off nothing is told");
 }
 
@@ -46,12 +46,12 @@ fn a_speed_is_told_by_either_question() {
 
 #[test]
 fn a_device_has_a_driver_and_a_place_on_its_bus() {
-    let mut told = vec![0; 196];
-    told[DRIVER..DRIVER + 10].copy_from_slice(b"virtio_net");
-    told[BUS..BUS + 12].copy_from_slice(b"0000:00:03.0");
+    let mut reported = vec![0; 196];
+    reported[DRIVER..DRIVER + 10].copy_from_slice(b"virtio_net");
+    reported[BUS..BUS + 12].copy_from_slice(b"0000:00:03.0");
     let wanted = LinkDriver { driver: b"virtio_net".to_vec(), bus: b"0000:00:03.0".to_vec() };
-    assert_eq!(device(&told), Some(wanted));
-    assert_eq!(device(&told[..BUS + 12]), None, "what is cut off is not told");
+    assert_eq!(device(&reported), Some(wanted));
+    assert_eq!(device(&reported[..BUS + 12]), None, "what is cut off is not told");
 }
 
 proptest! {

@@ -173,8 +173,8 @@ pub(crate) fn list<W: Transport>(
     for family in [IPV4, IPV6] {
         let mut request = Request::new(BY_FAMILY, DUMP, &fixed(proto, family, &[0; ID]));
         netlink.dump(&mut request, operation, |message, _| {
-            if let Some(told) = parse(message) {
-                each(&told);
+            if let Some(reported) = parse(message) {
+                each(&reported);
             }
         })?;
     }
@@ -261,8 +261,8 @@ pub(crate) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
 
 /// The token of the connection that a subflow belongs to, and whether it has joined that later.
 fn subflow(ulp: &[u8]) -> (Option<u32>, bool) {
-    let Some(told) = attribute(ulp, ULP_MPTCP) else { return (None, false) };
-    let number = |wanted| attribute(told, wanted).and_then(|value| u32_at(value, 0));
+    let Some(reported) = attribute(ulp, ULP_MPTCP) else { return (None, false) };
+    let number = |wanted| attribute(reported, wanted).and_then(|value| u32_at(value, 0));
     (number(TOKEN_LOCAL), number(SUBFLOW_FLAGS).is_some_and(|flags| flags & JOINS != 0))
 }
 

@@ -42,7 +42,7 @@ struct FollowedSockets {
 struct Followed {
     pid: u32,
     /// The socket as of its last answer.
-    told: SocketInfo,
+    reported: SocketInfo,
     /// Progress of a connection since the last tick.
     pulses: Vec<FlowProgress>,
     /// The socket answered the last time it was asked.
@@ -74,19 +74,19 @@ impl<W: Transport> NamespaceFlows<W> {
     }
 
     /// It follows this socket.
-    pub fn follows(&self, proto: Proto, told: &SocketInfo) -> bool {
+    pub fn follows(&self, proto: Proto, reported: &SocketInfo) -> bool {
         let FollowedSockets { sockets, .. } = match proto {
             Proto::Tcp => &self.connections,
             Proto::Udp => &self.udp,
         };
-        find(sockets, told).is_ok()
+        find(sockets, reported).is_ok()
     }
 
     /// It follows a subflow of MPTCP: others may join it, behind the same descriptor of their process. True so often as it is
     /// worth looking.
     pub fn may_have_more(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns.saturating_sub(self.subflows_at_ns) >= SUBFLOWS_NS;
-        let may = is_due && self.connections.sockets.iter().any(|held| held.told.mptcp.is_some());
+        let may = is_due && self.connections.sockets.iter().any(|held| held.reported.mptcp.is_some());
         if may {
             self.subflows_at_ns = now_ns;
         }
@@ -94,14 +94,14 @@ impl<W: Transport> NamespaceFlows<W> {
     }
 
     /// Follows a socket of that process from the next reading on.
-    pub fn follow(&mut self, proto: Proto, pid: u32, told: &SocketInfo) {
+    pub fn follow(&mut self, proto: Proto, pid: u32, reported: &SocketInfo) {
         let FollowedSockets { sockets, requests } = match proto {
             Proto::Tcp => &mut self.connections,
             Proto::Udp => &mut self.udp,
         };
-        let Err(at) = find(sockets, told) else { return };
-        sockets.insert(at, Followed { pid, told: *told, pulses: Vec::new(), lives: true });
-        requests.insert(at, diag::one(proto, &told.id));
+        let Err(at) = find(sockets, reported) else { return };
+        sockets.insert(at, Followed { pid, reported: *reported, pulses: Vec::new(), lives: true });
+        requests.insert(at, diag::one(proto, &reported.id));
     }
 
     /// Reads how far every connection has come.
@@ -110,10 +110,10 @@ impl<W: Transport> NamespaceFlows<W> {
         all_live(sockets, false);
         for requests in requests.chunks_mut(MOST_TOGETHER) {
             let asked = self.netlink.get_each_at_once(requests, |message, at_ns| {
-                let Some(told) = diag::parse(message).filter(SocketInfo::lives) else { return };
-                let Some((acked, received)) = told.bytes else { return };
-                if let Ok(at) = find(sockets, &told) {
-                    (sockets[at].told, sockets[at].lives) = (told, true);
+                let Some(reported) = diag::parse(message).filter(SocketInfo::lives) else { return };
+                let Some((acked, received)) = reported.bytes else { return };
+                if let Ok(at) = find(sockets, &reported) {
+                    (sockets[at].reported, sockets[at].lives) = (reported, true);
                     sockets[at].pulses.push(FlowProgress { at_ns, acked, received });
                 }
             });
@@ -131,8 +131,8 @@ impl<W: Transport> NamespaceFlows<W> {
         for requests in requests.chunks_mut(MOST_TOGETHER) {
             // Sockets without an answer are looked for below.
             let _ = self.netlink.get_each(requests, |message, _| {
-                if let Some(told) = diag::parse(message) {
-                    receive(sockets, &told);
+                if let Some(reported) = diag::parse(message) {
+                    receive(sockets, &reported);
                 }
             });
         }
@@ -141,13 +141,13 @@ impl<W: Transport> NamespaceFlows<W> {
         }
         // Sockets that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
         // and of several that share a port the kernel may find another one.
-        let listed = diag::list(&mut self.netlink, Proto::Udp, |told| receive(sockets, told));
+        let listed = diag::list(&mut self.netlink, Proto::Udp, |reported| receive(sockets, reported));
         // Without a list no socket counts as ended: the next tick asks again.
         if listed.is_err() {
             all_live(sockets, true);
         }
         for (held, request) in sockets.iter().zip(requests) {
-            *request = diag::one(Proto::Udp, &held.told.id);
+            *request = diag::one(Proto::Udp, &held.reported.id);
         }
     }
 
@@ -163,9 +163,9 @@ impl<W: Transport> NamespaceFlows<W> {
             return Some(others);
         }
         let (mut others, followed) = (OtherUdp::default(), &self.udp.sockets);
-        let listed = diag::list(&mut self.netlink, Proto::Udp, |told| {
-            if find(followed, told).is_err() {
-                let port = told.id.local().port();
+        let listed = diag::list(&mut self.netlink, Proto::Udp, |reported| {
+            if find(followed, reported).is_err() {
+                let port = reported.id.local().port();
                 others.port = if others.sockets == 0 { port } else { others.port.min(port) };
                 others.sockets += 1;
             }
@@ -179,15 +179,15 @@ impl<W: Transport> NamespaceFlows<W> {
     pub fn take(&mut self, into: &mut Vec<FlowSample>, mut ended: impl FnMut(u32, bool) -> bool) {
         for (proto, followed) in [(Proto::Tcp, &mut self.connections), (Proto::Udp, &mut self.udp)] {
             let FollowedSockets { sockets, requests } = followed;
-            for Followed { pid, told, pulses, lives } in sockets.iter_mut() {
+            for Followed { pid, reported, pulses, lives } in sockets.iter_mut() {
                 if pulses.is_empty() && (proto == Proto::Tcp || !*lives) {
                     continue;
                 }
                 let room = Vec::with_capacity(pulses.len());
                 let pulses = std::mem::replace(pulses, room);
-                let SocketInfo { id, mptcp, joined, mark, tcp, udp, .. } = *told;
+                let SocketInfo { id, mptcp, joined, mark, tcp, udp, .. } = *reported;
                 let plain = FlowSample::new(id.cookie(), (self.netns, *pid), (id.local(), id.remote()));
-                let connecting = proto == Proto::Tcp && told.is_connecting();
+                let connecting = proto == Proto::Tcp && reported.is_connecting();
                 into.push(FlowSample { proto, connecting, mptcp, joined, mark, tcp, udp, pulses, ..plain });
             }
             let keeps: Vec<bool> = sockets.iter().map(|held| !ended(held.pid, held.lives)).collect();
@@ -199,8 +199,8 @@ impl<W: Transport> NamespaceFlows<W> {
 }
 
 /// Where a socket is among these, or would be.
-fn find(sockets: &[Followed], told: &SocketInfo) -> Result<usize, usize> {
-    sockets.binary_search_by_key(&told.id.cookie(), |held| held.told.id.cookie())
+fn find(sockets: &[Followed], reported: &SocketInfo) -> Result<usize, usize> {
+    sockets.binary_search_by_key(&reported.id.cookie(), |held| held.reported.id.cookie())
 }
 
 fn all_live(sockets: &mut [Followed], lives: bool) {
@@ -210,8 +210,8 @@ fn all_live(sockets: &mut [Followed], lives: bool) {
 }
 
 /// Takes the answer about a UDP socket, if it is one of `sockets`.
-fn receive(sockets: &mut [Followed], told: &SocketInfo) {
-    if let Ok(at) = find(sockets, told) {
-        (sockets[at].told, sockets[at].lives) = (*told, told.inode != 0);
+fn receive(sockets: &mut [Followed], reported: &SocketInfo) {
+    if let Ok(at) = find(sockets, reported) {
+        (sockets[at].reported, sockets[at].lives) = (*reported, reported.inode != 0);
     }
 }

@@ -142,9 +142,9 @@ proptest! {
         let mut space = NamespaceFlows::new(1, NetlinkClient::new(Noise(RefCell::new(datagrams))));
         let mut found = Vec::new();
         for proto in [Proto::Tcp, Proto::Udp] {
-            let _ = space.list(proto, |told| found.push(*told));
-            for told in &found {
-                space.follow(proto, 7, told);
+            let _ = space.list(proto, |reported| found.push(*reported));
+            for reported in &found {
+                space.follow(proto, 7, reported);
             }
         }
         space.read_udp();

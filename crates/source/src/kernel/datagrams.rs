@@ -35,7 +35,7 @@ impl KernelReader {
         let Some(table) = &maps.datagrams else { return };
         for flow in flows {
             let Some(udp) = &mut flow.udp else { continue };
-            let told = |(of, at_ns): (SocketDatagrams, u64)| DatagramCounts {
+            let reported = |(of, at_ns): (SocketDatagrams, u64)| DatagramCounts {
                 at_ns,
                 since_ns: of.since_ns,
                 sent_bytes: of.sent_bytes,
@@ -44,7 +44,7 @@ impl KernelReader {
                 received: of.received,
                 merged: of.merged,
             };
-            udp.counts = at_its_time(|| table.of(flow.cookie)).map(told);
+            udp.counts = at_its_time(|| table.of(flow.cookie)).map(reported);
         }
     }
 }

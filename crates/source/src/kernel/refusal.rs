@@ -109,9 +109,13 @@ mod tests {
     #[test]
     fn rows_of_drops_that_vanish_are_told() {
         assert_eq!(no_row(0), None, "every packet is in a row");
-        let told = |packets| no_row(packets).expect("some are in none");
-        assert!(told(9728).starts_with("at least 9000 dropped packets are in no row of drops"), "{}", told(9728));
-        assert_eq!(told(9728), told(9001), "and not anew for each packet");
-        assert!(told(1).starts_with("at least 1 dropped packets"), "{}", told(1));
+        let reported = |packets| no_row(packets).expect("some are in none");
+        assert!(
+            reported(9728).starts_with("at least 9000 dropped packets are in no row of drops"),
+            "{}",
+            reported(9728)
+        );
+        assert_eq!(reported(9728), reported(9001), "and not anew for each packet");
+        assert!(reported(1).starts_with("at least 1 dropped packets"), "{}", reported(1));
     }
 }

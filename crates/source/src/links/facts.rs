@@ -260,8 +260,8 @@ fn directory(sysfs: &Path, name: &[u8], ifindex: Ifindex) -> Option<PathBuf> {
         return None;
     }
     let link = sysfs.join(OsStr::from_bytes(name));
-    let told: u32 = std::fs::read_to_string(link.join("ifindex")).ok()?.trim().parse().ok()?;
-    (told == ifindex.0).then_some(link)
+    let reported: u32 = std::fs::read_to_string(link.join("ifindex")).ok()?.trim().parse().ok()?;
+    (reported == ifindex.0).then_some(link)
 }
 
 /// Administratively down is down, whatever the operational state still says.

@@ -333,25 +333,25 @@ impl<W: Transport> LinkReader<W> {
         let Some(claims) = &mut self.claims else {
             return self.ask_drivers(&self.table.behind(Ifindex(0), usize::MAX));
         };
-        let mut told = BTreeMap::new();
+        let mut reported = BTreeMap::new();
         let dumped = claims.dump(|(link, mbps)| {
-            told.insert(link, mbps);
+            reported.insert(link, mbps);
         });
         if dumped.is_err() {
             // One driver's error (a sleeping device answers ENODEV) ends the dump for all behind it: ask those one by one.
             for ifindex in self.table.behind(Ifindex(0), usize::MAX) {
-                if !told.contains_key(&ifindex)
+                if !reported.contains_key(&ifindex)
                     && let Ok(mbps) = claims.ask(ifindex)
                 {
-                    told.insert(ifindex, mbps);
+                    reported.insert(ifindex, mbps);
                 }
             }
         }
         self.problem = dumped
             .err()
-            .filter(|_| told.is_empty())
+            .filter(|_| reported.is_empty())
             .map(|error| Problem { source: ProblemSource::Speed, text: error.to_string() });
-        self.table.claim_all(&told);
+        self.table.claim_all(&reported);
     }
 
     /// The claims of these links from their drivers; one that says nothing claims nothing.

@@ -192,10 +192,10 @@ impl Table {
         outdated
     }
 
-    /// Takes the claims of all drivers, all of them having been asked: a link that is not in `told` claims nothing.
-    pub fn claim_all(&mut self, told: &BTreeMap<Ifindex, Option<u32>>) {
+    /// Takes the claims of all drivers, all of them having been asked: a link that is not in `reported` claims nothing.
+    pub fn claim_all(&mut self, reported: &BTreeMap<Ifindex, Option<u32>>) {
         for ifindex in self.behind(Ifindex(0), usize::MAX) {
-            self.claim(ifindex, told.get(&ifindex).copied().flatten());
+            self.claim(ifindex, reported.get(&ifindex).copied().flatten());
         }
     }
 

@@ -41,10 +41,10 @@ mod tests {
     #[test]
     fn the_cores_add_up_and_the_entries_do_not() {
         let text = format!("{NAMES}{}{}", row(262_144, 1, 20), row(262_144, 2, 300));
-        let told = parse(text.as_bytes(), 262_144);
+        let reported = parse(text.as_bytes(), 262_144);
         let expected =
             Conntrack { count: 262_144, max: 262_144, drop: 320, early_drop: 0, insert_failed: 3, invalid: 0 };
-        assert_eq!(told, Some(expected), "each core has its own drops and the same number of entries");
+        assert_eq!(reported, Some(expected), "each core has its own drops and the same number of entries");
     }
 
     #[test]

@@ -101,19 +101,19 @@ impl NetnsCounters {
         let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
         let heard = netlink.dump(&mut self.request, "list qdiscs", |message, at_ns| {
             dumped += 1;
-            let told = qdisc::qdisc(message, netns, at_ns).filter(|told| is_wanted(told.link.ifindex));
+            let reported = qdisc::qdisc(message, netns, at_ns).filter(|reported| is_wanted(reported.link.ifindex));
             if into.len() - first < MANY_QDISCS {
-                into.extend(told);
+                into.extend(reported);
             }
         });
         self.dumped = dumped;
         // Children of a `mq` without a handle share handle 0 with it: the root, which adds them up, stands for them.
-        into[first..].sort_by_key(|told| (told.link, told.handle, told.parent != u32::MAX));
+        into[first..].sort_by_key(|reported| (reported.link, reported.handle, reported.parent != u32::MAX));
         let mut last = None;
         let mut at = 0;
-        into.retain(|told| {
+        into.retain(|reported| {
             at += 1;
-            at <= first || last.replace((told.link, told.handle)) != Some((told.link, told.handle))
+            at <= first || last.replace((reported.link, reported.handle)) != Some((reported.link, reported.handle))
         });
         heard.map(drop)
     }
@@ -130,10 +130,10 @@ impl NetnsCounters {
     pub fn offloads(&mut self, netns: u64, links: &[Ifindex]) -> Vec<Offloads> {
         let (Some(asker), Some(netlink)) = (&mut self.offloads, &mut self.qdiscs) else { return Vec::new() };
         let ask = |&ifindex: &Ifindex| {
-            let told = asker.ask(netns, ifindex)?;
+            let reported = asker.ask(netns, ifindex)?;
             let link = netlink.get(&mut facts::request(Some(ifindex)), segmentation::parse);
             let (gso_limits, xdp) = link.ok().flatten().unwrap_or_default();
-            Some(Offloads { gso_limits, xdp, ..told })
+            Some(Offloads { gso_limits, xdp, ..reported })
         };
         links.iter().filter_map(ask).collect()
     }

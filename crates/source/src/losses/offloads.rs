@@ -161,21 +161,21 @@ mod tests {
 
     #[test]
     fn the_features_that_are_on_are_found_by_name() {
-        let told = parsed(&answer(&["rx-gro", "tx-generic-segmentation", "tx-checksum-ip-generic", "highdma"]));
-        let [told] = &told[..] else { panic!("one link: {told:?}") };
-        assert!(told.gro && told.gso && told.tx_checksum, "three of ours are on: {told:?}");
-        assert!(!told.tso && !told.rx_checksum, "what is not listed is off: {told:?}");
-        assert_eq!(told.unwanted, [Offload::Tso], "what is wanted and off is off because of another: {told:?}");
-        let [told] = &parsed(&answer(&["rx-gro"]))[..] else { panic!("one link") };
-        assert!(!told.unwanted.contains(&Offload::Gso), "what is fixed cannot be turned on: {told:?}");
+        let reported = parsed(&answer(&["rx-gro", "tx-generic-segmentation", "tx-checksum-ip-generic", "highdma"]));
+        let [reported] = &reported[..] else { panic!("one link: {reported:?}") };
+        assert!(reported.gro && reported.gso && reported.tx_checksum, "three of ours are on: {reported:?}");
+        assert!(!reported.tso && !reported.rx_checksum, "what is not listed is off: {reported:?}");
+        assert_eq!(reported.unwanted, [Offload::Tso], "what is wanted and off is off because of another: {reported:?}");
+        let [reported] = &parsed(&answer(&["rx-gro"]))[..] else { panic!("one link") };
+        assert!(!reported.unwanted.contains(&Offload::Gso), "what is fixed cannot be turned on: {reported:?}");
     }
 
     #[test]
     fn the_kernel_tells_of_a_link() {
         let drivers = Asker::Drivers(Drivers::open().expect("a socket"));
         for mut asker in [Asker::open().expect("a socket"), drivers] {
-            let told = asker.ask(1, Ifindex(1)).expect("lo says what it does");
-            assert!(told.tso && told.gso, "lo puts segments together: {told:?}");
+            let reported = asker.ask(1, Ifindex(1)).expect("lo says what it does");
+            assert!(reported.tso && reported.gso, "lo puts segments together: {reported:?}");
             assert_eq!(asker.ask(1, Ifindex(1 << 30)), None, "a link that is not there says nothing");
         }
     }
@@ -187,11 +187,11 @@ mod tests {
             assert!(ip("tuntap add tun0 mode tun"), "a tun");
             let mut by_netlink = Asker::open().expect("a socket");
             let mut by_drivers = Asker::Drivers(Drivers::open().expect("a socket"));
-            let told: Vec<Offloads> = (1..64).filter_map(|link| by_drivers.ask(1, Ifindex(link))).collect();
-            assert!(told.len() >= 5, "lo, both ends, the bridge and the tun: {told:?}");
-            for told in told {
-                let link = told.link.ifindex;
-                assert_eq!(by_netlink.ask(1, link), Some(told), "link {link:?}");
+            let reported: Vec<Offloads> = (1..64).filter_map(|link| by_drivers.ask(1, Ifindex(link))).collect();
+            assert!(reported.len() >= 5, "lo, both ends, the bridge and the tun: {reported:?}");
+            for reported in reported {
+                let link = reported.link.ifindex;
+                assert_eq!(by_netlink.ask(1, link), Some(reported), "link {link:?}");
             }
         });
     }

@@ -43,9 +43,9 @@ impl PacketSockets {
         let first = into.len();
         let heard = self.netlink.dump(&mut self.request, "list packet sockets", |message, _| {
             let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
-            let told = parse(message, netns).filter(|told| is_wanted(told.link.ifindex));
+            let reported = parse(message, netns).filter(|reported| is_wanted(reported.link.ifindex));
             if into.len() - first < MOST {
-                into.extend(told);
+                into.extend(reported);
             }
         });
         into[first..].sort_by_key(PacketSocket::key);
@@ -86,12 +86,12 @@ mod tests {
 
     #[test]
     fn a_socket_has_its_link_and_its_drops() {
-        let told = |body: &[u8]| parse(&Message { kind: BY_FAMILY, flags: 0, sequence: 0, body }, 5);
+        let reported = |body: &[u8]| parse(&Message { kind: BY_FAMILY, flags: 0, sequence: 0, body }, 5);
         let link = LinkKey { netns: 5, ifindex: Ifindex(3) };
         let socket = PacketSocket { link, inode: 77, drops: 9, holder: None };
-        assert_eq!(told(&message(3, 9, MEMINFO)), Some(socket));
-        assert_eq!(told(&message(0, 9, MEMINFO)), None, "one of all links is a capture");
-        assert_eq!(told(&message(3, 9, 5)), None, "a kernel that does not tell its drops");
-        assert_eq!(told(&[PACKET; 7]), None, "cut");
+        assert_eq!(reported(&message(3, 9, MEMINFO)), Some(socket));
+        assert_eq!(reported(&message(0, 9, MEMINFO)), None, "one of all links is a capture");
+        assert_eq!(reported(&message(3, 9, 5)), None, "a kernel that does not tell its drops");
+        assert_eq!(reported(&[PACKET; 7]), None, "cut");
     }
 }

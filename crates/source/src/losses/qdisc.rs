@@ -72,11 +72,19 @@ mod tests {
 
     #[test]
     fn a_qdisc_is_told_with_its_link_its_place_and_its_drops() {
-        let [told] = &parsed(&answer())[..] else { panic!("one qdisc") };
-        assert_eq!(told.link, LinkKey { netns: 42, ifindex: Ifindex(7) }, "the link it is on");
-        assert_eq!((told.kind.as_str(), told.handle, told.parent), ("tbf", 0x8001_0000, u32::MAX), "the root");
-        assert_eq!((told.bytes, told.packets, told.drops), (24_600_000, 17_341, 36_224), "as tc prints it");
-        assert_eq!((told.backlog_packets, told.overlimits), (3, Some(9)), "what waits in it, and what it held back");
+        let [reported] = &parsed(&answer())[..] else { panic!("one qdisc") };
+        assert_eq!(reported.link, LinkKey { netns: 42, ifindex: Ifindex(7) }, "the link it is on");
+        assert_eq!(
+            (reported.kind.as_str(), reported.handle, reported.parent),
+            ("tbf", 0x8001_0000, u32::MAX),
+            "the root"
+        );
+        assert_eq!((reported.bytes, reported.packets, reported.drops), (24_600_000, 17_341, 36_224), "as tc prints it");
+        assert_eq!(
+            (reported.backlog_packets, reported.overlimits),
+            (3, Some(9)),
+            "what waits in it, and what it held back"
+        );
     }
 
     proptest! {

@@ -82,11 +82,11 @@ mod tests {
             assert!(ip("link add veth0 type veth peer name veth1"), "a pair");
             assert!(ip("link set veth0 gso_max_size 1500 gso_max_segs 1"), "its limits");
             let mut netlink = NetlinkClient::open(protocols::NETLINK_ROUTE).expect("a socket");
-            let mut told = (2..64).filter_map(|index| {
+            let mut reported = (2..64).filter_map(|index| {
                 let request = &mut facts::request(Some(Ifindex(index)));
                 netlink.get(request, parse).ok().flatten()?.0
             });
-            assert!(told.any(|limits| (limits.size, limits.segments) == (1500, 1)), "one end has them");
+            assert!(reported.any(|limits| (limits.size, limits.segments) == (1500, 1)), "one end has them");
         });
     }
 

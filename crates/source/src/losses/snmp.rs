@@ -105,7 +105,7 @@ UdpLite: 1000 1000 1000
 
     #[test]
     fn every_counter_is_found_by_its_name() {
-        let told = snmp(SNMP);
+        let reported = snmp(SNMP);
         let expected = ProtocolCounters {
             ip_in_receives: 6_026_721,
             ip_in_discards: 3,
@@ -133,15 +133,15 @@ UdpLite: 1000 1000 1000
             }),
             ..ProtocolCounters::default()
         };
-        assert_eq!(told, expected, "by name, UDP-Lite left out, a negative limit no obstacle");
+        assert_eq!(reported, expected, "by name, UDP-Lite left out, a negative limit no obstacle");
     }
 
     #[test]
     fn what_ip_refused_is_found_in_both_files_and_both_versions() {
-        let mut told = ProtocolCounters::default();
+        let mut reported = ProtocolCounters::default();
         let netstat = "TcpExt: SyncookiesSent IPReversePathFilter TCPTimeouts\nTcpExt: 4 2977 9\nIpExt: InNoRoutes InTruncatedPkts InOctets\nIpExt: 3 2 77\n";
-        parse_snmp(netstat.as_bytes(), &mut told);
-        parse_snmp6(b"Ip6InNoRoutes \t10\nIp6InDelivers \t5\nIp6FragCreates\t12\nIp6FragOKs\t2\n", &mut told);
+        parse_snmp(netstat.as_bytes(), &mut reported);
+        parse_snmp6(b"Ip6InNoRoutes \t10\nIp6InDelivers \t5\nIp6FragCreates\t12\nIp6FragOKs\t2\n", &mut reported);
         let expected = IpCounters {
             reverse_path_filter: 2_977,
             in_no_routes: 13,
@@ -151,16 +151,16 @@ UdpLite: 1000 1000 1000
             frag_oks: 2,
             ..IpCounters::default()
         };
-        assert_eq!(told.ip, Some(expected), "an older kernel does not count what it hands to links");
+        assert_eq!(reported.ip, Some(expected), "an older kernel does not count what it hands to links");
     }
 
     #[test]
     fn ipv6_is_added_to_ipv4() {
-        let mut told = snmp(SNMP);
+        let mut reported = snmp(SNMP);
         let text = "Ip6InReceives                   \t12\nIp6OutForwDatagrams \t4\nUdp6OutDatagrams\t73\nUdp6RcvbufErrors\t3\nUdpLite6InErrors\t9\n";
-        parse_snmp6(text.as_bytes(), &mut told);
-        assert_eq!((told.ip_in_receives, told.ip_forwarded), (6_026_733, 6), "packets of both");
-        assert_eq!((told.udp_out_datagrams, told.udp_rcvbuf_errors), (17_400, 61_060), "datagrams of both");
+        parse_snmp6(text.as_bytes(), &mut reported);
+        assert_eq!((reported.ip_in_receives, reported.ip_forwarded), (6_026_733, 6), "packets of both");
+        assert_eq!((reported.udp_out_datagrams, reported.udp_rcvbuf_errors), (17_400, 61_060), "datagrams of both");
     }
 
     #[test]

@@ -119,6 +119,10 @@ fn a_namespace_that_nobody_asked_for_is_read_from_outside() {
 
 #[test]
 fn a_namespace_that_may_not_be_entered_is_named_with_a_way_out() {
-    let told = problem(7, Some(812), &std::io::Error::from_raw_os_error(libc::EPERM));
-    assert!(told.text.contains("process 812") && told.text.contains("as root"), "whose, and what to do: {}", told.text);
+    let reported = problem(7, Some(812), &std::io::Error::from_raw_os_error(libc::EPERM));
+    assert!(
+        reported.text.contains("process 812") && reported.text.contains("as root"),
+        "whose, and what to do: {}",
+        reported.text
+    );
 }

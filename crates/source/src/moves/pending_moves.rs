@@ -116,7 +116,7 @@ mod tests {
     }
 
     impl PendingMoves {
-        fn told(&mut self, watched: &[u32], until_ns: u64) -> Vec<Move> {
+        fn reported(&mut self, watched: &[u32], until_ns: u64) -> Vec<Move> {
             self.claim(watched, until_ns, &[], |_| false)
         }
     }
@@ -128,8 +128,8 @@ mod tests {
         let unknown: Vec<_> = pending.of_unknown(&[7]).iter().map(|one| (one.tid, one.at_ns)).collect();
         assert_eq!(unknown, [(8, 30), (9, 11)], "the newest of each");
         let ended = [ShortLived { pid: 8, tid: 8, name: "forky".into() }];
-        let told = pending.claim(&[7], 20, &ended, |_| false);
-        assert_eq!(told, [moved(10, 7), moved(12, 8), moved(30, 8)], "none comes later");
+        let reported = pending.claim(&[7], 20, &ended, |_| false);
+        assert_eq!(reported, [moved(10, 7), moved(12, 8), moved(30, 8)], "none comes later");
         assert_eq!(pending.waiting, [raw(11, 9)], "whose thread may still be found");
         pending.claim(&[7], WAIT_NS + 20, &[], |one| one.tid == 9);
         assert_eq!(pending.crowded_out, 1, "one that would have been watched is lost");
@@ -143,28 +143,28 @@ mod tests {
     fn a_thread_found_later_gets_its_first_moves_in_the_order_of_time() {
         let mut pending = PendingMoves::default();
         pending.waiting.extend([raw(30, 7), raw(10, 8), raw(20, 7), raw(25, 9)]);
-        assert_eq!(pending.told(&[9], 25), [moved(25, 9)], "only the watched thread's, up to now");
-        assert_eq!(pending.told(&[7, 9], 40), [moved(20, 7), moved(30, 7)], "found later, told from the first");
-        assert_eq!(pending.told(&[7, 9], WAIT_NS + 41), [], "nothing is told twice");
+        assert_eq!(pending.reported(&[9], 25), [moved(25, 9)], "only the watched thread's, up to now");
+        assert_eq!(pending.reported(&[7, 9], 40), [moved(20, 7), moved(30, 7)], "found later, told from the first");
+        assert_eq!(pending.reported(&[7, 9], WAIT_NS + 41), [], "nothing is told twice");
         assert_eq!((pending.waiting.len(), pending.strangers), (0, 1), "whom nobody watches is dropped");
     }
 
     #[test]
     fn a_thread_that_ended_is_told_until_its_end_and_a_later_move_waits() {
         let mut pending = PendingMoves::default();
-        pending.told(&[7], 5);
+        pending.reported(&[7], 5);
         pending.waiting.extend([raw(8, 7), raw(12, 7)]);
-        assert_eq!(pending.told(&[7], 10), [moved(8, 7)], "what is later than the reading waits for the next");
-        assert_eq!(pending.told(&[], 20), [moved(12, 7)], "its last move came before its end");
+        assert_eq!(pending.reported(&[7], 10), [moved(8, 7)], "what is later than the reading waits for the next");
+        assert_eq!(pending.reported(&[], 20), [moved(12, 7)], "its last move came before its end");
         pending.waiting.push(raw(22, 7));
-        assert_eq!(pending.told(&[], 30), [], "its number may be somebody else's by then");
+        assert_eq!(pending.reported(&[], 30), [], "its number may be somebody else's by then");
     }
 
     #[test]
     fn a_crowd_of_strangers_is_bounded_and_told() {
         let mut pending = PendingMoves::default();
         pending.waiting.extend((0..9000).map(|n| raw(n, 5)));
-        pending.told(&[], 9000);
+        pending.reported(&[], 9000);
         assert_eq!((pending.waiting.len(), pending.crowded_out), (MOST_WAITING, 9000 - 8192), "the oldest go first");
         assert_eq!(pending.waiting[0].at_ns, 9000 - 8192, "the newest stay");
     }

@@ -9,12 +9,12 @@ impl Spaces {
     pub(super) fn report(&mut self) {
         if let Choice::Named(names) = &self.choice {
             let is_there = |name: &String| self.known.keys().any(|&netns| self.is_called(netns, name));
-            let told = names.iter().filter(|name| !is_there(name)).map(|name| {
+            let reported = names.iter().filter(|name| !is_there(name)).map(|name| {
                 problem(format!(
                     "no network namespace {name} (name, inode or pid of a process in it) was found; to list them: ip netns, lsns -t net"
                 ))
             });
-            self.problems = told.collect();
+            self.problems = reported.collect();
         } else {
             let denied = self.residents.denied.then(|| {
                 let text = "cannot enter network namespaces of other users' processes: their links are missing; run \

@@ -35,7 +35,7 @@ pub(super) struct Control {
     ask_at_ns: u64,
     rest_ns: u64,
     /// The last answer, of which it does not say where that is; none where it is too old.
-    pub told: Option<OvsDatapath>,
+    pub reported: Option<OvsDatapath>,
     pub problem: Option<Problem>,
 }
 
@@ -53,7 +53,7 @@ impl Control {
         if let Some(asked_at_ns) = self.asked_at_ns {
             let silent_ns = now_ns.saturating_sub(asked_at_ns);
             if silent_ns >= SILENCE_NS {
-                self.told = None;
+                self.reported = None;
                 self.problem = Some(super::problem(format!(
                     "ovs-vswitchd has not answered at {} for {} s: datapath drops unknown; see its log",
                     self.name(),
@@ -101,14 +101,14 @@ impl Control {
             return Err(Over::Wrong("it sends without being asked".to_owned()));
         }
         let counters = understand(&message.value).map_err(Over::Wrong)?;
-        self.told = Some(OvsDatapath { born: u64::from(self.pid), at_ns: message.at_ns, ..counters });
+        self.reported = Some(OvsDatapath { born: u64::from(self.pid), at_ns: message.at_ns, ..counters });
         (self.rest_ns, self.problem) = (SECOND_NS, None);
         Ok(())
     }
 
     /// Leaves it alone for a while.
     fn fail(&mut self, why: &str, now_ns: u64) {
-        (self.conversation, self.asked_at_ns, self.told) = (None, None, None);
+        (self.conversation, self.asked_at_ns, self.reported) = (None, None, None);
         self.ask_at_ns = now_ns + self.rest_ns;
         self.rest_ns = (2 * self.rest_ns).min(LONGEST_REST_NS);
         self.problem = Some(super::problem(format!(
@@ -136,8 +136,8 @@ fn understand(value: &Value) -> Result<OvsDatapath, String> {
         let words: String = words.chars().take(80).collect();
         return Err(format!("it refuses ({})", clean(words.trim().as_bytes())));
     }
-    let told = value["result"].as_str().and_then(counters);
-    told.ok_or_else(|| "its answer is not that of dpctl/show".to_owned())
+    let reported = value["result"].as_str().and_then(counters);
+    reported.ok_or_else(|| "its answer is not that of dpctl/show".to_owned())
 }
 
 /// `  lookups: hit:5 missed:2 lost:0` and `  flows: 1` below the datapath's name.
@@ -148,7 +148,7 @@ fn counters(text: &str) -> Option<OvsDatapath> {
     let below: Vec<&str> = lines.take_while(|line| line.starts_with(' ')).map(str::trim).collect();
     let after = |word: &str| below.iter().find_map(|line| line.strip_prefix(word));
     let lookups = after("lookups:")?;
-    let count = |word: &str| lookups.split_whitespace().find_map(|told| told.strip_prefix(word))?.parse().ok();
+    let count = |word: &str| lookups.split_whitespace().find_map(|reported| reported.strip_prefix(word))?.parse().ok();
     let flows = after("flows:")?.trim().parse().ok()?;
     let (kind, name) = (OvsDatapathKind::Netdev, DATAPATH.to_owned());
     let (hit, missed, lost) = (count("hit:")?, count("missed:")?, count("lost:")?);

@@ -31,8 +31,8 @@ impl Daemon {
         }
         let before = (self.pid, self.netns);
         self.file = file;
-        let told = file.and_then(|_| proc_file::plain(&path, LONGEST).ok()?.trim().parse().ok());
-        self.pid = told.filter(|&pid| is_it(roots, pid));
+        let reported = file.and_then(|_| proc_file::plain(&path, LONGEST).ok()?.trim().parse().ok());
+        self.pid = reported.filter(|&pid| is_it(roots, pid));
         // Its database is started with it. Once known, the namespace stays known while it is restarted.
         let database = database.filter(|_| self.netns.is_none());
         self.netns = self.pid.or(database).and_then(|pid| netns(roots, pid)).or(self.netns);

@@ -57,19 +57,19 @@ impl DatapathReader {
             self.enter(around.spaces);
             self.ask(around);
         }
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for (netns, socket) in &self.wanted.kernels {
             if let Some(Ok(kernel)) = self.kernels.get_mut(netns) {
-                kernel.read(*netns, socket, &mut told);
+                kernel.read(*netns, socket, &mut reported);
             }
         }
-        told.extend(self.controls.iter().filter_map(|(socket, control)| self.in_userspace(socket, control)));
-        told.sort_by(|one, other| one.key().cmp(&other.key()));
-        told.dedup_by(|one, other| one.key() == other.key());
+        reported.extend(self.controls.iter().filter_map(|(socket, control)| self.in_userspace(socket, control)));
+        reported.sort_by(|one, other| one.key().cmp(&other.key()));
+        reported.dedup_by(|one, other| one.key() == other.key());
         if ended {
             *self = Self::default();
         }
-        told
+        reported
     }
 
     /// Takes in what has been answered.
@@ -153,6 +153,6 @@ impl DatapathReader {
 
     fn in_userspace(&self, socket: &str, control: &Control) -> Option<OvsDatapath> {
         let netns = *self.wanted.controls.get(socket)?;
-        Some(OvsDatapath { socket: socket.to_owned(), netns, ..control.told.clone()? })
+        Some(OvsDatapath { socket: socket.to_owned(), netns, ..control.reported.clone()? })
     }
 }

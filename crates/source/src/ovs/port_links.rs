@@ -22,28 +22,30 @@ pub(super) struct JoinedPorts<'a> {
 /// The switch, and the links that only Open vSwitch knows, with the row that counts for each; `number` gives each interface
 /// without a kernel link its index.
 pub(super) fn join(
-    told: JoinedPorts<'_>,
+    reported: JoinedPorts<'_>,
     mut number: impl FnMut(Uuid) -> Ifindex,
 ) -> (OvsSwitch, Vec<(Uuid, Arc<LinkFacts>)>) {
     let (rows, seen) = (BTreeMap::new(), Default::default());
-    let mut found = FoundPort { told, number: &mut number, rows, seen };
-    let mut bridges: Vec<OvsBridge> = told.tables.bridges.values().map(|bridge| found.bridge(bridge)).collect();
+    let mut found = FoundPort { reported, number: &mut number, rows, seen };
+    let mut bridges: Vec<OvsBridge> = reported.tables.bridges.values().map(|bridge| found.bridge(bridge)).collect();
     bridges.sort_by(|a, b| a.name.cmp(&b.name));
     let rows = found.rows;
-    let named: BTreeMap<&str, Ifindex> =
-        rows.iter().filter_map(|(id, row)| Some((&*told.tables.interfaces.get(id)?.row.name, row.0.ifindex))).collect();
+    let named: BTreeMap<&str, Ifindex> = rows
+        .iter()
+        .filter_map(|(id, row)| Some((&*reported.tables.interfaces.get(id)?.row.name, row.0.ifindex)))
+        .collect();
     let links = rows.iter().filter_map(|(id, (key, lower))| {
-        let interface = told.tables.interfaces.get(id)?;
+        let interface = reported.tables.interfaces.get(id)?;
         let peer = interface.row.peer.as_deref().and_then(|peer| named.get(peer).copied());
         Some((*id, Arc::new(facts(interface, *key, *lower, peer))))
     });
     let links = links.collect();
-    let version = told.tables.version.clone();
-    (OvsSwitch { socket: told.socket.to_owned(), netns: told.netns, version, bridges }, links)
+    let version = reported.tables.version.clone();
+    (OvsSwitch { socket: reported.socket.to_owned(), netns: reported.netns, version, bridges }, links)
 }
 
 struct FoundPort<'a, 'b> {
-    told: JoinedPorts<'a>,
+    reported: JoinedPorts<'a>,
     number: &'b mut dyn FnMut(Uuid) -> Ifindex,
     /// The interfaces that become links of their own, perhaps made of one of the kernel's.
     rows: BTreeMap<Uuid, (LinkKey, Option<Ifindex>)>,
@@ -55,11 +57,11 @@ impl FoundPort<'_, '_> {
     fn bridge(&mut self, bridge: &Bridge) -> OvsBridge {
         let mut ports = Vec::new();
         for id in &bridge.ports {
-            let Some(port) = self.told.tables.ports.get(id).filter(|_| self.seen[0].insert(*id)) else {
+            let Some(port) = self.reported.tables.ports.get(id).filter(|_| self.seen[0].insert(*id)) else {
                 continue;
             };
             for id in &port.interfaces {
-                let Some(interface) = self.told.tables.interfaces.get(id) else { continue };
+                let Some(interface) = self.reported.tables.interfaces.get(id) else { continue };
                 if self.seen[1].insert(*id) {
                     ports.push(self.port(*id, interface, port));
                 }
@@ -73,29 +75,29 @@ impl FoundPort<'_, '_> {
         OvsPort {
             port: port.name.clone(),
             vlan: port.tag,
-            link: self.told.wanted.then(|| self.link(id, interface)).flatten(),
-            counts_drops: self.told.tables.statistics.get(&id).is_some_and(Statistics::tells_drops),
+            link: self.reported.wanted.then(|| self.link(id, interface)).flatten(),
+            counts_drops: self.reported.tables.statistics.get(&id).is_some_and(Statistics::tells_drops),
             ..interface.row.clone()
         }
     }
 
     /// The link that an interface is; none where it is none, or none that is seen.
     fn link(&mut self, id: Uuid, interface: &Interface) -> Option<LinkKey> {
-        let netns = self.told.netns;
+        let netns = self.reported.netns;
         let key = |ifindex| LinkKey { netns, ifindex };
-        let by_index = interface.ifindex.and_then(|index| self.told.at(key(Ifindex(index))));
+        let by_index = interface.ifindex.and_then(|index| self.reported.at(key(Ifindex(index))));
         let row = &interface.row;
         let is_device = row.kind.is_device();
         let exists = row.ofport.is_some_and(|port| port >= 0);
         match by_index {
             Some(link) if link.name == row.name => return Some(link.key()),
             // Another link has the index: ovs-vswitchd counts in a namespace that is not the one it was taken for.
-            Some(_) if is_device => return self.told.named(&row.name).map(LinkFacts::key),
+            Some(_) if is_device => return self.reported.named(&row.name).map(LinkFacts::key),
             // A device whose index is told is the kernel's, though its namespace may not be seen.
             None if is_device && interface.ifindex.is_some() => return None,
             _ => {}
         }
-        let named = is_device.then(|| self.told.named(&row.name)).flatten();
+        let named = is_device.then(|| self.reported.named(&row.name)).flatten();
         if named.is_some() || !exists {
             return named.map(LinkFacts::key);
         }

@@ -34,9 +34,9 @@ pub fn places(environment: impl Fn(&str) -> Option<OsString>, asked: &[PathBuf])
     let real = |path: &str| Path::new(path).parent().and_then(|parent| parent.canonicalize().ok());
     let runs = if real(RUN[0]) == real(RUN[1]) { &RUN[..1] } else { &RUN };
     let usual = runs.iter().map(PathBuf::from);
-    let told = ENVIRONMENT.iter().filter_map(|name| environment(name)).filter(|path| !path.is_empty());
+    let reported = ENVIRONMENT.iter().filter_map(|name| environment(name)).filter(|path| !path.is_empty());
     let usual = usual
-        .chain(told.map(PathBuf::from))
+        .chain(reported.map(PathBuf::from))
         .map(|directory| SocketPlace { path: directory.join(SOCKET), asked: false });
     let asked = asked.iter().map(|path| SocketPlace { path: path.clone(), asked: true });
     let mut all: Vec<SocketPlace> = Vec::new();

@@ -78,9 +78,9 @@ impl Tables {
     pub fn learn(&mut self, updates: &Value) {
         each(updates, "Open_vSwitch", |_, row| {
             self.version = row.and_then(|row| text(row.get("ovs_version")?));
-            let told =
+            let reported =
                 row.and_then(|row| text(under(row.get("other_config")?, "stats-update-interval")?)?.parse().ok());
-            self.statistics_ms = told;
+            self.statistics_ms = reported;
         });
         each(updates, "Bridge", |id, row| keep(&mut self.bridges, id, row.map(bridge)));
         each(updates, "Port", |id, row| keep(&mut self.ports, id, row.map(port)));
@@ -150,13 +150,13 @@ fn keep<T>(rows: &mut BTreeMap<Uuid, T>, id: Uuid, row: Option<T>) {
 }
 
 fn bridge(row: &Value) -> Bridge {
-    let told = OvsBridge {
+    let reported = OvsBridge {
         name: text(&row["name"]).unwrap_or_default(),
         datapath: text(&row["datapath_type"]).as_deref().map(OvsDatapathKind::from).unwrap_or_default(),
         fail_mode: text(&row["fail_mode"]),
         ports: Vec::new(),
     };
-    Bridge { row: told, ports: uuids(&row["ports"]) }
+    Bridge { row: reported, ports: uuids(&row["ports"]) }
 }
 
 fn port(row: &Value) -> Port {
@@ -170,7 +170,7 @@ fn port(row: &Value) -> Port {
 fn interface(row: &Value) -> Interface {
     let option = |key| text(under(&row["options"], key)?);
     let is_up = |column: &str| text(&row[column]).map(|word| word == "up");
-    let told = OvsPort {
+    let reported = OvsPort {
         name: text(&row["name"]).unwrap_or_default(),
         kind: text(&row["type"]).as_deref().map(OvsPortKind::from).unwrap_or_default(),
         ofport: number(&row["ofport"]),
@@ -182,7 +182,7 @@ fn interface(row: &Value) -> Interface {
         ..OvsPort::default()
     };
     Interface {
-        row: told,
+        row: reported,
         ifindex: number(&row["ifindex"]).and_then(|index| index.try_into().ok()).filter(|&index| index != 0),
         state: match (is_up("admin_state"), is_up("link_state")) {
             (Some(false), _) | (_, Some(false)) => LinkState::Down,
@@ -245,10 +245,10 @@ mod tests {
     fn the_pace_of_statistics_is_the_databases_own_and_never_under_five_seconds() {
         let mut tables = Tables::default();
         assert_eq!(tables.statistics_ns(), 5_000_000_000);
-        for (told, expected) in [("20000", 20_000_000_000), ("10", 5_000_000_000), ("x", 5_000_000_000)] {
-            let config = json!(["map", [["stats-update-interval", told]]]);
+        for (reported, expected) in [("20000", 20_000_000_000), ("10", 5_000_000_000), ("x", 5_000_000_000)] {
+            let config = json!(["map", [["stats-update-interval", reported]]]);
             tables.learn(&json!({"Open_vSwitch": {ID: {"new": {"ovs_version": "3.1.0", "other_config": config}}}}));
-            assert_eq!(tables.statistics_ns(), expected, "told {told} ms");
+            assert_eq!(tables.statistics_ns(), expected, "told {reported} ms");
         }
     }
 

@@ -73,12 +73,12 @@ impl Stage {
     }
 
     /// The first of what cannot be seen.
-    fn told(&self) -> String {
-        told(&self.reader)
+    fn reported(&self) -> String {
+        reported(&self.reader)
     }
 }
 
-fn told(reader: &OvsReader) -> String {
+fn reported(reader: &OvsReader) -> String {
     reader.problems().next().map(|problem| problem.text.clone()).unwrap_or_default()
 }
 
@@ -179,7 +179,7 @@ fn a_database_that_goes_is_kept_for_a_moment_and_found_again() {
     drop(stream);
     // The clock of what is heard is the true one: from here on the test's own is beside it.
     stage.now_ns = crate::now_ns();
-    stage.until("it is said", |reader| told(reader).contains("has closed the connection"));
+    stage.until("it is said", |reader| reported(reader).contains("has closed the connection"));
     assert_eq!(stage.read(0).len(), 1, "a restart is no flicker");
     assert!(stage.reader.counters.is_empty(), "what nobody tells is not known");
     let _stream = stage.serve(&patches(), &json!({IDS[1]: counted(200)}));
@@ -195,7 +195,7 @@ fn a_database_that_stays_away_is_forgotten() {
     drop(stage.serve(&patches(), &json!({})));
     std::fs::remove_file(stage.directory.path().join("db.sock")).expect("removable");
     stage.now_ns = crate::now_ns();
-    stage.until("it is said", |reader| told(reader).contains("has closed the connection"));
+    stage.until("it is said", |reader| reported(reader).contains("has closed the connection"));
     assert!(stage.read(5 * SECOND_NS).is_empty() && stage.reader.links.is_empty(), "no switch, no links");
     assert!(
         stage.reader.problems().next().expect("a sentence").text.contains("there is no "),
@@ -214,7 +214,7 @@ fn whatever_answers_there_is_survived_in_one_sentence() {
         let (mut stream, _) = stage.listener.accept().expect("the reader connects");
         stream.write_all(bytes).expect("it is taken");
         stage.until("it is told", |reader| reader.problems().next().is_some());
-        let text = stage.told();
+        let text = stage.reported();
         assert!(text.contains("does not answer as an Open vSwitch database, because it"), "one sentence: {text}");
         assert!(!text.contains('\n') && text.len() < 300, "one sentence: {text}");
     }
@@ -249,7 +249,7 @@ fn a_database_that_never_stops_speaking_costs_little_and_is_told() {
         sent
     });
     stage.now_ns = crate::now_ns();
-    stage.until("it is told", |reader| told(reader).contains("sends faster than vnettop reads"));
+    stage.until("it is told", |reader| reported(reader).contains("sends faster than vnettop reads"));
     // What was read before it was too much.
     std::thread::sleep(Duration::from_millis(200));
     stage.read(0);
@@ -313,14 +313,14 @@ fn a_database_that_says_nothing_is_told_after_five_seconds_and_its_connection_is
     assert!(stage.reader.problems().next().is_none(), "the first answer may take a moment");
     stage.read(2 * SECOND_NS);
     let expected = "has not answered for 5 s: no ports known; check ovsdb-server";
-    assert!(stage.told().contains(expected), "{}", stage.told());
+    assert!(stage.reported().contains(expected), "{}", stage.reported());
     (0..100).for_each(|_| drop(stage.read(SECOND_NS)));
     stage.listener.set_nonblocking(true).expect("it may");
     assert!(stage.listener.accept().is_err(), "nobody connects a second time");
     let facts = json!({"id": "facts", "error": null, "result": facts(&patches())});
     say(&mut stream, &facts.to_string());
     assert_eq!(stage.read(0).len(), 1, "late is not never");
-    assert_eq!(stage.told(), "", "it is over");
+    assert_eq!(stage.reported(), "", "it is over");
 }
 
 #[test]
@@ -331,8 +331,8 @@ fn a_database_that_falls_silent_is_as_old_as_its_last_word_and_counts_nothing_me
     stage.read(0);
     assert_eq!(stage.reader.counters.len(), 2, "it counts");
     (0..10).for_each(|_| drop(stage.read(SECOND_NS)));
-    let told = stage.reader.problems().next().expect("a sentence").text.clone();
-    assert!(told.contains(" s: its data is stale; check ovsdb-server"), "{told}");
+    let reported = stage.reader.problems().next().expect("a sentence").text.clone();
+    assert!(reported.contains(" s: its data is stale; check ovsdb-server"), "{reported}");
     assert_eq!(stage.read(0).len(), 1, "it is shown all the same");
     assert!(stage.reader.counters.is_empty(), "what nobody counts is not known, not 0");
     let update =

@@ -83,7 +83,7 @@ mod tests {
         }
     }
 
-    fn told(flows: &[FlowSample]) -> Vec<(u64, String, bool)> {
+    fn reported(flows: &[FlowSample]) -> Vec<(u64, String, bool)> {
         let one = |wanted: &WantedPath| {
             (wanted.netns, format!("{}-{}", wanted.packet.from, wanted.packet.to), wanted.backwards)
         };
@@ -95,8 +95,8 @@ mod tests {
         let sender = flow(1, "198.18.0.1:40000", "198.18.0.2:5201", (1_000_000, 37));
         let receiver = flow(2, "198.18.0.2:5201", "198.18.0.1:40000", (37, 1_000_000));
         let there = "198.18.0.1:40000-198.18.0.2:5201".to_owned();
-        assert_eq!(told(&[sender, receiver.clone()]), [(1, there.clone(), false)], "both ends are one way");
-        assert_eq!(told(&[receiver]), [(2, there, true)], "of the receiver alone it is found backwards");
+        assert_eq!(reported(&[sender, receiver.clone()]), [(1, there.clone(), false)], "both ends are one way");
+        assert_eq!(reported(&[receiver]), [(2, there, true)], "of the receiver alone it is found backwards");
     }
 
     #[test]
@@ -105,17 +105,17 @@ mod tests {
         let receiver = flow(1, "198.18.0.2:5201", "198.18.0.1:40000", (37, 1_000_000));
         let there = "198.18.0.1:40000-198.18.0.2:5201".to_owned();
         let ends = [sender, FlowSample { netns: 2, ..receiver }];
-        assert_eq!(told(&ends), [(1, there, false)], "it is not asked for backwards too");
+        assert_eq!(reported(&ends), [(1, there, false)], "it is not asked for backwards too");
     }
 
     #[test]
     fn where_the_direction_is_open_both_are_asked_for() {
         let both = flow(1, "198.18.0.1:40000", "198.18.0.2:5201", (500, 700));
-        assert_eq!(told(&[both]).len(), 2, "data that goes both ways has two ways");
+        assert_eq!(reported(&[both]).len(), 2, "data that goes both ways has two ways");
         let mut udp = flow(1, "198.18.0.1:40000", "198.18.0.2:5201", (0, 0));
         (udp.proto, udp.pulses) = (Proto::Udp, Vec::new());
-        assert_eq!(told(&[udp.clone()]).len(), 2, "UDP counts no bytes");
+        assert_eq!(reported(&[udp.clone()]).len(), 2, "UDP counts no bytes");
         udp.remote = "0.0.0.0:0".parse().expect("an address");
-        assert!(told(&[udp]).is_empty(), "a socket that is connected to nobody has no way");
+        assert!(reported(&[udp]).is_empty(), "a socket that is connected to nobody has no way");
     }
 }

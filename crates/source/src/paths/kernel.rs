@@ -167,7 +167,7 @@ impl NetworkQueries for KernelQueries<'_> {
             (link, ip),
             |this| {
                 let entry = TableEntry::of_neighbour(link.ifindex, ip);
-                this.ask_entry(link.netns, entry, neighbour::told).unwrap_or_default()
+                this.ask_entry(link.netns, entry, neighbour::reported).unwrap_or_default()
             },
         )
     }
@@ -177,8 +177,8 @@ impl NetworkQueries for KernelQueries<'_> {
             |round| &mut round.details,
             link,
             |this| {
-                let told = this.ask(link.netns, facts::request(Some(link.ifindex)), link::parse);
-                told.map_or_else(Detail::default, |(detail, number)| {
+                let reported = this.ask(link.netns, facts::request(Some(link.ifindex)), link::parse);
+                reported.map_or_else(Detail::default, |(detail, number)| {
                     let outside = number.map_or(Some(link.netns), |number| this.numbered(link.netns, number));
                     Detail { outside, ..detail }
                 })

@@ -32,8 +32,11 @@ fn a_bridge_is_passed_from_port_to_port() {
     let (bridge, port) = (net.named(9, "br0"), net.named(9, "va").ifindex);
     let mac = Net::mac(net.named(2, "eth0"));
     net.fdb.insert((bridge, mac), port);
-    let told = net.walked(1, "198.18.0.2:5201");
-    assert!(told.contains("9:br0 passed bridge, 9:va sent fdb"), "what the bridge has learnt goes before: {told}");
+    let reported = net.walked(1, "198.18.0.2:5201");
+    assert!(
+        reported.contains("9:br0 passed bridge, 9:va sent fdb"),
+        "what the bridge has learnt goes before: {reported}"
+    );
 }
 
 #[test]
@@ -42,8 +45,8 @@ fn the_first_neighbour_that_does_not_answer_is_told() {
     assert_eq!(net.way(1, "198.18.0.1:40000", "198.18.0.2:5201").silent, None, "it answers");
     let (link, ip) = (net.named(1, "eth0"), [198, 18, 0, 2].into());
     net.silent.insert(ip);
-    let told = net.way(1, "198.18.0.1:40000", "198.18.0.2:5201").silent;
-    assert_eq!(told, Some(SilentNeighbour { link, ip }), "the link that asks and the address");
+    let reported = net.way(1, "198.18.0.1:40000", "198.18.0.2:5201").silent;
+    assert_eq!(reported, Some(SilentNeighbour { link, ip }), "the link that asks and the address");
 }
 
 #[test]
@@ -235,9 +238,12 @@ fn routes_that_make_a_loop_end() {
     let [one, two] = net.pair((1, "v0"), (2, "v1"));
     net.route(1, "198.18.0.9", one, None);
     net.route(2, "198.18.0.9", two, None);
-    let told = net.walked(1, "198.18.0.9:1");
-    assert!(told.starts_with("1:v0 sent route, 2:v1 received peer, 2:v1 sent route, 1:v0 received peer … "), "{told}");
-    assert!(told.contains("cross v0 a second time"), "{told}");
+    let reported = net.walked(1, "198.18.0.9:1");
+    assert!(
+        reported.starts_with("1:v0 sent route, 2:v1 received peer, 2:v1 sent route, 1:v0 received peer … "),
+        "{reported}"
+    );
+    assert!(reported.contains("cross v0 a second time"), "{reported}");
 }
 
 #[test]

@@ -105,13 +105,13 @@ impl HolderSearch {
         }
         // The namespace of the link as the kernel says it, or else, most likely, that of its holder.
         let process = self.proc.join(seen.pid.to_string());
-        let told = seen.name.as_ref().and_then(|_| device::netns(seen.pid, seen.fd));
-        let Some(netns) = told.or_else(|| netns_of(&process)) else { return };
+        let reported = seen.name.as_ref().and_then(|_| device::netns(seen.pid, seen.fd));
+        let Some(netns) = reported.or_else(|| netns_of(&process)) else { return };
         let here = self.links.iter().filter(matches).find(|link| link.key.netns == netns);
         // The link may have been moved to another namespace since; with two of its name elsewhere it is unknown which one is meant,
         // and so it is when a link may be unseen.
         let mut elsewhere = self.links.iter().filter(matches).filter(|_| self.seen_in.binary_search(&netns).is_ok());
-        let only = elsewhere.next().filter(|_| told.is_none() && elsewhere.next().is_none());
+        let only = elsewhere.next().filter(|_| reported.is_none() && elsewhere.next().is_none());
         let Some(key) = here.or(only).filter(|link| link.free).map(|link| link.key) else { return };
         let comm = std::fs::read(process.join("comm")).unwrap_or_default();
         let mut owner = guest::owner(&untrusted_reader::read_cmdline(&process), &comm, seen.pid);

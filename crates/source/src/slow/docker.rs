@@ -122,8 +122,8 @@ fn body(received: &[u8], is_over: bool) -> io::Result<Option<Range<usize>>> {
         Ok(httparse::Status::Partial) if head.len() < LONGEST_HEAD => return Ok(None),
         _ => return Err(no_http()),
     };
-    let told = answer.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
-    let length = told.map(|told| scan::number(told.value.trim_ascii()).ok_or_else(no_http)).transpose()?;
+    let reported = answer.headers.iter().find(|header| header.name.eq_ignore_ascii_case("content-length"));
+    let length = reported.map(|reported| scan::number(reported.value.trim_ascii()).ok_or_else(no_http)).transpose()?;
     let end = match length {
         Some(length) => start.saturating_add(usize::try_from(length).unwrap_or(usize::MAX)),
         None if is_over => received.len(),

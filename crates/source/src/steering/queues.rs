@@ -116,11 +116,11 @@ mod tests {
 
     #[test]
     fn a_mask_is_read_from_its_last_word_on() {
-        let told = |text: &str| mask(text.as_bytes()).map(|cores| cores.to_string());
-        assert_eq!(told("0").as_deref(), Some(""), "nobody");
-        assert_eq!(told("3").as_deref(), Some("0-1"), "two cores");
-        assert_eq!(told("00000001,80000000").as_deref(), Some("31-32"), "words of 32 cores");
-        assert_eq!(told("x"), None, "what is no mask is unknown");
+        let reported = |text: &str| mask(text.as_bytes()).map(|cores| cores.to_string());
+        assert_eq!(reported("0").as_deref(), Some(""), "nobody");
+        assert_eq!(reported("3").as_deref(), Some("0-1"), "two cores");
+        assert_eq!(reported("00000001,80000000").as_deref(), Some("31-32"), "words of 32 cores");
+        assert_eq!(reported("x"), None, "what is no mask is unknown");
     }
 
     #[test]
@@ -128,9 +128,9 @@ mod tests {
         let numbers = |tree: OwnedFd| SysfsTree(tree).number("class/net/lo/ifindex", &mut Vec::new());
         match (attached_nowhere(), of_a_thread()) {
             (Ok(nowhere), Ok(of_a_thread)) => {
-                let told = numbers(of_a_thread);
-                assert_eq!(told, Some(1), "lo is the first of every namespace");
-                assert_eq!(told, numbers(nowhere), "either way");
+                let reported = numbers(of_a_thread);
+                assert_eq!(reported, Some(1), "lo is the first of every namespace");
+                assert_eq!(reported, numbers(nowhere), "either way");
             }
             (Err(Errno::PERM), Err(error)) => eprintln!("NOT RUN: without_fsmount_the_same_sysfs_is_had: {error}"),
             either => panic!("both or none: {either:?}"),

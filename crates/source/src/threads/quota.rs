@@ -85,7 +85,7 @@ mod tests {
     use procfs::{FromRead, ProcessCGroups};
 
     /// What is told of a process in these groups, with these files below the mount of control groups.
-    fn told(groups: &str, files: &[(&str, &str)]) -> Option<Quota> {
+    fn reported(groups: &str, files: &[(&str, &str)]) -> Option<Quota> {
         let root = tempfile::tempdir().expect("a temporary directory");
         for (file, text) in files {
             let path = root.path().join(file);
@@ -102,25 +102,25 @@ mod tests {
     #[test]
     fn the_narrowest_quota_on_the_way_to_the_root_counts() {
         let none = ("a/b/cpu.max", "max 100000\n");
-        assert_eq!(told("0::/a/b\n", &[none]), None, "no quota");
+        assert_eq!(reported("0::/a/b\n", &[none]), None, "no quota");
         let narrow = [("a/cpu.max", "30000 100000\n"), ("a/cpu.stat", STAT)];
-        assert_eq!(told("0::/a/b\n", &[none, narrow[0], narrow[1]]), Some(EXPECTED), "its parent's");
+        assert_eq!(reported("0::/a/b\n", &[none, narrow[0], narrow[1]]), Some(EXPECTED), "its parent's");
         let wide = ("a/b/cpu.max", "200000 100000\n");
-        assert_eq!(told("0::/a/b\n", &[wide, narrow[0], narrow[1]]), Some(EXPECTED), "the narrower one");
-        assert_eq!(told("0::/../a\n", &narrow), None, "a group outside of the namespace is not below the mount");
+        assert_eq!(reported("0::/a/b\n", &[wide, narrow[0], narrow[1]]), Some(EXPECTED), "the narrower one");
+        assert_eq!(reported("0::/../a\n", &narrow), None, "a group outside of the namespace is not below the mount");
     }
 
     #[test]
     fn version_one_and_hybrid_mounts_have_it_elsewhere() {
         let v1 =
             [("cpu/d/cpu.cfs_quota_us", "30000\n"), ("cpu/d/cpu.cfs_period_us", "100000\n"), ("cpu/d/cpu.stat", STAT)];
-        assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &v1), Some(EXPECTED), "v1");
+        assert_eq!(reported("4:cpu,cpuacct:/d\n0::/\n", &v1), Some(EXPECTED), "v1");
         let together = v1.map(|(file, text)| (file.replace("cpu/", "cpu,cpuacct/"), text));
         let together: Vec<_> = together.iter().map(|(file, text)| (file.as_str(), *text)).collect();
-        assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &together), Some(EXPECTED), "v1, without a link named cpu");
+        assert_eq!(reported("4:cpu,cpuacct:/d\n0::/\n", &together), Some(EXPECTED), "v1, without a link named cpu");
         let none = [("cpu/d/cpu.cfs_quota_us", "-1\n"), v1[1], v1[2]];
-        assert_eq!(told("4:cpu,cpuacct:/d\n0::/\n", &none), None, "-1 is none");
+        assert_eq!(reported("4:cpu,cpuacct:/d\n0::/\n", &none), None, "-1 is none");
         let hybrid = [("unified/x/cpu.max", "30000 100000\n"), ("unified/x/cpu.stat", STAT)];
-        assert_eq!(told("1:name=systemd:/x\n0::/x\n", &hybrid), Some(EXPECTED), "hybrid mounts");
+        assert_eq!(reported("1:name=systemd:/x\n0::/x\n", &hybrid), Some(EXPECTED), "hybrid mounts");
     }
 }

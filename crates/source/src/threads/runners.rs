@@ -21,7 +21,7 @@ const MOST_A_TICK: u64 = 320;
 const LEAST_A_TICK: u64 = 8;
 /// Share of a core from which on a thread or process is reported, and how many of them at most.
 const LEAST: f64 = 0.05;
-const MOST_TOLD: usize = 32;
+const MOST_REPORTED: usize = 32;
 /// Threads of one process that are looked at.
 const MOST_THREADS: usize = 256;
 
@@ -39,7 +39,7 @@ pub(super) struct Runners {
     before: BTreeMap<RunnerKey, Used>,
     now: BTreeMap<RunnerKey, Used>,
     found: Vec<Runner>,
-    told: Arc<Vec<Runner>>,
+    reported: Arc<Vec<Runner>>,
 }
 
 /// A process, or one of its threads.
@@ -69,7 +69,7 @@ impl Runners {
         if now_ns >= self.wanted_until_ns {
             let Self { waited, waited_at_ns, looked_at_ns, .. } = std::mem::take(self);
             *self = Self { waited, waited_at_ns, looked_at_ns, ..Self::default() };
-            return Arc::clone(&self.told);
+            return Arc::clone(&self.reported);
         }
         if self.left.is_empty() && now_ns.saturating_sub(self.begun_ns) >= SECOND_NS {
             self.left = proc.processes().into();
@@ -86,10 +86,10 @@ impl Runners {
             let mut found = std::mem::take(&mut self.found);
             let share = |one: &Runner| one.cpu_ns as f64 / one.over_ns as f64;
             found.sort_by(|one, other| share(other).total_cmp(&share(one)));
-            found.truncate(MOST_TOLD);
-            self.told = Arc::new(found);
+            found.truncate(MOST_REPORTED);
+            self.reported = Arc::new(found);
         }
-        Arc::clone(&self.told)
+        Arc::clone(&self.reported)
     }
 
     /// A watched thread could run and did not.
@@ -171,26 +171,26 @@ mod tests {
         let mut runners = Runners::default();
         // Clock ticks so long that the time the test takes does not matter.
         let tick_ns = 1 << 50;
-        let mut told = |second: u64, waited_ns: u64| {
+        let mut reported = |second: u64, waited_ns: u64| {
             write(root.path(), "90", "sh", second, 1);
             write(root.path(), "91", "rustc", second, 2);
             write(root.path(), "91/task/91", "rustc", 0, 2);
             write(root.path(), "91/task/93", "opt worker", second, 2);
             write(root.path(), "92", "idle", 4, 1);
-            let told = runners.look(&mut proc, &[waiting(waited_ns)], tick_ns, second * SECOND_NS);
-            let mut names: Vec<_> = told.iter().map(|one| (one.pid, one.tid, one.name.clone(), one.core)).collect();
+            let reported = runners.look(&mut proc, &[waiting(waited_ns)], tick_ns, second * SECOND_NS);
+            let mut names: Vec<_> = reported.iter().map(|one| (one.pid, one.tid, one.name.clone(), one.core)).collect();
             names.sort();
             names
         };
-        assert!(told(10, 0).is_empty() && told(11, 0).is_empty(), "nobody waits, nobody is looked at");
-        assert!(told(12, SECOND_NS / 2).is_empty(), "one pass tells nothing");
+        assert!(reported(10, 0).is_empty() && reported(11, 0).is_empty(), "nobody waits, nobody is looked at");
+        assert!(reported(12, SECOND_NS / 2).is_empty(), "one pass tells nothing");
         let expected = [(90, 90, "sh".to_owned(), 1), (91, 93, "rustc".to_owned(), 1)];
         assert_eq!(
-            told(13, SECOND_NS),
+            reported(13, SECOND_NS),
             expected,
             "the second one does: the thread that used it, by the name of its process"
         );
-        assert_eq!(told(14, SECOND_NS), expected, "a moment without waiting is none");
-        assert!(told(20, SECOND_NS).is_empty(), "nobody waits any more");
+        assert_eq!(reported(14, SECOND_NS), expected, "a moment without waiting is none");
+        assert!(reported(20, SECOND_NS).is_empty(), "nobody waits any more");
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct Task {
 /// that is read when the call tells something new, and now and then.
 #[derive(Debug)]
 struct TaskMask {
-    told: CoreSet,
+    reported: CoreSet,
     whole: Option<CoreSet>,
     read_at_ns: u64,
     /// The mask was the same when it was read before: a core that has just gone offline is taken out of a cpuset a moment later.
@@ -262,20 +262,20 @@ impl Task {
         if !reading.is_own {
             return self.whole_mask(reading);
         }
-        let told = sched::get_affinity(self.tid, &mut reading.mask).ok()?;
+        let reported = sched::get_affinity(self.tid, &mut reading.mask).ok()?;
         let is_known = |mask: &&TaskMask| {
             let for_ns = trusted_ns(self.tid) + if mask.is_settled { OFFLINE_NS } else { 0 };
-            mask.told == told && at_ns.saturating_sub(mask.read_at_ns) < for_ns
+            mask.reported == reported && at_ns.saturating_sub(mask.read_at_ns) < for_ns
         };
         if let Some(mask) = self.mask.as_ref().filter(is_known) {
-            return mask.whole.clone().or(Some(told));
+            return mask.whole.clone().or(Some(reported));
         }
         let whole = self.whole_mask(reading);
         // Only a kept descriptor is surely the same thread's as before.
         let before = self.mask.as_ref().filter(|_| self.kept.is_some());
-        let is_settled = before.is_some_and(|before| before.told == told && before.whole == whole);
-        self.mask = Some(TaskMask { told: told.clone(), whole: whole.clone(), read_at_ns: at_ns, is_settled });
-        whole.or(Some(told))
+        let is_settled = before.is_some_and(|before| before.reported == reported && before.whole == whole);
+        self.mask = Some(TaskMask { reported: reported.clone(), whole: whole.clone(), read_at_ns: at_ns, is_settled });
+        whole.or(Some(reported))
     }
 
     fn whole_mask(&self, reading: &mut Reading) -> Option<CoreSet> {

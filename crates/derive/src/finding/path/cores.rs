@@ -57,7 +57,9 @@ fn receiver<'a>(input: &LintInput<'a>) -> Option<&'a LinkMetrics> {
 /// RPS or threaded NAPI is set to use only cores that the flow's own threads run on.
 pub(in crate::finding) fn steered(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
-    let is_set = |told: &Steering| told.threaded || !told.napi.is_empty() || told.rps.iter().any(|set| !set.is_empty());
+    let is_set = |reported: &Steering| {
+        reported.threaded || !reported.napi.is_empty() || reported.rps.iter().any(|set| !set.is_empty())
+    };
     if !metrics.machine.facts.steering.iter().any(is_set) {
         return None;
     }
@@ -68,7 +70,7 @@ pub(in crate::finding) fn steered(input: &LintInput<'_>) -> Option<Diagnostic> {
 /// A link of a connection's path, what its packets are put onto, and by what.
 struct Put<'a> {
     link: &'a LinkMetrics,
-    told: &'a Steering,
+    reported: &'a Steering,
     by: SoftirqBy,
     cores: CoreSet,
 }
@@ -79,16 +81,16 @@ fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
         .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
     let flows: CoreSet = sender.iter().chain(receiver.iter()).collect();
     let put = path.hops.iter().filter_map(|hop| {
-        let told = softirq::steering(metrics, hop.hop.link)?;
+        let reported = softirq::steering(metrics, hop.hop.link)?;
         let softirq = hop.softirq.as_ref().ok()?;
         let cores = match softirq.by {
-            SoftirqBy::Rps if told.rps.iter().any(|set| !set.is_empty()) => softirq.cores.clone(),
-            SoftirqBy::NapiThread if !told.napi.is_empty() => {
-                told.napi.iter().flat_map(|thread| thread.allowed.iter()).collect()
+            SoftirqBy::Rps if reported.rps.iter().any(|set| !set.is_empty()) => softirq.cores.clone(),
+            SoftirqBy::NapiThread if !reported.napi.is_empty() => {
+                reported.napi.iter().flat_map(|thread| thread.allowed.iter()).collect()
             }
             _ => return None,
         };
-        Some(Put { link: hop.link?, told, by: softirq.by, cores })
+        Some(Put { link: hop.link?, reported, by: softirq.by, cores })
     });
     let shared = |put: &Put<'_>| !put.cores.is_empty() && put.cores.is_subset(&flows);
     let put = put.into_iter().find(shared)?;
@@ -103,19 +105,19 @@ fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
 }
 
 fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<CoreId>) -> String {
-    let Put { link, told, by, cores } = put;
+    let Put { link, reported, by, cores } = put;
     let name = named(metrics, link);
     let plural = if cores.len() == 1 { "core" } else { "cores" };
     let (what, mend) = match (by, other) {
         (SoftirqBy::NapiThread, Some(core)) => {
-            let pid = told.napi.first().map_or(0, |thread| thread.pid);
+            let pid = reported.napi.first().map_or(0, |thread| thread.pid);
             ("the NAPI thread handles", format!("taskset -cp {core} {pid}"))
         }
         (SoftirqBy::NapiThread, None) => {
             ("the NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
         }
-        (_, Some(core)) => ("RPS puts", set_rps(link, Some(told), &mask(&CoreSet::single(core)))),
-        (_, None) => ("RPS puts", set_rps(link, Some(told), "0")),
+        (_, Some(core)) => ("RPS puts", set_rps(link, Some(reported), &mask(&CoreSet::single(core)))),
+        (_, None) => ("RPS puts", set_rps(link, Some(reported), "0")),
     };
     let better = other.map_or_else(
         || "without that the sender's core handles them".to_owned(),
@@ -125,9 +127,9 @@ fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<Cor
 }
 
 /// The command that gives each receive queue of a link this mask.
-fn set_rps(link: &LinkMetrics, told: Option<&Steering>, mask: &str) -> String {
+fn set_rps(link: &LinkMetrics, reported: Option<&Steering>, mask: &str) -> String {
     let queues = format!("/sys/class/net/{}/queues", link.facts.name);
-    match told.map_or(1, |told| told.rps.len()) {
+    match reported.map_or(1, |reported| reported.rps.len()) {
         0 | 1 => format!("echo {mask} > {queues}/rx-0/rps_cpus"),
         _ => format!("echo {mask} | tee {queues}/rx-*/rps_cpus"),
     }

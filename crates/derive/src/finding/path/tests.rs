@@ -104,9 +104,9 @@ fn connected(metrics: TestMetrics, waits: u64, bits_per_s: f64, mss: u32) -> Tes
 #[test]
 fn a_narrow_link_in_the_middle_is_named_where_a_connection_waits_for_it() {
     let narrow = |mtu| metrics(move |links, _| links[1].mtu = mtu);
-    let told = said(&connected(narrow(1400), 87_000, 0.0, 1448), "path_mtu");
-    assert!(told.starts_with("x0 (c1) has MTU 1400, but both ends of the path send 1500 bytes"), "{told}");
-    assert!(told.ends_with("(ip link set x0 mtu 1500, or mtu 1400 on a0 (c1) and b0 (c2))"), "{told}");
+    let reported = said(&connected(narrow(1400), 87_000, 0.0, 1448), "path_mtu");
+    assert!(reported.starts_with("x0 (c1) has MTU 1400, but both ends of the path send 1500 bytes"), "{reported}");
+    assert!(reported.ends_with("(ip link set x0 mtu 1500, or mtu 1400 on a0 (c1) and b0 (c2))"), "{reported}");
     assert_eq!(findings(&connected(narrow(1500), 87_000, 0.0, 1448)), [], "no link is narrow");
     assert_eq!(findings(&connected(narrow(1400), 87_000, 0.0, 1348)), [], "the sender has heard of the smaller size");
     assert_eq!(findings(&connected(narrow(1400), 87_000, 9e9, 1448)), [], "what moves does not wait for a mend");
@@ -139,8 +139,8 @@ fn a_vxlan_needs_room_for_its_header() {
         })
     };
     assert_eq!(findings(&vxlan(1450)), [], "50 bytes are enough over IPv4");
-    let told = said(&vxlan(1451), "vxlan_headroom");
-    assert!(told.contains("vxlan7 (c2) has MTU 1451") && told.ends_with("mtu 1450)"), "{told}");
+    let reported = said(&vxlan(1451), "vxlan_headroom");
+    assert!(reported.contains("vxlan7 (c2) has MTU 1451") && reported.ends_with("mtu 1450)"), "{reported}");
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn a_wireguard_needs_room_for_its_headers_in_the_link_that_its_packets_leave_thr
         })
     };
     assert_eq!(findings(&wireguard(1440)), [], "60 bytes are enough over IPv4");
-    let told = said(&wireguard(1441), "wireguard_headroom");
-    assert!(told.starts_with("a0 (c1) has MTU 1441, x0 below it 1500: tunnel headers add 60 bytes"), "{told}");
-    assert!(told.ends_with("(ip link set a0 mtu 1440)"), "{told}");
+    let reported = said(&wireguard(1441), "wireguard_headroom");
+    assert!(reported.starts_with("a0 (c1) has MTU 1441, x0 below it 1500: tunnel headers add 60 bytes"), "{reported}");
+    assert!(reported.ends_with("(ip link set a0 mtu 1440)"), "{reported}");
 }
 
 #[test]
@@ -163,16 +163,16 @@ fn half_a_pair_and_a_waiting_port_are_named() {
         (links[0].state, links[0].peer) = (LinkState::LowerLayerDown, Some(peer(NEAR, 3)));
         links[1].state = LinkState::Down;
     });
-    let told = said(&half, "half_down");
-    assert!(told.starts_with("a0 (c1) carries nothing: x0 (c1), its other end, is down"), "{told}");
+    let reported = said(&half, "half_down");
+    assert!(reported.starts_with("a0 (c1) carries nothing: x0 (c1), its other end, is down"), "{reported}");
     let apart = |set_up| {
         metrics(move |links, _| {
             (links[0].state, links[0].peer, links[0].is_set_up) = (LinkState::Down, Some(peer(FAR, 2)), Some(set_up));
             (links[2].state, links[2].is_set_up) = (LinkState::Down, Some(false));
         })
     };
-    let told = said(&apart(true), "half_down");
-    assert!(told.starts_with("a0 (c1) carries nothing: b0 (c2), its other end, is down"), "{told}");
+    let reported = said(&apart(true), "half_down");
+    assert!(reported.starts_with("a0 (c1) carries nothing: b0 (c2), its other end, is down"), "{reported}");
     assert_eq!(findings(&apart(false)), [], "a pair that nobody has set up yet is not half down");
     let port =
         |state| metrics(move |links, _| (links[2].master, links[2].port_state) = (Some(Ifindex(3)), Some(state)));
@@ -184,8 +184,8 @@ fn half_a_pair_and_a_waiting_port_are_named() {
         path.hops.pop();
     });
     assert_eq!(findings(&beside), [], "the other of two ways is taken");
-    let told = said(&port(PortState::Learning), "port_waits");
-    assert!(told.starts_with("br0 (c2) forwards nothing through b0: its port is learning"), "{told}");
+    let reported = said(&port(PortState::Learning), "port_waits");
+    assert!(reported.starts_with("br0 (c2) forwards nothing through b0: its port is learning"), "{reported}");
 }
 
 #[test]
@@ -227,11 +227,14 @@ fn an_offload_that_only_one_end_has_is_named() {
         with_offloads([first, offloads(NEAR, 3, &gro, &gro), offloads(FAR, 2, &gro, &gro)])
     };
     assert_eq!(findings(&ends(&gro, &gro)), [], "as veth pairs are born");
-    let told = said(&ends(&[Gro, Tso], &[Gro, Tso]), "offloads");
-    assert!(told.starts_with("tso is off on a0 (c1), not on b0 (c2)") && told.ends_with("-K a0 tso on)"), "{told}");
+    let reported = said(&ends(&[Gro, Tso], &[Gro, Tso]), "offloads");
+    assert!(
+        reported.starts_with("tso is off on a0 (c1), not on b0 (c2)") && reported.ends_with("-K a0 tso on)"),
+        "{reported}"
+    );
     assert_eq!(findings(&ends(&[Gro, Tso], &gro)), [], "what follows from something else cannot be turned on");
-    let told = said(&ends(&[], &[]), "offloads");
-    assert!(told.starts_with("gro is off on b0 (c2), not on a0 (c1)"), "{told}");
+    let reported = said(&ends(&[], &[]), "offloads");
+    assert!(reported.starts_with("gro is off on b0 (c2), not on a0 (c1)"), "{reported}");
 }
 
 #[test]
@@ -245,10 +248,11 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
         (path.hops[1].way, path.proto) = (way, proto);
         metrics
     };
-    let told = said(&middle(HopWay::Sent, &[Gro, Tso], Proto::Tcp), "offloads");
+    let reported = said(&middle(HopWay::Sent, &[Gro, Tso], Proto::Tcp), "offloads");
     assert!(
-        told.starts_with("tso is off on x0 (c1): the CPU cuts what it sends") && told.ends_with("-K x0 tso on)"),
-        "{told}"
+        reported.starts_with("tso is off on x0 (c1): the CPU cuts what it sends")
+            && reported.ends_with("-K x0 tso on)"),
+        "{reported}"
     );
     assert_eq!(findings(&middle(HopWay::Received, &[Gro, Tso], Proto::Tcp)), [], "the flow does not leave through it");
     assert_eq!(
@@ -257,8 +261,8 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
         "a bridge that forwards sends nothing itself"
     );
     assert_eq!(findings(&middle(HopWay::Sent, &[Tso], Proto::Udp)), [], "datagrams are not cut");
-    let told = said(&middle(HopWay::Received, &[RxChecksum], Proto::Udp), "offloads");
-    assert!(told.starts_with("rx is off on x0 (c1): the CPU computes"), "{told}");
+    let reported = said(&middle(HopWay::Received, &[RxChecksum], Proto::Udp), "offloads");
+    assert!(reported.starts_with("rx is off on x0 (c1): the CPU computes"), "{reported}");
 }
 
 mod segmentation;

@@ -42,27 +42,31 @@ const SERVER: (u64, &str, &str) = (3, "10.0.1.1:5201", "10.0.1.9:40002");
 const AGAIN: (u64, &str, &str) = (4, "10.0.1.1:5201", "10.0.1.9:40004");
 
 /// Each second connection and the first ones whose data it may be.
-fn told(flows: &[FlowSample], paths: &[FlowPath]) -> Vec<(u64, Vec<u64>)> {
-    let told = seconds(flows, paths).into_iter();
-    told.map(|second| (second.key.cookie, second.firsts.iter().map(|first| first.0.cookie).collect())).collect()
+fn reported(flows: &[FlowSample], paths: &[FlowPath]) -> Vec<(u64, Vec<u64>)> {
+    let reported = seconds(flows, paths).into_iter();
+    reported.map(|second| (second.key.cookie, second.firsts.iter().map(|first| first.0.cookie).collect())).collect()
 }
 
 #[test]
 fn the_process_between_two_ends_joins_them_whichever_sends() {
     let paths = [path(ONE, &[(70, true)]), path(SERVER, &[(70, false)])];
-    assert_eq!(told(&[end(ONE, (900, 0)), end(SERVER, (0, 890))], &paths), [(3, vec![1])], "some is in its hands");
-    assert_eq!(told(&[end(ONE, (0, 900)), end(SERVER, (905, 0))], &paths), [(3, vec![1])], "the other way");
-    assert_eq!(told(&[end(ONE, (900, 0)), end(SERVER, (0, 400))], &paths), [(3, vec![])], "other data");
-    assert_eq!(told(&[end(ONE, (900, 0)), end(SERVER, (890, 0))], &paths), [(3, vec![])], "both send to it");
+    assert_eq!(reported(&[end(ONE, (900, 0)), end(SERVER, (0, 890))], &paths), [(3, vec![1])], "some is in its hands");
+    assert_eq!(reported(&[end(ONE, (0, 900)), end(SERVER, (905, 0))], &paths), [(3, vec![1])], "the other way");
+    assert_eq!(reported(&[end(ONE, (900, 0)), end(SERVER, (0, 400))], &paths), [(3, vec![])], "other data");
+    assert_eq!(reported(&[end(ONE, (900, 0)), end(SERVER, (890, 0))], &paths), [(3, vec![])], "both send to it");
     let apart = [path(ONE, &[(70, true)]), path(SERVER, &[(71, false)])];
-    assert_eq!(told(&[end(ONE, (900, 0)), end(SERVER, (0, 900))], &apart), [], "two programs with equal data are none");
+    assert_eq!(
+        reported(&[end(ONE, (900, 0)), end(SERVER, (0, 900))], &apart),
+        [],
+        "two programs with equal data are none"
+    );
     let server_of = [path(ONE, &[(70, true)]), path(SERVER, &[(70, true)])];
     assert_eq!(
-        told(&[end(ONE, (900, 0)), end(SERVER, (0, 900))], &server_of),
+        reported(&[end(ONE, (900, 0)), end(SERVER, (0, 900))], &server_of),
         [],
         "who is called by both calls nobody"
     );
-    assert_eq!(told(&[end(SERVER, (0, 900))], &paths), [], "the client is elsewhere, or has gone");
+    assert_eq!(reported(&[end(SERVER, (0, 900))], &paths), [], "the client is elsewhere, or has gone");
 }
 
 #[test]
@@ -83,15 +87,19 @@ fn of_two_that_go_through_one_program_the_data_tell_and_equal_data_tell_nothing(
     let paths = [path(ONE, &called), path(OTHER, &called), path(SERVER, &[(70, false)]), path(AGAIN, &[(70, false)])];
     let flows =
         |one, other| [end(ONE, (one, 0)), end(OTHER, (other, 0)), end(SERVER, (0, other)), end(AGAIN, (0, one))];
-    assert_eq!(told(&flows(900, 300), &paths), [(3, vec![2]), (4, vec![1])]);
-    assert_eq!(told(&flows(300, 305), &paths), [(3, vec![1, 2]), (4, vec![1, 2])], "it may be the one or the other");
+    assert_eq!(reported(&flows(900, 300), &paths), [(3, vec![2]), (4, vec![1])]);
+    assert_eq!(
+        reported(&flows(300, 305), &paths),
+        [(3, vec![1, 2]), (4, vec![1, 2])],
+        "it may be the one or the other"
+    );
 }
 
 #[test]
 fn an_end_with_the_same_addresses_elsewhere_and_one_of_udp_are_not_meant() {
     let paths = [path(ONE, &[(70, true)]), path(SERVER, &[(70, false)])];
     let namesake = FlowSample { netns: 8, ..end(SERVER, (0, 900)) };
-    assert_eq!(told(&[end(ONE, (900, 0)), namesake], &paths), []);
+    assert_eq!(reported(&[end(ONE, (900, 0)), namesake], &paths), []);
     let udp = FlowSample { proto: Proto::Udp, ..end(SERVER, (0, 900)) };
-    assert_eq!(told(&[end(ONE, (900, 0)), udp], &paths), []);
+    assert_eq!(reported(&[end(ONE, (900, 0)), udp], &paths), []);
 }

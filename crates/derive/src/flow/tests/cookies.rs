@@ -16,7 +16,7 @@ fn connections_of_equal_cookies_in_different_namespaces_keep_their_own_rates() {
         }
     });
     let one = BYTES_PER_MS as f64 * 8000.0;
-    let told: Vec<_> = track
+    let reported: Vec<_> = track
         .metrics()
         .connections
         .iter()
@@ -26,7 +26,7 @@ fn connections_of_equal_cookies_in_different_namespaces_keep_their_own_rates() {
         })
         .collect();
     let wanted = [((Some(11), Some(12)), Some(100.0)), ((Some(13), Some(14)), Some(1000.0))];
-    assert_eq!(told, wanted, "each has both its ends and its own rate, in hundredths");
+    assert_eq!(reported, wanted, "each has both its ends and its own rate, in hundredths");
     assert_eq!(track.basis.as_ref(), Some(&FlowBasis::Sockets(2)), "they are two");
     let mean = rates(&track).iter().sum::<f64>() / rates(&track).len() as f64;
     assert!((mean / one - 11.0).abs() < 0.01, "and the whole is both: {mean}");

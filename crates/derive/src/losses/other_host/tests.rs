@@ -31,7 +31,7 @@ fn discarded(at: LinkKey, addressed: &str, change: impl Fn(&mut Sample)) -> Metr
         untracked: false,
         packets,
     };
-    let told = |sample: &mut Sample, packets| {
+    let reported = |sample: &mut Sample, packets| {
         let mut links: Vec<LinkFacts> = sample.facts.links.iter().map(|link| LinkFacts::clone(link)).collect();
         links.push(LinkFacts::new(key(OTHER, 2), "c0", Kind::Veth));
         for link in &mut links {
@@ -49,8 +49,8 @@ fn discarded(at: LinkKey, addressed: &str, change: impl Fn(&mut Sample)) -> Metr
         change(sample);
     };
     let mut first = before();
-    told(&mut first, 100);
-    metrics(first, after(|sample| told(sample, 1_000)))
+    reported(&mut first, 100);
+    metrics(first, after(|sample| reported(sample, 1_000)))
 }
 
 #[test]

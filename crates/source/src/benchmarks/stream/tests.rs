@@ -26,9 +26,9 @@ fn last(named: &Named) -> Reported {
 }
 
 fn read(named: &mut Named, second: u64) -> Vec<ProcessReport> {
-    let mut told = Vec::new();
-    named.follow(&[client()], second * S, &mut Vec::new(), &mut told);
-    told
+    let mut reported = Vec::new();
+    named.follow(&[client()], second * S, &mut Vec::new(), &mut reported);
+    reported
 }
 
 #[test]
@@ -61,20 +61,20 @@ fn a_test_that_had_ended_before_is_not_told_and_one_that_ends_now_is() {
     let path = directory.path().join("out.json");
     std::fs::write(&path, format!("{START}\n{TCP}\n{END}\n{START}\n{TCP}\n")).expect("writable");
     let mut named = named(&path);
-    let mut told = Vec::new();
-    (0..9).for_each(|second| told.extend(read(&mut named, second)));
-    assert_eq!(told, [], "the end in it was somebody's before");
+    let mut reported = Vec::new();
+    (0..9).for_each(|second| reported.extend(read(&mut named, second)));
+    assert_eq!(reported, [], "the end in it was somebody's before");
     let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("writable");
     file.write_all(format!("{END}\n").as_bytes()).expect("writable");
-    let told = read(&mut named, 9);
-    let [(7, None, Report::Whole(whole))] = told[..] else { panic!("one test of process 7: {told:?}") };
+    let reported = read(&mut named, 9);
+    let [(7, None, Report::Whole(whole))] = reported[..] else { panic!("one test of process 7: {reported:?}") };
     assert_eq!((whole.sent_bits_per_s, whole.received_bits_per_s, whole.length_ms), (Some(5), Some(4), 2000));
 }
 
 #[test]
 fn a_useless_file_is_told_once() {
     let directory = tempfile::tempdir().expect("a directory");
-    let told = |path: &Path| {
+    let reported = |path: &Path| {
         let mut named = named(path);
         // At 0, 20 and 40 s of a running test.
         for second in [0, 20, 40] {
@@ -84,15 +84,15 @@ fn a_useless_file_is_told_once() {
     };
     let file = directory.path().join("out.json");
     std::fs::write(&file, "- - - - -\nServer listening on 5201\n").expect("writable");
-    let [garbage] = &told(&file)[..] else { panic!("one sentence of garbage") };
+    let [garbage] = &reported(&file)[..] else { panic!("one sentence of garbage") };
     assert!(garbage.contains("does not hold what iperf3 writes with --json-stream"), "{garbage}");
     std::fs::write(&file, "").expect("writable");
-    let [empty] = &told(&file)[..] else { panic!("one sentence of a file that is never written") };
+    let [empty] = &reported(&file)[..] else { panic!("one sentence of a file that is never written") };
     assert!(empty.contains("has written nothing to it"), "{empty}");
-    let [folder] = &told(directory.path())[..] else { panic!("one sentence of a directory") };
+    let [folder] = &reported(directory.path())[..] else { panic!("one sentence of a directory") };
     assert!(folder.contains("it is not a regular file"), "{folder}");
     std::fs::write(&file, format!("\n{START}\n")).expect("writable");
-    assert!(told(&file).is_empty(), "a test that has begun is no problem");
+    assert!(reported(&file).is_empty(), "a test that has begun is no problem");
 }
 
 #[test]

@@ -15,24 +15,24 @@ const NAMESPACE_BITS: u32 = 4096;
 pub(super) struct Bits {
     table: Array<MapData, u64>,
     /// The words that were written.
-    told: BTreeMap<u32, u64>,
+    reported: BTreeMap<u32, u64>,
 }
 
 impl Bits {
     pub fn take(ebpf: &mut Ebpf, name: &str) -> Option<Self> {
-        Some(Self { table: Array::try_from(ebpf.take_map(name)?).ok()?, told: BTreeMap::new() })
+        Some(Self { table: Array::try_from(ebpf.take_map(name)?).ok()?, reported: BTreeMap::new() })
     }
 
     /// Sets these, and takes all others away.
     pub fn set(&mut self, bits: impl Iterator<Item = u32>) {
-        let mut words: BTreeMap<u32, u64> = self.told.keys().map(|word| (*word, 0)).collect();
+        let mut words: BTreeMap<u32, u64> = self.reported.keys().map(|word| (*word, 0)).collect();
         for bit in bits {
             *words.entry(bit / 64).or_default() |= 1 << (bit % 64);
         }
-        for (word, bits) in words.iter().filter(|(word, bits)| self.told.get(word) != Some(bits)) {
+        for (word, bits) in words.iter().filter(|(word, bits)| self.reported.get(word) != Some(bits)) {
             let _ = self.table.set(*word, bits, 0);
         }
-        self.told = words;
+        self.reported = words;
     }
 }
 

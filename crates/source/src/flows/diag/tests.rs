@@ -41,14 +41,14 @@ fn a_socket_is_told_with_its_ends_its_bytes_and_its_cookie() {
     info[ACKED..ACKED + 8].copy_from_slice(&5_000_000_000_u64.to_ne_bytes());
     info[RECEIVED..RECEIVED + 8].copy_from_slice(&37_u64.to_ne_bytes());
     let ends = id((5201, 43210), &[198, 18, 0, 1], &[198, 18, 0, 2], 0x0001_0000_0042);
-    let told = parsed(&answer(IPV4, ESTABLISHED, ends, 99, &info));
-    let [told] = told[..] else { panic!("one socket: {told:?}") };
-    assert_eq!(told.id.local(), "198.18.0.1:5201".parse().expect("an address"), "the own end");
-    assert_eq!(told.id.remote(), "198.18.0.2:43210".parse().expect("an address"), "the other end");
+    let reported = parsed(&answer(IPV4, ESTABLISHED, ends, 99, &info));
+    let [reported] = reported[..] else { panic!("one socket: {reported:?}") };
+    assert_eq!(reported.id.local(), "198.18.0.1:5201".parse().expect("an address"), "the own end");
+    assert_eq!(reported.id.remote(), "198.18.0.2:43210".parse().expect("an address"), "the other end");
     #[cfg(target_endian = "little")]
-    assert_eq!(told.id.cookie(), 0x0001_0000_0042, "the cookie is whole");
-    assert_eq!((told.inode, told.bytes), (99, Some((5_000_000_000, 37))), "inode and bytes");
-    assert!(told.is_established() && told.lives());
+    assert_eq!(reported.id.cookie(), 0x0001_0000_0042, "the cookie is whole");
+    assert_eq!((reported.inode, reported.bytes), (99, Some((5_000_000_000, 37))), "inode and bytes");
+    assert!(reported.is_established() && reported.lives());
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     let ends = id((1, 2), &[], &[], 1);
     let mut request = Request::new(BY_FAMILY, 0, &head(IPV4, ESTABLISHED, ends, 5)).with(INFO, &info);
     request = request.with(CONG, b"cubic\0");
-    let told = parsed(request.numbered(7));
-    let tcp = told[0].tcp.expect("it is told");
+    let reported = parsed(request.numbered(7));
+    let tcp = reported[0].tcp.expect("it is told");
     assert_eq!((tcp.mss, tcp.rtt_us, tcp.cwnd, tcp.retransmits), (1448, 41, 10, 7), "as in linux/tcp.h");
     assert_eq!((tcp.pacing, tcp.delivery), (Some(5_000_000), Some(4_000_000)), "the rates too");
     assert_eq!((tcp.rx_queue, tcp.tx_queue), (300, 400), "the queues are of the answer itself");
@@ -105,10 +105,10 @@ fn ipv4_within_ipv6_is_ipv4_and_a_socket_without_a_holder_is_over() {
     let mut mapped = [0; 16];
     (mapped[10], mapped[11]) = (255, 255);
     mapped[12..].copy_from_slice(&[198, 18, 0, 1]);
-    let told = parsed(&answer(IPV6, ESTABLISHED, id((1, 2), &mapped, &mapped, 1), 0, &[]));
-    assert_eq!(told[0].id.local(), "198.18.0.1:1".parse().expect("an address"), "both ends show the same address");
-    assert!(!told[0].lives(), "inode 0 is a socket that its process has closed");
-    assert_eq!(told[0].bytes, None, "what was not asked for is not known");
+    let reported = parsed(&answer(IPV6, ESTABLISHED, id((1, 2), &mapped, &mapped, 1), 0, &[]));
+    assert_eq!(reported[0].id.local(), "198.18.0.1:1".parse().expect("an address"), "both ends show the same address");
+    assert!(!reported[0].lives(), "inode 0 is a socket that its process has closed");
+    assert_eq!(reported[0].bytes, None, "what was not asked for is not known");
     let waiting = parsed(&answer(IPV4, OVER[0], id((1, 2), &[], &[], 1), 5, &[]));
     assert!(!waiting[0].lives(), "TIME_WAIT is over");
 }
@@ -132,8 +132,8 @@ proptest! {
         let length = bytes.len();
         bytes[at % length] = byte;
         parsed(&bytes[..cut % length]);
-        for told in parsed(&bytes) {
-            let _ = (told.id.local(), told.id.remote(), told.id.cookie(), told.lives());
+        for reported in parsed(&bytes) {
+            let _ = (reported.id.local(), reported.id.remote(), reported.id.cookie(), reported.lives());
         }
     }
 }

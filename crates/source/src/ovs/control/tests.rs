@@ -78,17 +78,17 @@ fn what_dpctl_show_says_is_understood() {
 fn each_answer_is_followed_by_another_question_and_keeps_its_time() {
     let mut stage = Stage::new();
     let mut stream = stage.asked();
-    assert_eq!(stage.control.told, None, "nobody has answered yet");
+    assert_eq!(stage.control.reported, None, "nobody has answered yet");
     let before_ns = now_ns();
     answer(&mut stream, SHOWN);
-    stage.until("it has answered", |control| control.told.as_ref().is_some_and(|told| told.lost == 3));
-    let told_at_ns = stage.control.told.as_ref().map_or(0, |told| told.at_ns);
-    assert!((before_ns..=now_ns()).contains(&told_at_ns), "when it was answered");
+    stage.until("it has answered", |control| control.reported.as_ref().is_some_and(|reported| reported.lost == 3));
+    let reported_at_ns = stage.control.reported.as_ref().map_or(0, |reported| reported.at_ns);
+    assert!((before_ns..=now_ns()).contains(&reported_at_ns), "when it was answered");
     stage.tick();
     let mut asked = [0; 512];
     assert!(stream.read(&mut asked).expect("it asks again") > 0);
     answer(&mut stream, &SHOWN.replace("lost:3", "lost:9"));
-    stage.until("it counts on", |control| control.told.as_ref().is_some_and(|told| told.lost == 9));
+    stage.until("it counts on", |control| control.reported.as_ref().is_some_and(|reported| reported.lost == 9));
 }
 
 #[test]
@@ -99,11 +99,11 @@ fn one_that_does_not_answer_is_told_after_five_seconds_and_over_when_it_does() {
     assert_eq!(stage.problem(), "", "it may be busy");
     (0..3).for_each(|_| stage.tick());
     assert!(stage.problem().contains("for 5 s: datapath drops unknown; see its log"), "{}", stage.problem());
-    assert_eq!(stage.control.told, None);
+    assert_eq!(stage.control.reported, None);
     stage.listener.set_nonblocking(true).expect("it may");
     assert!(stage.listener.accept().is_err(), "nobody connects a second time");
     answer(&mut stream, SHOWN);
-    stage.until("it is over", |control| control.problem.is_none() && control.told.is_some());
+    stage.until("it is over", |control| control.problem.is_none() && control.reported.is_some());
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn whatever_answers_there_is_left_alone_in_one_sentence() {
         stage.until("it is told", |control| control.problem.is_some());
         let problem = stage.problem();
         assert!(problem.contains("cannot query ") && !problem.contains('\n') && problem.len() < 400, "{problem}");
-        assert!(stage.control.conversation.is_none() && stage.control.told.is_none(), "it is left alone");
+        assert!(stage.control.conversation.is_none() && stage.control.reported.is_none(), "it is left alone");
     }
 }
 

@@ -12,11 +12,11 @@ fn datapaths(bytes: &[u8]) -> Vec<OvsDatapath> {
 
 #[test]
 fn every_datapath_of_the_dump_is_read_with_its_counters() {
-    let told = datapaths(DUMP);
+    let reported = datapaths(DUMP);
     let counted: Vec<_> =
-        told.iter().map(|one| (one.name.as_str(), one.born, one.hit, one.missed, one.lost, one.flows)).collect();
+        reported.iter().map(|one| (one.name.as_str(), one.born, one.hit, one.missed, one.lost, one.flows)).collect();
     assert_eq!(counted, [("ovs-system", 3, 13_246, 17_035, 1_556, 2), ("other0", 5, 0, 0, 0, 0)]);
-    assert!(told.iter().all(|one| (one.netns, one.at_ns, one.kind.as_ref()) == (7, 9, "system")));
+    assert!(reported.iter().all(|one| (one.netns, one.at_ns, one.kind.as_ref()) == (7, 9, "system")));
 }
 
 proptest! {

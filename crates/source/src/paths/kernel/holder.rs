@@ -16,13 +16,13 @@ use vnettop_sample::{EndName, Holder, LinkKey, OwnerKind, Proto};
 impl HolderLookups for KernelQueries<'_> {
     fn holder(&mut self, netns: u64, packet: &Packet) -> Option<Holder> {
         let &Packet { proto, from, to, .. } = packet;
-        let told = self.ask_socket(netns, proto, to, from)?;
-        let is_it = told.is_established() && told.id.remote() == from;
-        let waits = proto == Proto::Udp && told.id.remote().port() == 0;
+        let reported = self.ask_socket(netns, proto, to, from)?;
+        let is_it = reported.is_established() && reported.id.remote() == from;
+        let waits = proto == Proto::Udp && reported.id.remote().port() == 0;
         if !is_it && !waits {
             return None;
         }
-        let pid = self.sockets.holders.of((netns, told.inode))?;
+        let pid = self.sockets.holders.of((netns, reported.inode))?;
         let name = proc_file::comm(format!("/proc/{pid}").as_ref()).ok()?;
         // Some programs stop listening once they are connected: then the end with the lower port is the one that was called.
         let accepts = waits || self.listens_at(netns, proto, to) || to.port() < from.port();
@@ -74,7 +74,7 @@ impl HolderLookups for KernelQueries<'_> {
 impl KernelQueries<'_> {
     fn listens_at(&mut self, netns: u64, proto: Proto, local: SocketAddr) -> bool {
         let nobody = any_port(unspecified(local.ip()));
-        self.ask_socket(netns, proto, local, nobody).is_some_and(|told| !told.is_established())
+        self.ask_socket(netns, proto, local, nobody).is_some_and(|reported| !reported.is_established())
     }
 
     /// The socket with these two ends, else one that listens at `local`.
@@ -93,9 +93,12 @@ impl KernelQueries<'_> {
     pub(super) fn connected(&mut self, netns: u64, proto: Proto) -> &HashMap<u32, EndName> {
         if !self.sockets.round.connected.contains_key(&(netns, proto)) {
             let mut all = HashMap::new();
-            let each = |told: &SocketInfo| {
-                if told.is_established() && told.id.remote().port() != 0 {
-                    all.insert(told.inode, EndName { netns, local: told.id.local(), remote: told.id.remote() });
+            let each = |reported: &SocketInfo| {
+                if reported.is_established() && reported.id.remote().port() != 0 {
+                    all.insert(
+                        reported.inode,
+                        EndName { netns, local: reported.id.local(), remote: reported.id.remote() },
+                    );
                 }
             };
             let _partly = self.diag(netns, |netlink| diag::list(netlink, proto, each));

@@ -74,7 +74,7 @@ impl TableEntry {
     ) -> Option<T> {
         match netlink.get(&mut self.one, &answer) {
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => self.find(netlink, answer),
-            told => told.ok().flatten(),
+            reported => reported.ok().flatten(),
         }
     }
 
@@ -127,7 +127,7 @@ fn attributes<'a>(message: &Message<'a>) -> Option<&'a [u8]> {
 }
 
 /// The neighbour's address, and whether it answers.
-pub(super) fn told(message: &Message<'_>) -> Option<Neighbour> {
+pub(super) fn reported(message: &Message<'_>) -> Option<Neighbour> {
     let mac = attribute(attributes(message)?, LLADDR).filter(|mac| mac.len() == 6);
     let is_silent = message.body.get(8).is_some_and(|state| state & (INCOMPLETE | FAILED) != 0);
     Some(Neighbour { mac: mac.and_then(|mac| mac.first_chunk().copied()), is_silent })

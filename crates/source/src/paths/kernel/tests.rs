@@ -57,15 +57,15 @@ fn a_request_leaves_to_the_kernel_what_is_not_known() {
 
 #[test]
 fn a_bridges_own_address_is_told_from_a_learnt_one() {
-    let told = |state: u8| {
+    let reported = |state: u8| {
         let mut fixed = [0; 12];
         (fixed[4], fixed[8]) = (5, state);
         let mut answer = Request::new(libc::RTM_NEWNEIGH, 0, &fixed).with(2, &[2, 0, 0, 0, 0, 1]);
         messages(answer.numbered(1)).next().and_then(|message| neighbour::bridge_port(&message))
     };
-    assert_eq!(told(0x80), Some(Bridged::Here), "NUD_PERMANENT is the bridge's or a port's own");
-    assert_eq!(told(0x02), Some(Bridged::Port(Ifindex(5))), "what was learnt is behind its port");
-    assert_eq!(told(0x40), Some(Bridged::Port(Ifindex(5))), "and so is what someone wrote");
+    assert_eq!(reported(0x80), Some(Bridged::Here), "NUD_PERMANENT is the bridge's or a port's own");
+    assert_eq!(reported(0x02), Some(Bridged::Port(Ifindex(5))), "what was learnt is behind its port");
+    assert_eq!(reported(0x40), Some(Bridged::Port(Ifindex(5))), "and so is what someone wrote");
 }
 
 #[test]
@@ -88,9 +88,9 @@ fn an_entry_found_in_the_whole_table_is_the_one_that_is_asked_for() {
         // Not every kernel's bridges know vlans.
         let has_vlans = bridge("fdb add 02:00:00:00:00:02 dev veth0 master static vlan 1");
         let index = |name: &str| {
-            let told = Command::new("ip").args(["-o", "link", "show", name]).output().expect("ip runs").stdout;
-            let told = String::from_utf8(told).expect("text");
-            Ifindex(told.split(':').next().and_then(|index| index.parse().ok()).expect("it has an index"))
+            let reported = Command::new("ip").args(["-o", "link", "show", name]).output().expect("ip runs").stdout;
+            let reported = String::from_utf8(reported).expect("text");
+            Ifindex(reported.split(':').next().and_then(|index| index.parse().ok()).expect("it has an index"))
         };
         let (br0, veth0, vx0) = (index("br0"), index("veth0"), index("vx0"));
         let mut route = NetlinkClient::open(protocols::NETLINK_ROUTE).expect("a socket");
@@ -120,18 +120,18 @@ fn translation_is_told_for_both_directions() {
     let ends = |text: [&str; 2]| (text[0].parse().expect("an address"), text[1].parse().expect("an address"));
     let original = ["198.18.7.5:40000", "198.18.7.254:8080"];
     let reply = ["198.18.0.2:80", "198.18.0.254:40000"];
-    let told = |from: &str, to: &str| conntrack::translated(&packet(from, to), (ends(original), ends(reply)));
+    let reported = |from: &str, to: &str| conntrack::translated(&packet(from, to), (ends(original), ends(reply)));
     assert_eq!(
-        told("198.18.7.5:40000", "198.18.7.254:8080"),
+        reported("198.18.7.5:40000", "198.18.7.254:8080"),
         Some(packet("198.18.0.254:40000", "198.18.0.2:80")),
         "a published port with masquerading"
     );
     assert_eq!(
-        told("198.18.0.2:80", "198.18.0.254:40000"),
+        reported("198.18.0.2:80", "198.18.0.254:40000"),
         Some(packet("198.18.7.254:8080", "198.18.7.5:40000")),
         "and its answers"
     );
-    assert_eq!(told("198.18.7.6:40000", "198.18.7.254:8080"), None, "another connection's entry is none");
+    assert_eq!(reported("198.18.7.6:40000", "198.18.7.254:8080"), None, "another connection's entry is none");
     let plain = [["198.18.0.1:1", "198.18.0.2:2"], ["198.18.0.2:2", "198.18.0.1:1"]];
     let untouched = conntrack::translated(&packet("198.18.0.1:1", "198.18.0.2:2"), (ends(plain[0]), ends(plain[1])));
     assert_eq!(untouched, None, "what is only tracked stays as it is");
@@ -231,8 +231,8 @@ fn what_a_peer_is_allowed_may_go_on_in_the_next_message() {
         let mut answer = Request::new(30, 0, &[0, 1, 0, 0]).with(8, &peers);
         messages(answer.numbered(1)).for_each(|message| wireguard::parse(&message, &mut device));
     }
-    let told: Vec<(u8, usize)> = device.peers.iter().map(|peer| (peer.key[0], peer.allowed.len())).collect();
-    assert_eq!(told, [(1, 1), (2, 2), (3, 1)], "the second peer is one");
+    let reported: Vec<(u8, usize)> = device.peers.iter().map(|peer| (peer.key[0], peer.allowed.len())).collect();
+    assert_eq!(reported, [(1, 1), (2, 2), (3, 1)], "the second peer is one");
     assert_eq!(device.peer_of([198, 19, 0, 3].into()).map(|peer| peer.key[0]), Some(2));
 }
 
@@ -302,9 +302,9 @@ fn next_hops_of_a_multipath_route_are_those_in_use() {
     };
     let hops = [hop(0, 7, [10, 0, 0, 1]), hop(1, 8, [10, 0, 0, 2]), hop(0, 9, [10, 0, 0, 3])].concat();
     let mut answer = routed(1).with(9, &hops);
-    let told = messages(answer.numbered(1)).next().and_then(|message| route::next_hops(&message));
+    let reported = messages(answer.numbered(1)).next().and_then(|message| route::next_hops(&message));
     let via = |last| Some(IpAddr::from([10, 0, 0, last]));
-    assert_eq!(told, Some(vec![(Ifindex(7), via(1)), (Ifindex(9), via(3))]), "the dead one is left out");
+    assert_eq!(reported, Some(vec![(Ifindex(7), via(1)), (Ifindex(9), via(3))]), "the dead one is left out");
     let plain = messages(routed(1).with(4, &7_u32.to_ne_bytes()).numbered(1))
         .next()
         .and_then(|message| route::next_hops(&message));
@@ -321,7 +321,7 @@ fn read(bytes: &[u8]) {
             nsid::number(&message),
             conntrack::tracked(&message),
         );
-        let _ = (neighbour::told(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
+        let _ = (neighbour::reported(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = (redirect::parse(&message, false), redirect::parse(&message, true));
         let _ = (marks::looks_at_marks(&message), marks::sets_marks(&message), wireguard::is_its_socket(&message, 7));
         wireguard::parse(&message, &mut Wireguard::default());

@@ -37,9 +37,9 @@ fn a_character_device_gives_the_packets_to_its_program() {
     for kind in ["macvtap", "ipvtap"] {
         let (mut net, ends) = stacked(kind);
         net.facts(ends[0]).kind = Kind::from("macvlan".to_owned());
-        let told = net.walked(1, "198.19.0.2:5201");
+        let reported = net.walked(1, "198.19.0.2:5201");
         let expected = format!("{OVER_THE_WIRE} … the packets go from top0 to the program that holds it open");
-        assert_eq!(told, expected, "{kind}");
+        assert_eq!(reported, expected, "{kind}");
     }
 }
 
@@ -57,10 +57,10 @@ fn what_is_redirected_to_an_ifb_passes_it_and_is_received_as_before() {
     net.redirects.insert(port, Redirect::All(near.ifindex));
     let plain = "1:eth0 sent route, 8:veth0 received peer";
     net.redirects.insert(port, Redirect::Some(ifb.ifindex));
-    let told = net.walked(1, "198.18.0.8:5201");
+    let reported = net.walked(1, "198.18.0.8:5201");
     assert!(
-        told.starts_with(plain) && told.contains("some packets, perhaps these, through ifb0"),
-        "which, is not known: {told}"
+        reported.starts_with(plain) && reported.contains("some packets, perhaps these, through ifb0"),
+        "which, is not known: {reported}"
     );
 }
 
@@ -73,26 +73,35 @@ fn a_way_that_a_filter_or_a_program_takes_over_is_known_as_far_as_there() {
     net.address(port, "198.18.0.8");
     let as_far = "1:eth0 sent route, 8:veth0 received peer";
     net.redirects.insert(port, Redirect::All(other.ifindex));
-    let told = net.walked(1, "198.18.0.8:5201");
-    assert!(told.starts_with(&format!("{as_far} … a tc filter at veth0 takes over here")), "all go to it: {told}");
-    assert!(told.contains("redirects all packets to veth1"), "{told}");
+    let reported = net.walked(1, "198.18.0.8:5201");
+    assert!(
+        reported.starts_with(&format!("{as_far} … a tc filter at veth0 takes over here")),
+        "all go to it: {reported}"
+    );
+    assert!(reported.contains("redirects all packets to veth1"), "{reported}");
     for redirect in [Redirect::Some(other.ifindex), Redirect::Program] {
         net.redirects.insert(port, redirect);
-        let told = net.walked(1, "198.18.0.8:5201");
-        assert!(told.starts_with(as_far) && !told.contains('…'), "it arrives, so it may be left alone: {told}");
-        assert!(told.contains("may send packets elsewhere (tc filter show dev veth0 ingress)"), "{told}");
+        let reported = net.walked(1, "198.18.0.8:5201");
+        assert!(
+            reported.starts_with(as_far) && !reported.contains('…'),
+            "it arrives, so it may be left alone: {reported}"
+        );
+        assert!(reported.contains("may send packets elsewhere (tc filter show dev veth0 ingress)"), "{reported}");
         net.routes.insert(
             (1, "198.18.7.7".parse().expect("an address")),
             net.routes[&(1, "198.18.0.8".parse().expect("an address"))],
         );
-        let told = net.walked(1, "198.18.7.7:5201");
-        assert!(told.starts_with(&format!("{as_far} … a tc ")), "routes lead nowhere, and are not asked: {told}");
-        assert!(told.contains("takes over here") && !told.contains("route to"), "{told}");
+        let reported = net.walked(1, "198.18.7.7:5201");
+        assert!(
+            reported.starts_with(&format!("{as_far} … a tc ")),
+            "routes lead nowhere, and are not asked: {reported}"
+        );
+        assert!(reported.contains("takes over here") && !reported.contains("route to"), "{reported}");
     }
     net.redirects.clear();
     net.detail(port).has_xdp = true;
-    let told = net.walked(1, "198.18.7.7:5201");
-    assert!(told.starts_with(&format!("{as_far} … an XDP program at veth0 takes over here")), "{told}");
+    let reported = net.walked(1, "198.18.7.7:5201");
+    assert!(reported.starts_with(&format!("{as_far} … an XDP program at veth0 takes over here")), "{reported}");
 }
 
 #[test]
@@ -104,9 +113,12 @@ fn of_several_next_hops_none_is_told_for_the_one() {
     net.address(far, "198.18.0.2");
     let to: std::net::IpAddr = "198.18.0.2".parse().expect("an address");
     net.next_hops.insert((1, to), vec![(near.ifindex, None), (other.ifindex, Some(to))]);
-    let told = net.walked(1, "198.18.0.2:5201");
-    assert!(told.starts_with(" … one of 2 next hops of the route to 198.18.0.2 follows"), "no hop is guessed: {told}");
-    assert!(told.ends_with("eth0, eth1 via 198.18.0.2"), "all of them are named: {told}");
+    let reported = net.walked(1, "198.18.0.2:5201");
+    assert!(
+        reported.starts_with(" … one of 2 next hops of the route to 198.18.0.2 follows"),
+        "no hop is guessed: {reported}"
+    );
+    assert!(reported.ends_with("eth0, eth1 via 198.18.0.2"), "all of them are named: {reported}");
     net.next_hops.insert((1, to), vec![(near.ifindex, None)]);
     assert_eq!(net.walked(1, "198.18.0.2:5201"), "1:eth0 sent route, 2:eth0 received peer", "one alone is certain");
 }
@@ -166,8 +178,11 @@ fn a_tunnel_with_another_key_does_not_take_the_packets() {
     let mut net = tunnelled("gre", 7);
     let far = net.named(9, "tun0");
     net.detail(far).tunnel = net.detail(far).tunnel.map(|tunnel| Tunnel { key: 8, ..tunnel });
-    let told = net.walked(8, "198.19.0.9:5201");
-    assert!(told.ends_with("… at 198.18.1.9 no gre with key 7 is visible that decapsulates the packets"), "{told}");
+    let reported = net.walked(8, "198.19.0.9:5201");
+    assert!(
+        reported.ends_with("… at 198.18.1.9 no gre with key 7 is visible that decapsulates the packets"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -209,8 +224,8 @@ fn a_vrf_has_a_table_of_its_own() {
     let own = net.walked_from(8, "198.18.1.8:40000", "198.18.1.8:5201");
     assert_eq!(own, "8:red sent local", "its own address it sends to itself");
     assert_eq!(vrfs[0].netns, 8);
-    let told = net.walked(8, "198.18.1.9:5201");
-    assert!(told.contains("no route"), "who is not bound to it does not see its routes: {told}");
+    let reported = net.walked(8, "198.18.1.9:5201");
+    assert!(reported.contains("no route"), "who is not bound to it does not see its routes: {reported}");
 }
 
 #[test]
@@ -247,16 +262,19 @@ fn a_bond_sends_through_the_port_in_use() {
     assert_eq!(net.walked(8, "198.19.0.9:5201"), expected, "active-backup says which");
     for kind in ["bond", "team"] {
         let (mut net, _) = bonded(kind);
-        let told = net.walked(8, "198.19.0.9:5201");
-        assert_eq!(told, "8:bond0 sent route … bond0 sends through one of its 2 ports; which is not known", "{kind}");
+        let reported = net.walked(8, "198.19.0.9:5201");
+        assert_eq!(
+            reported, "8:bond0 sent route … bond0 sends through one of its 2 ports; which is not known",
+            "{kind}"
+        );
         let down = net.named(8, "nic0");
         net.facts(down).state = LinkState::Down;
         assert_eq!(net.walked(8, "198.19.0.9:5201"), expected, "{kind}: of two ports one is up");
     }
     let (mut net, bonds) = bonded("bond");
     net.facts(bonds[0]).bond_mode = Some(3);
-    let told = net.walked(8, "198.19.0.9:5201");
-    assert!(told.ends_with("bond0 sends each packet through all of its 2 ports"), "{told}");
+    let reported = net.walked(8, "198.19.0.9:5201");
+    assert!(reported.ends_with("bond0 sends each packet through all of its 2 ports"), "{reported}");
 }
 
 #[test]

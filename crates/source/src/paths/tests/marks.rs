@@ -16,7 +16,7 @@ fn two_wires() -> Net {
     net
 }
 
-fn told(net: &mut Net) -> String {
+fn reported(net: &mut Net) -> String {
     net.walked_from(1, "198.18.0.1:40000", "198.18.0.2:5201")
 }
 
@@ -24,9 +24,9 @@ fn told(net: &mut Net) -> String {
 fn a_sockets_mark_says_which_way_it_goes() {
     let mut net = two_wires();
     net.mark = Some(0);
-    assert_eq!(told(&mut net), "1:v0 sent route, 2:v1 received peer", "it has none");
+    assert_eq!(reported(&mut net), "1:v0 sent route, 2:v1 received peer", "it has none");
     net.mark = Some(7);
-    assert_eq!(told(&mut net), "1:w0 sent route, 2:w1 received peer", "by the rule about 7");
+    assert_eq!(reported(&mut net), "1:w0 sent route, 2:w1 received peer", "by the rule about 7");
 }
 
 #[test]
@@ -34,12 +34,12 @@ fn a_mark_that_is_not_known_is_said_where_rules_look_at_marks() {
     let mut net = two_wires();
     let expected = "1:v0 sent route, 2:v1 received peer (path of packets without a mark: namespace 1 has \
                     rules that route by marks, and the mark of its socket is not known (needs CAP_NET_ADMIN))";
-    assert_eq!(told(&mut net), expected);
+    assert_eq!(reported(&mut net), expected);
     net.markings.clear();
-    assert_eq!(told(&mut net), "1:v0 sent route, 2:v1 received peer", "no rule looks at marks");
+    assert_eq!(reported(&mut net), "1:v0 sent route, 2:v1 received peer", "no rule looks at marks");
     net.markings.insert(2, Marking::BySockets);
     assert_eq!(
-        told(&mut net),
+        reported(&mut net),
         "1:v0 sent route, 2:v1 received peer",
         "a mark is lost on the way into another namespace"
     );
@@ -52,5 +52,5 @@ fn marks_that_netfilter_sets_are_said() {
     net.markings.insert(1, Marking::Changed("nftables sets other marks there".into()));
     let expected = "1:w0 sent route, 2:w1 received peer (path of packets with mark 0x7: namespace 1 has \
                     rules that route by marks, and nftables sets other marks there)";
-    assert_eq!(told(&mut net), expected);
+    assert_eq!(reported(&mut net), expected);
 }

@@ -189,8 +189,8 @@ impl Net {
             format!("{}:{name} {} {}", hop.link.netns, way.word(), hop.by.word())
         };
         let hops: Vec<String> = way.hops.iter().map(word).collect();
-        let told = hops.join(", ") + &way.note.map_or_else(String::new, |note| format!(" ({note})"));
-        told + &way.gap.map_or_else(String::new, |gap| format!(" … {gap}"))
+        let reported = hops.join(", ") + &way.note.map_or_else(String::new, |note| format!(" ({note})"));
+        reported + &way.gap.map_or_else(String::new, |gap| format!(" … {gap}"))
     }
 
     /// The way as words, from an address that the kernel chooses.

@@ -19,7 +19,7 @@ fn hosts() -> (Net, [LinkKey; 2]) {
     (net, ends)
 }
 
-fn told(net: &mut Net) -> String {
+fn reported(net: &mut Net) -> String {
     net.walked_from(8, "198.19.0.8:40000", "198.19.0.9:5201")
 }
 
@@ -27,7 +27,7 @@ fn told(net: &mut Net) -> String {
 fn a_vpn_of_a_program_goes_on_over_its_connected_socket() {
     let (mut net, _) = hosts();
     let whole = "8:tun0 sent route, 8:nic0 sent route, 9:nic0 received peer, 9:tun0 received tunnel";
-    assert_eq!(told(&mut net), whole);
+    assert_eq!(reported(&mut net), whole);
     let back = net.walked_from(9, "198.19.0.9:5201", "198.19.0.8:40000");
     assert_eq!(back, "9:tun0 sent route, 9:nic0 sent route, 8:nic0 received peer, 8:tun0 received tunnel");
 }
@@ -36,20 +36,23 @@ fn a_vpn_of_a_program_goes_on_over_its_connected_socket() {
 fn a_socket_that_leads_nowhere_known_ends_the_way_at_the_program_by_name() {
     let (mut net, ends) = hosts();
     net.programs.get_mut(&ends[0]).expect("made").1 = None;
-    assert_eq!(told(&mut net), "8:tun0 sent route … the packets exit through tun0, to vpnd 8");
+    assert_eq!(reported(&mut net), "8:tun0 sent route … the packets exit through tun0, to vpnd 8");
     net.programs.remove(&ends[0]);
-    assert_eq!(told(&mut net), "8:tun0 sent route … the packets exit through tun0, to the program that holds it open");
+    assert_eq!(
+        reported(&mut net),
+        "8:tun0 sent route … the packets exit through tun0, to the program that holds it open"
+    );
     let (mut net, ends) = hosts();
     net.programs.remove(&ends[1]);
     let there = "8:tun0 sent route, 8:nic0 sent route, 9:nic0 received peer … at 198.18.1.9:5555, where the program \
                  of tun0 sends, no program with a tun is visible";
-    assert_eq!(told(&mut net), there);
+    assert_eq!(reported(&mut net), there);
 }
 
 #[test]
 fn a_vpn_whose_datagrams_are_routed_into_itself_is_a_loop() {
     let (mut net, ends) = hosts();
     net.route(8, "198.18.1.9", ends[0], None);
-    let looped = told(&mut net);
+    let looped = reported(&mut net);
     assert!(looped.contains("it would cross tun0 a second time"), "{looped}");
 }

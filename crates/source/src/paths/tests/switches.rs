@@ -93,8 +93,11 @@ fn over_the_tunnel_that_leads_to_the_right_switch() {
         net.walked(1, "198.18.0.3:5201")
     };
     assert_eq!(unasked("netdev"), userspace, "nor the kernel's neighbours: ovs-vswitchd asks by itself");
-    let told = unasked("system");
-    assert!(told.ends_with("the destination's MAC address is not known, so neither is the port of br-up"), "{told}");
+    let reported = unasked("system");
+    assert!(
+        reported.ends_with("the destination's MAC address is not known, so neither is the port of br-up"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -120,16 +123,16 @@ fn what_the_kernel_makes_of_a_tunnel_port_is_not_crossed() {
 fn a_port_that_cannot_be_told_is_said() {
     let mut net = overlay("system");
     net.switches.retain(|switch| switch.netns != 9);
-    let told = net.walked(1, "198.18.0.3:5201");
-    assert!(told.ends_with("the port of br-int that leads to the destination is not known"), "{told}");
+    let reported = net.walked(1, "198.18.0.3:5201");
+    assert!(reported.ends_with("the port of br-int that leads to the destination is not known"), "{reported}");
 }
 
 #[test]
 fn the_far_port_is_the_one_that_leads_back() {
-    let told = overlay("system").walked(2, "198.18.0.3:5201");
-    assert!(told.contains("8:vx9 sent ovs"), "from the second host: {told}");
+    let reported = overlay("system").walked(2, "198.18.0.3:5201");
+    assert!(reported.contains("8:vx9 sent ovs"), "from the second host: {reported}");
     assert!(
-        told.contains("9:vx8 received tunnel, 9:va sent ovs, 3:eth0 received peer"),
-        "out of its own tunnel: {told}"
+        reported.contains("9:vx8 received tunnel, 9:va sent ovs, 3:eth0 received peer"),
+        "out of its own tunnel: {reported}"
     );
 }

@@ -29,18 +29,18 @@ fn peer(net: &mut Net, link: LinkKey) -> &mut WireguardPeer {
     &mut net.wireguards.get_mut(&link).expect("the test made it").peers[0]
 }
 
-fn told(net: &mut Net) -> String {
+fn reported(net: &mut Net) -> String {
     net.walked_from(8, "198.19.0.8:40000", "198.19.0.9:5201")
 }
 
 #[test]
 fn the_way_goes_on_at_the_peers_endpoint() {
     let (mut net, ends) = hosts();
-    assert_eq!(told(&mut net), OVER_THE_WIRE);
+    assert_eq!(reported(&mut net), OVER_THE_WIRE);
     // Another peer has all addresses, and this one the longer prefix.
     let other = WireguardPeer { key: [7; 32], endpoint: None, allowed: vec![([0, 0, 0, 0].into(), 0)] };
     net.wireguards.get_mut(&ends[0]).expect("made").peers.insert(0, other);
-    assert_eq!(told(&mut net), OVER_THE_WIRE, "the longest prefix says which peer");
+    assert_eq!(reported(&mut net), OVER_THE_WIRE, "the longest prefix says which peer");
     net.route(8, "198.19.0.77", ends[0], None);
     let away = net.walked(8, "198.19.0.77:1");
     assert_eq!(away, "8:wg0 sent route … the endpoint of the peer of wg0 that allows 198.19.0.77 is not known yet");
@@ -50,17 +50,17 @@ fn the_way_goes_on_at_the_peers_endpoint() {
 fn what_no_peer_allows_goes_nowhere() {
     let (mut net, ends) = hosts();
     peer(&mut net, ends[0]).allowed = vec![([198, 19, 0, 8].into(), 32), ([198, 19, 1, 0].into(), 24)];
-    assert_eq!(told(&mut net), "8:wg0 sent route … no peer of wg0 allows 198.19.0.9");
+    assert_eq!(reported(&mut net), "8:wg0 sent route … no peer of wg0 allows 198.19.0.9");
     let (mut net, ends) = hosts();
     peer(&mut net, ends[1]).allowed.clear();
-    let dropped = told(&mut net);
+    let dropped = reported(&mut net);
     assert!(
         dropped.ends_with("… wg0 drops packets from 198.19.0.8: that address is not among its peer's allowed IPs"),
         "{dropped}"
     );
     let (mut net, ends) = hosts();
     net.wireguards.get_mut(&ends[0]).expect("made").key = None;
-    assert!(told(&mut net).ends_with("… wg0 has no private key, so it sends nothing"));
+    assert!(reported(&mut net).ends_with("… wg0 has no private key, so it sends nothing"));
 }
 
 #[test]
@@ -68,13 +68,13 @@ fn who_listens_there_with_another_key_or_port_is_not_the_peer() {
     let unseen = "… no wireguard with the peer's key is visible at 198.18.1.9:51820 to decapsulate the packets";
     let (mut net, ends) = hosts();
     net.wireguards.get_mut(&ends[1]).expect("made").key = Some([6; 32]);
-    assert!(told(&mut net).ends_with(unseen));
+    assert!(reported(&mut net).ends_with(unseen));
     let (mut net, ends) = hosts();
     net.wireguards.get_mut(&ends[1]).expect("made").port = 51821;
-    assert!(told(&mut net).ends_with(unseen));
+    assert!(reported(&mut net).ends_with(unseen));
     let (mut net, ends) = hosts();
     net.wireguards.remove(&ends[1]);
-    let blind = told(&mut net);
+    let blind = reported(&mut net);
     assert!(blind.ends_with(&format!("{unseen}; the peers of link 3 may not be asked for")), "{blind}");
 }
 
@@ -124,10 +124,10 @@ fn its_mark_says_by_which_table_the_outer_packet_goes() {
     let other = net.pair((8, "nic1"), (9, "nic1"));
     let remote = "198.18.1.9".parse().expect("an address");
     net.marked.insert((8, 0xca6c, remote), RouteResult::Out { link: other[0].ifindex, gateway: None, source: None });
-    assert_eq!(told(&mut net), OVER_THE_WIRE, "without a mark");
+    assert_eq!(reported(&mut net), OVER_THE_WIRE, "without a mark");
     net.wireguards.get_mut(&ends[0]).expect("made").mark = 0xca6c;
     let expected = "8:wg0 sent route, 8:nic1 sent route, 9:nic1 received peer, 9:wg0 received tunnel";
-    assert_eq!(told(&mut net), expected, "with the mark of wg-quick");
+    assert_eq!(reported(&mut net), expected, "with the mark of wg-quick");
 }
 
 #[test]
@@ -144,5 +144,5 @@ fn a_router_between_that_translates_the_outer_packet_is_crossed() {
     net.nat(7, ["198.18.2.8:51820", "198.18.2.7:4500"], ["198.18.3.9:51820", "198.18.2.8:51820"]);
     let expected = "8:wg0 sent route, 8:up0 sent route, 7:in0 received peer, 7:out0 sent route, 9:up0 received peer, \
                     9:wg0 received tunnel";
-    assert_eq!(told(&mut net), expected);
+    assert_eq!(reported(&mut net), expected);
 }

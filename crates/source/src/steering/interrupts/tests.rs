@@ -60,7 +60,7 @@ impl CardMachine {
     }
 
     /// The cores, or why they are not known.
-    fn told(&self) -> String {
+    fn reported(&self) -> String {
         match self.read().expect("it is hardware") {
             Interrupts::Cores(cores) => cores.to_string(),
             Interrupts::Unknown(why) => why,
@@ -80,9 +80,9 @@ fn a_virtio_card_interrupts_the_cores_of_its_input_queues() {
         .msi(39, "virtio2-output.0", "0")
         .msi(40, "virtio2-input.1", "3")
         .msi(41, "virtio2-output.1", "2");
-    assert_eq!(machine.told(), "1,3", "not those of what it sends, nor of its configuration");
+    assert_eq!(machine.reported(), "1,3", "not those of what it sends, nor of its configuration");
     let together = CardMachine::with(Kind::Virtio).msi(37, "virtio2-config", "5").msi(38, "virtio2-virtqueues", "7");
-    assert_eq!(together.told(), "7", "all queues may have one interrupt together");
+    assert_eq!(together.reported(), "7", "all queues may have one interrupt together");
     assert_eq!(CardMachine::with(Kind::Bridge).read(), None, "a bridge has no interrupts");
 }
 
@@ -92,44 +92,44 @@ fn cards_of_servers_interrupt_the_cores_of_their_queues() {
         .msi(200, "hns3-0000:7d:00.0-misc", "9")
         .msi(201, "hns3-0000:7d:00.0-TxRx-0", "24")
         .msi(202, "hns3-0000:7d:00.0-TxRx-1", "25");
-    assert_eq!(hns3.told(), "24-25", "of a Kunpeng's own card");
+    assert_eq!(hns3.reported(), "24-25", "of a Kunpeng's own card");
     let mlx5 = CardMachine::with(Kind::Physical)
         .msi(50, "mlx5_async0@pci:0000:03:00.0", "9")
         .msi(51, "mlx5_comp0@pci:0000:03:00.0", "1")
         .msi(52, "", "2");
-    assert_eq!(mlx5.told(), "1", "what nobody has asked for interrupts nobody");
+    assert_eq!(mlx5.reported(), "1", "what nobody has asked for interrupts nobody");
     let apart =
         CardMachine::with(Kind::Physical).msi(60, "nic0-rx-0", "1").msi(61, "nic0-tx-0", "2").msi(62, "nic0", "3");
-    assert_eq!(apart.told(), "1", "those for sending are others");
+    assert_eq!(apart.reported(), "1", "those for sending are others");
     let alone = CardMachine::with(Kind::Physical).msi(70, "nic0", "6");
-    assert_eq!(alone.told(), "6", "the only one is for everything");
+    assert_eq!(alone.reported(), "6", "the only one is for everything");
     let line = CardMachine::with(Kind::Physical);
     fs::write(line.bus().join("irq"), "11\n").expect("writable");
     line.irq(11, "uhci_hcd:usb1,nic0", None, "0-3");
-    assert_eq!(line.told(), "0-3", "a line of old, where only is known which cores may take it");
+    assert_eq!(line.reported(), "0-3", "a line of old, where only is known which cores may take it");
 }
 
 #[test]
 fn what_cannot_be_told_is_unknown_with_its_reason() {
     let none = CardMachine::with(Kind::Virtio);
-    assert_eq!(none.told(), "sysfs shows no interrupt of its device");
+    assert_eq!(none.reported(), "sysfs shows no interrupt of its device");
     let above = CardMachine::with(Kind::Physical);
     fs::create_dir_all(above.bus().join("../msi_irqs")).expect("writable");
     above.write("sys/devices/pci0000:00/msi_irqs/24", "msi");
     above.irq(24, "pcie-rx", Some("1"), "0-3");
-    assert_eq!(above.told(), "sysfs shows no interrupt of its device", "a bridge's interrupts are not its own");
+    assert_eq!(above.reported(), "sysfs shows no interrupt of its device", "a bridge's interrupts are not its own");
     let strange = CardMachine::with(Kind::Physical).msi(80, "nic0-0", "1").msi(81, "nic0-1", "2");
-    assert_eq!(strange.told(), "the names of its device's interrupts do not show which are for receiving");
+    assert_eq!(strange.reported(), "the names of its device's interrupts do not show which are for receiving");
     let unread = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unread.root.path().join("proc")).expect("removable");
     let missing = "/proc/irq/90/smp_affinity_list cannot be read: No such file or directory (os error 2)";
-    assert_eq!(unread.told(), missing);
+    assert_eq!(unread.reported(), missing);
     let unnamed = CardMachine::with(Kind::Virtio).msi(90, "virtio2-input.0", "1");
     fs::remove_dir_all(unnamed.root.path().join("sys/kernel")).expect("removable");
-    assert_eq!(unnamed.told(), "the kernel does not name its device's interrupts");
+    assert_eq!(unnamed.reported(), "the kernel does not name its device's interrupts");
     let shared = CardMachine::with(Kind::Physical).msi(95, "nic0-TxRx-0", "1");
     fs::create_dir(shared.device().join("net/nic1")).expect("writable");
-    assert_eq!(shared.told(), "its device has other links too");
+    assert_eq!(shared.reported(), "its device has other links too");
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn the_cores_of_this_machine_s_own_card_are_those_of_proc_interrupts() {
             .flat_map(|irq| list(irq).trim().parse::<CoreSet>().expect("a list").iter().collect::<Vec<_>>())
             .collect();
         let link = LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(2) }, &name, Kind::Virtio);
-        let told = read(&tree, Path::new("/proc"), &link, &mut Vec::new());
-        assert_eq!(told, Some(Interrupts::Cores(expected)), "{name} is {device}, whose rows are {irqs:?}");
+        let reported = read(&tree, Path::new("/proc"), &link, &mut Vec::new());
+        assert_eq!(reported, Some(Interrupts::Cores(expected)), "{name} is {device}, whose rows are {irqs:?}");
         checked += 1;
     }
     if checked == 0 {

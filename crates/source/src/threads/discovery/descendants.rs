@@ -20,7 +20,7 @@ pub(super) struct Family {
     is_due: bool,
     /// Start of each member, by process number.
     members: BTreeMap<u32, u64>,
-    told: Option<Arc<Vec<u32>>>,
+    reported: Option<Arc<Vec<u32>>>,
 }
 
 impl Family {
@@ -40,7 +40,7 @@ impl Family {
 
     /// The members as of the last look, ascending; none before the first one.
     pub(super) fn pids(&self) -> Option<Arc<Vec<u32>>> {
-        self.told.clone()
+        self.reported.clone()
     }
 
     /// Judges processes born since the last look, and forgets those that are gone; true when the members have changed.
@@ -67,10 +67,10 @@ impl Family {
         }
         // Members are forgotten only now: a parent that ended in this tick still was one when its child was met.
         self.members.retain(|pid, start| processes.get(pid).is_some_and(|process| process.start == *start));
-        if self.told.as_ref().is_some_and(|told| told.iter().eq(self.members.keys())) {
+        if self.reported.as_ref().is_some_and(|reported| reported.iter().eq(self.members.keys())) {
             return false;
         }
-        self.told = Some(Arc::new(self.members.keys().copied().collect()));
+        self.reported = Some(Arc::new(self.members.keys().copied().collect()));
         true
     }
 

@@ -45,8 +45,8 @@ fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mu
 /// `cores by` of each hop, or why that is not known.
 fn hops(metrics: &TestMetrics) -> Vec<String> {
     let path = paths::of(metrics, &metrics.flow.connections[0]).expect("there is one");
-    let told = path.hops.into_iter().map(|hop| hop.softirq);
-    told.map(|hop| hop.map_or_else(|why| why, |hop| format!("{} {}", hop.cores, hop.by.word()))).collect()
+    let reported = path.hops.into_iter().map(|hop| hop.softirq);
+    reported.map(|hop| hop.map_or_else(|why| why, |hop| format!("{} {}", hop.cores, hop.by.word()))).collect()
 }
 
 #[test]
@@ -62,16 +62,16 @@ fn a_virtual_link_is_handled_where_the_sender_runs() {
 
 #[test]
 fn rps_moves_what_follows_and_rfs_makes_it_unknown() {
-    let told = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("3")]));
-    assert_eq!(told, ["1 sender", "3 rps", "3 rps"], "from the link on whose queue it is set");
-    let told = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("8-9")]));
-    assert_eq!(told, ["1 sender"; 3], "cores that are not online take nothing");
-    let told = hops(&flowing(4, 1, 2, |all| all[2].rfs = true));
-    assert!(told[2].starts_with("RFS may hand what comes to b0"), "{told:?}");
-    let told = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("0"), set("3")]));
-    assert_eq!(told[1], "0,3 rps", "of either queue");
-    let told = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set(""), set("3")]));
-    assert_eq!(told[1], "1,3 rps", "or where it was, if it comes by the first");
+    let reported = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("3")]));
+    assert_eq!(reported, ["1 sender", "3 rps", "3 rps"], "from the link on whose queue it is set");
+    let reported = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("8-9")]));
+    assert_eq!(reported, ["1 sender"; 3], "cores that are not online take nothing");
+    let reported = hops(&flowing(4, 1, 2, |all| all[2].rfs = true));
+    assert!(reported[2].starts_with("RFS may hand what comes to b0"), "{reported:?}");
+    let reported = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set("0"), set("3")]));
+    assert_eq!(reported[1], "0,3 rps", "of either queue");
+    let reported = hops(&flowing(4, 1, 2, |all| all[1].rps = vec![set(""), set("3")]));
+    assert_eq!(reported[1], "1,3 rps", "or where it was, if it comes by the first");
 }
 
 #[test]
@@ -115,23 +115,26 @@ fn what_a_card_receives_is_handled_where_it_interrupts() {
     assert_eq!(hops(&card(&["3", ""]))[1], "0,2-3 rps", "from one of its two queues");
     let mut remote = card(&["", ""]);
     remote.flow.connections[0].from.pid = None;
-    let told = hops(&remote);
-    assert_eq!(told[1..], ["0,2 interrupt"; 2], "whoever sent it");
+    let reported = hops(&remote);
+    assert_eq!(reported[1..], ["0,2 interrupt"; 2], "whoever sent it");
 }
 
 #[test]
 fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     let rps = |cores: u32, list: &'static str| flowing(cores, 0, 1, move |all| all[2].rps = vec![set(list)]);
-    let told = said(&rps(4, "1"), "steered");
+    let reported = said(&rps(4, "1"), "steered");
     assert_eq!(
-        told,
+        reported,
         "RPS puts packets from b0 (c2) on core 1, which the flow's receiver needs: core 2 is idle (echo 4 \
          > /sys/class/net/b0/queues/rx-0/rps_cpus)"
     );
-    let told = said(&rps(2, "1"), "steered");
-    assert!(told.contains("without that the sender's core handles them (echo 0 > "), "{told}");
-    let told = said(&flowing(4, 0, 1, |all| all[2].rps = vec![set("1"), set("1")]), "steered");
-    assert!(told.ends_with("(echo 4 | tee /sys/class/net/b0/queues/rx-*/rps_cpus)"), "each queue is mended: {told}");
+    let reported = said(&rps(2, "1"), "steered");
+    assert!(reported.contains("without that the sender's core handles them (echo 0 > "), "{reported}");
+    let reported = said(&flowing(4, 0, 1, |all| all[2].rps = vec![set("1"), set("1")]), "steered");
+    assert!(
+        reported.ends_with("(echo 4 | tee /sys/class/net/b0/queues/rx-*/rps_cpus)"),
+        "each queue is mended: {reported}"
+    );
     let none = |metrics: &TestMetrics| findings(metrics).iter().all(|finding| finding.id != FindingId::Steered);
     assert!(none(&rps(4, "2-3")), "other cores do it");
     assert!(none(&rps(4, "1-2")), "another core may do it");
@@ -143,9 +146,9 @@ fn a_setting_that_uses_only_the_flows_own_cores_is_named() {
     });
     assert!(none(&threaded), "what comes goes past it");
     Arc::make_mut(&mut Arc::make_mut(&mut threaded.machine_mut().facts).offloads)[1].tso = false;
-    let told = said(&threaded, "steered");
-    assert!(told.starts_with("the NAPI thread handles packets from b0 (c2) on core 1"), "{told}");
-    assert!(told.ends_with("(taskset -cp 2 77)"), "{told}");
+    let reported = said(&threaded, "steered");
+    assert!(reported.starts_with("the NAPI thread handles packets from b0 (c2) on core 1"), "{reported}");
+    assert!(reported.ends_with("(taskset -cp 2 77)"), "{reported}");
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn one_core_that_forwards_alone_is_named_with_the_file_that_spreads_it() {
             if is_it { (0.9, 0.1) } else { (0.0, f64::from(u8::from(core.place.core > 37))) };
         load.softirqs_per_s[3] = Some(if is_it { 9e4 } else { 1.0 });
     }
-    let told = said(&metrics, "one_core");
-    assert!(told.starts_with("core 0 forwards packets 90 % of the time; 2 of 40 cores are idle"), "{told}");
-    assert!(told.ends_with("(echo c0,00000000 > /sys/class/net/x0/queues/rx-0/rps_cpus)"), "{told}");
+    let reported = said(&metrics, "one_core");
+    assert!(reported.starts_with("core 0 forwards packets 90 % of the time; 2 of 40 cores are idle"), "{reported}");
+    assert!(reported.ends_with("(echo c0,00000000 > /sys/class/net/x0/queues/rx-0/rps_cpus)"), "{reported}");
 }

@@ -20,14 +20,17 @@ fn limited(first: GsoLimits) -> TestMetrics {
 
 #[test]
 fn a_link_that_takes_one_segment_in_a_packet_is_named_with_its_remedy() {
-    let told = said(&limited(limits(1500, 1)), "gso_limits");
-    assert!(told.starts_with("a0 (c1) allows 1 segment per packet (gso_max_size 1500, gso_max_segs 1)"), "{told}");
-    assert!(told.ends_with("(ip link set a0 gso_max_size 65536 gso_max_segs 65535)"), "{told}");
-    let told = said(&limited(limits(65_536, 4)), "gso_limits");
-    assert!(told.starts_with("a0 (c1) allows 4 segments per packet"), "few segments are as bad: {told}");
+    let reported = said(&limited(limits(1500, 1)), "gso_limits");
+    assert!(
+        reported.starts_with("a0 (c1) allows 1 segment per packet (gso_max_size 1500, gso_max_segs 1)"),
+        "{reported}"
+    );
+    assert!(reported.ends_with("(ip link set a0 gso_max_size 65536 gso_max_segs 65535)"), "{reported}");
+    let reported = said(&limited(limits(65_536, 4)), "gso_limits");
+    assert!(reported.starts_with("a0 (c1) allows 4 segments per packet"), "few segments are as bad: {reported}");
     let of_driver = GsoLimits { device_size: Some(4_096), ..limits(4_096, 65_535) };
-    let told = said(&limited(of_driver), "gso_limits");
-    assert!(told.ends_with("(its driver allows no more)"), "nothing can be set: {told}");
+    let reported = said(&limited(of_driver), "gso_limits");
+    assert!(reported.ends_with("(its driver allows no more)"), "nothing can be set: {reported}");
     assert_eq!(findings(&limited(limits(65_536, 65_535))), [], "as links are born");
     assert_eq!(findings(&limited(limits(32_768, 65_535))), [], "hardware takes less, and that costs little");
     let of_ipv6 = GsoLimits { size: 1500, ..limits(65_536, 65_535) };
@@ -47,9 +50,12 @@ fn a_program_that_takes_the_other_end_s_tso_is_named() {
         Arc::make_mut(&mut metrics.paths)[0].hops[1].way = HopWay::Received;
         metrics
     };
-    let told = said(&program(true), "xdp");
-    assert!(told.starts_with("tso is off on a0 (c1) because of XDP program 7 at its other end x0 (c1)"), "{told}");
-    assert!(told.ends_with("there: ip link set x0 xdp off, or xdpgeneric"), "{told}");
+    let reported = said(&program(true), "xdp");
+    assert!(
+        reported.starts_with("tso is off on a0 (c1) because of XDP program 7 at its other end x0 (c1)"),
+        "{reported}"
+    );
+    assert!(reported.ends_with("there: ip link set x0 xdp off, or xdpgeneric"), "{reported}");
     assert_eq!(findings(&program(false)), [], "behind the driver it takes nothing from the sender");
     assert_eq!(findings(&metrics(|_, _| ())), [], "without a program there is none");
 }

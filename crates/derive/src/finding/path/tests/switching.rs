@@ -61,7 +61,7 @@ fn link(links: &mut [LinkFacts], netns: u64, ifindex: u32) -> &mut LinkFacts {
     links.iter_mut().find(|link| link.key() == LinkKey { netns, ifindex: Ifindex(ifindex) }).expect("it is there")
 }
 
-fn told(metrics: &TestMetrics) -> String {
+fn reported(metrics: &TestMetrics) -> String {
     let lost = findings(metrics).into_iter().find(|finding| <&str>::from(finding.id) == "loss").expect("a finding");
     lost.text
 }
@@ -70,15 +70,18 @@ fn told(metrics: &TestMetrics) -> String {
 fn datagrams_longer_than_a_port_takes_name_its_mtu_and_no_vlan() {
     for function in ["br_nf_dev_queue_xmit", "br_dev_queue_push_xmit"] {
         let metrics = bridged(3, ("NOT_SPECIFIED", function), |links| link(links, HOST, 3).mtu = 1450);
-        let told = told(&metrics);
-        assert!(told.contains("p2 has MTU 1450, a0 (c1) 1500: what is longer is dropped without ICMP"), "{told}");
-        assert!(told.ends_with("at both ends: ip link set a0 mtu 1450, or iperf3 -l 1422"), "{told}");
+        let reported = reported(&metrics);
+        assert!(
+            reported.contains("p2 has MTU 1450, a0 (c1) 1500: what is longer is dropped without ICMP"),
+            "{reported}"
+        );
+        assert!(reported.ends_with("at both ends: ip link set a0 mtu 1450, or iperf3 -l 1422"), "{reported}");
     }
     let down = bridged(3, ("NOT_SPECIFIED", "br_dev_queue_push_xmit"), |links| {
         let port = link(links, HOST, 3);
         (port.state, port.is_set_up) = (LinkState::Down, Some(false));
     });
-    assert!(told(&down).contains("p2 is down"), "{}", told(&down));
+    assert!(reported(&down).contains("p2 is down"), "{}", reported(&down));
 }
 
 #[test]
@@ -87,14 +90,14 @@ fn isolated_and_blocked_ports_are_named_before_vlans() {
         link(links, HOST, 2).isolated = true;
         link(links, HOST, 3).isolated = true;
     });
-    assert!(told(&isolated).contains("p1 and p2 are isolated ports of br0"), "{}", told(&isolated));
+    assert!(reported(&isolated).contains("p1 and p2 are isolated ports of br0"), "{}", reported(&isolated));
     let one = bridged(2, NO_TARGET, |links| link(links, HOST, 2).isolated = true);
-    assert!(told(&one).contains("does not accept their VLAN"), "one alone reaches the others: {}", told(&one));
+    assert!(reported(&one).contains("does not accept their VLAN"), "one alone reaches the others: {}", reported(&one));
     let blocked = bridged(2, NO_TARGET, |links| link(links, HOST, 3).port_state = Some(PortState::Blocking));
-    assert!(told(&blocked).contains("port p2 is blocking"), "{}", told(&blocked));
+    assert!(reported(&blocked).contains("port p2 is blocking"), "{}", reported(&blocked));
     assert!(said(&blocked, "port_waits").contains("through p2: its port is blocking"), "the path goes through it");
     let vlan = bridged(2, ("VLAN_FILTER", "br_handle_frame_finish"), |links| link(links, HOST, 2).isolated = true);
-    assert!(told(&vlan).contains("does not accept their VLAN (bridge vlan show)"), "{}", told(&vlan));
+    assert!(reported(&vlan).contains("does not accept their VLAN (bridge vlan show)"), "{}", reported(&vlan));
 }
 
 #[test]
@@ -106,8 +109,11 @@ fn two_links_with_one_mac_address_are_named() {
         let port = LinkFacts { master: Some(Ifindex(9)), peer: Some(peer(14, 2)), ..facts(HOST, 4, "p3", Kind::Veth) };
         links.extend([twin, port]);
     });
-    let told = said(&metrics, "same_mac");
-    assert!(told.starts_with("b0 (c2) and c0 have one MAC address, 02:00:00:00:0c:02: br0 sends frames"), "{told}");
+    let reported = said(&metrics, "same_mac");
+    assert!(
+        reported.starts_with("b0 (c2) and c0 have one MAC address, 02:00:00:00:0c:02: br0 sends frames"),
+        "{reported}"
+    );
     let healthy = bridged(2, NO_TARGET, |_| ());
     assert_eq!(said(&healthy, "same_mac"), "no finding 'same_mac'", "each has its own");
 }

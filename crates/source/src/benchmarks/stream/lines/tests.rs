@@ -54,8 +54,8 @@ fn captured(text: &str) -> (Option<Side>, Whole) {
     let mut lines = Lines::default();
     lines.take(text.as_bytes(), true);
     assert!(lines.speaks && !lines.is_strange(), "every line is an event");
-    let [told] = lines.ended()[..] else { panic!("one test has ended") };
-    told
+    let [reported] = lines.ended()[..] else { panic!("one test has ended") };
+    reported
 }
 
 #[test]
