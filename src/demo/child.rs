@@ -36,9 +36,9 @@ const IPERF3_SECONDS: &str = "86400";
 #[must_use]
 pub fn run_child(args: &[OsString]) -> ExitCode {
     // The children of `start` are heard by it; the others speak to a person or a test.
-    let is_heard =
+    let is_received =
         args.first().is_some_and(|role| [PART_SERVER, PART_CLIENT, PART_TUN].iter().any(|part| role == part));
-    exit_code(SUBCOMMAND, dispatch(args), is_heard)
+    exit_code(SUBCOMMAND, dispatch(args), is_received)
 }
 
 fn dispatch(args: &[OsString]) -> Result<(), RoleError> {

@@ -98,35 +98,36 @@ mod tests {
     }
 
     /// The background told, and how many of the events are keys all the same.
-    fn heard(bytes: &str) -> (Option<[u8; 3]>, usize) {
+    fn received(bytes: &str) -> (Option<[u8; 3]>, usize) {
         let mut background = Background::default();
-        let heard: Vec<BackgroundReply> = events(bytes).iter().map(|event| background.receive(event)).collect();
-        let color =
-            heard.iter().find_map(|heard| if let BackgroundReply::Color(color) = heard { Some(*color) } else { None });
-        (color, heard.iter().filter(|heard| **heard == BackgroundReply::Other).count())
+        let received: Vec<BackgroundReply> = events(bytes).iter().map(|event| background.receive(event)).collect();
+        let color = received
+            .iter()
+            .find_map(|received| if let BackgroundReply::Color(color) = received { Some(*color) } else { None });
+        (color, received.iter().filter(|received| **received == BackgroundReply::Other).count())
     }
 
     #[test]
     fn answers_of_terminals_are_no_keys() {
         let white = Some([255; 3]);
-        assert_eq!(heard("\x1b]11;rgb:ffff/ffff/ffff\x1b\\"), (white, 0), "xterm");
-        assert_eq!(heard("\x1b]11;rgb:ffff/ffff/ffff\x07"), (white, 0), "with a bell at its end");
-        assert_eq!(heard("\x1b]11;rgb:ff/ff/ff\x1b"), (white, 0), "an end that comes in two parts");
-        assert_eq!(heard("\x1b]11;rgba:0000/2b2b/3636/ffff\x1b\\"), (Some([0, 0x2b, 0x36]), 0), "not opaque");
-        assert_eq!(heard("j\x1b]11;rgb:0/2b/363\x1b\\q"), (Some([0, 0x2b, 53]), 2), "between two keys");
+        assert_eq!(received("\x1b]11;rgb:ffff/ffff/ffff\x1b\\"), (white, 0), "xterm");
+        assert_eq!(received("\x1b]11;rgb:ffff/ffff/ffff\x07"), (white, 0), "with a bell at its end");
+        assert_eq!(received("\x1b]11;rgb:ff/ff/ff\x1b"), (white, 0), "an end that comes in two parts");
+        assert_eq!(received("\x1b]11;rgba:0000/2b2b/3636/ffff\x1b\\"), (Some([0, 0x2b, 0x36]), 0), "not opaque");
+        assert_eq!(received("j\x1b]11;rgb:0/2b/363\x1b\\q"), (Some([0, 0x2b, 53]), 2), "between two keys");
     }
 
     #[test]
     fn what_only_looks_like_an_answer_is_typed() {
-        assert_eq!(heard("\x1b]q"), (None, 1), "a key after Alt-]");
-        assert_eq!(heard("\x1b]11;rgb:z"), (None, 1));
+        assert_eq!(received("\x1b]q"), (None, 1), "a key after Alt-]");
+        assert_eq!(received("\x1b]11;rgb:z"), (None, 1));
         assert_eq!(
-            heard("\x1b]11;rgb:fffff/0/0\x1b\\q"),
+            received("\x1b]11;rgb:fffff/0/0\x1b\\q"),
             (None, 1),
             "five digits are no color, and what follows is a key"
         );
-        assert_eq!(heard("\x1b]11;rgb:\x1b\\q"), (None, 1));
-        assert_eq!(heard(&format!("\x1b]11;rgb:{}", "0".repeat(40))).0, None, "an answer without end");
-        assert_eq!(heard("q]11;"), (None, 5), "no escape, no answer");
+        assert_eq!(received("\x1b]11;rgb:\x1b\\q"), (None, 1));
+        assert_eq!(received(&format!("\x1b]11;rgb:{}", "0".repeat(40))).0, None, "an answer without end");
+        assert_eq!(received("q]11;"), (None, 5), "no escape, no answer");
     }
 }

@@ -56,13 +56,13 @@ impl LastInterval {
 }
 
 /// Every benchmark with what its connections tell: a server has protocol, streams and direction only of a test that it serves.
-pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], heard: &LastInterval) -> Vec<Benchmark> {
+pub(super) fn all(benchmarks: &[Benchmark], connections: &[Connection], arrived: &LastInterval) -> Vec<Benchmark> {
     let metrics = |test: &Benchmark| match test.side {
         Side::Client => test.clone(),
         Side::Server => served(test, connections),
     };
     let mut all: Vec<Benchmark> = benchmarks.iter().map(metrics).collect();
-    heard.join(&mut all);
+    arrived.join(&mut all);
     all
 }
 
@@ -130,16 +130,16 @@ mod tests {
     fn what_the_command_says_in_passing_stands_beside_it_while_it_runs() {
         let client = |pid| Benchmark { json_stream: true, ..Benchmark::new(pid, Program::Iperf3, Side::Client, 5201) };
         let last = Reported { at_ms: 1000, ..Reported::default() };
-        let mut heard = LastInterval::default();
-        heard.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
-        let stated = |heard: &LastInterval, pids: &[u32]| -> Vec<bool> {
+        let mut arrived = LastInterval::default();
+        arrived.event(&Event::Reported { at_ns: 1, pid: 5, side: None, report: Report::Interval(last) });
+        let stated = |arrived: &LastInterval, pids: &[u32]| -> Vec<bool> {
             let tests: Vec<Benchmark> = pids.iter().map(|&pid| client(pid)).collect();
-            all(&tests, &[], heard).iter().map(|one| one.reported.is_some()).collect()
+            all(&tests, &[], arrived).iter().map(|one| one.reported.is_some()).collect()
         };
-        assert_eq!(stated(&heard, &[4, 5]), [false, true], "it is the command's own");
-        assert_eq!(stated(&heard, &[6]), [true], "or of the one test that the command started");
-        assert_eq!(stated(&heard, &[6, 7]), [false, false], "of two nobody knows whose it is");
-        heard.event(&Event::RunEnded { at_ns: 2, code: 0 });
-        assert_eq!(stated(&heard, &[5]), [false], "the command has ended");
+        assert_eq!(stated(&arrived, &[4, 5]), [false, true], "it is the command's own");
+        assert_eq!(stated(&arrived, &[6]), [true], "or of the one test that the command started");
+        assert_eq!(stated(&arrived, &[6, 7]), [false, false], "of two nobody knows whose it is");
+        arrived.event(&Event::RunEnded { at_ns: 2, code: 0 });
+        assert_eq!(stated(&arrived, &[5]), [false], "the command has ended");
     }
 }

@@ -51,7 +51,7 @@ impl OwnPart {
 pub(super) struct TestStages {
     pub flow: FlowTrack,
     losses: LossTrack,
-    heard: benchmarks::LastInterval,
+    received: benchmarks::LastInterval,
     trial: PinTrial,
     others: Ledger<OtherLoad>,
     recent: Arc<RecentLoad>,
@@ -71,7 +71,7 @@ impl TestStages {
     ) -> (TestMetrics, Conclusions) {
         for event in &own.events {
             self.diagnosis.event(event);
-            self.heard.event(event);
+            self.received.event(event);
             self.timeline.event(event);
         }
         let metrics = self.measure(previous, next, own);
@@ -84,7 +84,7 @@ impl TestStages {
         self.flow.observe(previous, next, &machine.links);
         let flow = self.flow.metrics();
         let losses = self.losses.observe(previous, next, &machine, &flow);
-        let benchmarks = benchmarks::all(&next.facts.benchmarks, &flow.connections, &self.heard);
+        let benchmarks = benchmarks::all(&next.facts.benchmarks, &flow.connections, &self.received);
         Arc::make_mut(&mut self.recent).observe(&machine, &threads, &benchmarks);
         self.others.extend(OtherLoad::of(&machine, self.recent.others));
         self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));

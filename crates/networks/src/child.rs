@@ -8,8 +8,8 @@ use std::process::ExitCode;
 /// Runs one of them; `args` is what follows [`SUBCOMMAND`] on the command line. Internal: its words may change.
 #[must_use]
 pub fn run_child(args: &[OsString]) -> ExitCode {
-    let is_heard = args.first().is_some_and(|role| role == guardian::GUARDIAN || role == guardian::INIT);
-    exit_code(SUBCOMMAND, dispatch(args), is_heard)
+    let is_received = args.first().is_some_and(|role| role == guardian::GUARDIAN || role == guardian::INIT);
+    exit_code(SUBCOMMAND, dispatch(args), is_received)
 }
 
 fn dispatch(args: &[OsString]) -> Result<(), RoleError> {

@@ -45,16 +45,16 @@ pub fn cannot<E: Into<io::Error>>(operation: impl Into<String>) -> impl FnOnce(E
     |error| RoleError::Run { operation: operation.into(), error: error.into() }
 }
 
-/// How a role's process exits. What it says of its failure takes the place of its ready line where that `is_heard`; else it is said
+/// How a role's process exits. What it says of its failure takes the place of its ready line where that `is_received`; else it is said
 /// to a log, a person or a test. Either reader may be gone already.
 #[must_use]
-pub fn exit_code(subcommand: &str, done: Result<(), RoleError>, is_heard: bool) -> ExitCode {
+pub fn exit_code(subcommand: &str, done: Result<(), RoleError>, is_received: bool) -> ExitCode {
     let (text, code) = match done {
         Ok(()) => return ExitCode::SUCCESS,
         Err(RoleError::Usage(text)) => (format!("{subcommand}: {text}"), 2),
         Err(failure) => (failure.to_string(), 1),
     };
-    let _ = if is_heard { writeln!(io::stdout(), "{text}") } else { writeln!(io::stderr(), "vnettop: {text}") };
+    let _ = if is_received { writeln!(io::stdout(), "{text}") } else { writeln!(io::stderr(), "vnettop: {text}") };
     ExitCode::from(code)
 }
 

@@ -53,12 +53,12 @@ impl<W: Transport> EthtoolSpeed<W> {
 
     /// Every link whose driver says something. An error ends it early: what was heard until then stands.
     pub fn dump(&mut self, mut each: impl FnMut(ClaimedSpeed)) -> Result<(), SourceError> {
-        let heard = self.netlink.dump(&mut self.everyone, "dump link speeds", |message, _| {
+        let received = self.netlink.dump(&mut self.everyone, "dump link speeds", |message, _| {
             if let Some(claim) = claim(message, LINKMODES_GET) {
                 each(claim);
             }
         });
-        heard.map(drop)
+        received.map(drop)
     }
 
     /// One link's driver; `Unsupported` when it says nothing at all.

@@ -183,17 +183,17 @@ impl<W: Transport> LinkReader<W> {
     /// Every link's counters.
     fn read_all(&mut self) -> Result<LinkReading, SourceError> {
         let mut counters = Vec::with_capacity(self.table.len() + SPARE_ROWS);
-        let heard = self.dump_counters(&mut counters)?;
+        let received = self.dump_counters(&mut counters)?;
         self.catch_up()?;
         self.table.keep_known(&mut counters);
-        if heard.interrupted && self.table.lacks_a_row(&counters) {
+        if received.interrupted && self.table.lacks_a_row(&counters) {
             // Every row of an interrupted dump is right, but one may have been skipped. What a second dump skips too is
             // left unknown for this tick.
             self.dump_counters(&mut counters)?;
             self.catch_up()?;
             self.table.keep_known(&mut counters);
         }
-        Ok(LinkReading { at_ns: heard.at_ns, links: self.table.publish().clone(), counters })
+        Ok(LinkReading { at_ns: received.at_ns, links: self.table.publish().clone(), counters })
     }
 
     /// Takes in what happened to links and to set speeds, without sampling.
@@ -268,12 +268,12 @@ impl<W: Transport> LinkReader<W> {
         let mut found: BTreeMap<Ifindex, Described> = BTreeMap::new();
         let place = &self.place;
         for _ in 0..MOST_DUMPS {
-            let heard = self.dumps.dump(&mut self.links_request, "dump the links", |message, _| {
+            let received = self.dumps.dump(&mut self.links_request, "dump the links", |message, _| {
                 if let Some(LinkChange::Is(described)) = facts::change(message, place) {
                     found.insert(described.facts.ifindex, *described);
                 }
             })?;
-            if !heard.interrupted {
+            if !received.interrupted {
                 break;
             }
         }

@@ -99,7 +99,7 @@ impl NetnsCounters {
         let first = into.len();
         let mut dumped = 0;
         let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
-        let heard = netlink.dump(&mut self.request, "list qdiscs", |message, at_ns| {
+        let received = netlink.dump(&mut self.request, "list qdiscs", |message, at_ns| {
             dumped += 1;
             let reported = qdisc::qdisc(message, netns, at_ns).filter(|reported| is_wanted(reported.link.ifindex));
             if into.len() - first < MANY_QDISCS {
@@ -115,7 +115,7 @@ impl NetnsCounters {
             at += 1;
             at <= first || last.replace((reported.link, reported.handle)) != Some((reported.link, reported.handle))
         });
-        heard.map(drop)
+        received.map(drop)
     }
 
     /// The sockets that are given every frame of these links, or of each where there are none of them.

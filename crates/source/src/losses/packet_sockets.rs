@@ -41,7 +41,7 @@ impl PacketSockets {
     /// Adds the packet sockets on `links` (sorted), or on all when that is empty; false when the kernel lists none (no `packet_diag`).
     pub fn list(&mut self, netns: u64, links: &[Ifindex], into: &mut Vec<PacketSocket>) -> bool {
         let first = into.len();
-        let heard = self.netlink.dump(&mut self.request, "list packet sockets", |message, _| {
+        let received = self.netlink.dump(&mut self.request, "list packet sockets", |message, _| {
             let is_wanted = |ifindex| links.is_empty() || links.binary_search(&ifindex).is_ok();
             let reported = parse(message, netns).filter(|reported| is_wanted(reported.link.ifindex));
             if into.len() - first < MOST {
@@ -49,7 +49,7 @@ impl PacketSockets {
             }
         });
         into[first..].sort_by_key(PacketSocket::key);
-        heard.is_ok()
+        received.is_ok()
     }
 }
 

@@ -90,7 +90,7 @@ impl<W: Transport> NetlinkClient<W> {
         mut each: impl FnMut(&Message<'_>, u64),
     ) -> Result<DumpEnd, SourceError> {
         let mut interrupted = false;
-        let heard = with_buffer(|buffer| {
+        let received = with_buffer(|buffer| {
             self.ask(request, buffer)?;
             let at_ns = now_ns();
             let ((), cut) = self.hear(buffer, at_ns, |message, at_ns, reply| {
@@ -104,7 +104,7 @@ impl<W: Transport> NetlinkClient<W> {
             })?;
             Ok(DumpEnd { at_ns, interrupted: interrupted || cut })
         });
-        heard.map_err(|error| SourceError::Netlink { operation, error })
+        received.map_err(|error| SourceError::Netlink { operation, error })
     }
 
     /// Sends a request that one message answers.
@@ -114,12 +114,12 @@ impl<W: Transport> NetlinkClient<W> {
     pub fn get<T>(&mut self, request: &mut Request, mut answer: impl FnMut(&Message<'_>) -> T) -> io::Result<T> {
         with_buffer(|buffer| {
             self.ask(request, buffer)?;
-            let heard = self.hear(buffer, now_ns(), |message, _, reply| match reply {
+            let received = self.hear(buffer, now_ns(), |message, _, reply| match reply {
                 Reply::Content => Some(Ok(answer(message))),
                 Reply::End(Err(error)) => Some(Err(error)),
                 Reply::Skip | Reply::End(Ok(())) => None,
             });
-            heard.map(|(answer, _)| answer)
+            received.map(|(answer, _)| answer)
         })
     }
 
@@ -130,11 +130,11 @@ impl<W: Transport> NetlinkClient<W> {
     pub fn order(&mut self, request: &mut Request) -> io::Result<()> {
         with_buffer(|buffer| {
             self.ask(request, buffer)?;
-            let heard = self.hear(buffer, now_ns(), |_, _, reply| match reply {
+            let received = self.hear(buffer, now_ns(), |_, _, reply| match reply {
                 Reply::End(done) => Some(done),
                 Reply::Content | Reply::Skip => None,
             });
-            heard.map(drop)
+            received.map(drop)
         })
     }
 
@@ -196,7 +196,7 @@ impl<W: Transport> NetlinkClient<W> {
         if missing == 0 {
             return Ok(());
         }
-        let heard = self.hear(buffer, at_ns, |message, _, reply| {
+        let received = self.hear(buffer, at_ns, |message, _, reply| {
             match reply {
                 Reply::Content => each(message, at_ns),
                 Reply::End(_) => {}
@@ -205,7 +205,7 @@ impl<W: Transport> NetlinkClient<W> {
             missing -= 1;
             (missing == 0).then_some(Ok(()))
         });
-        heard.map(drop)
+        received.map(drop)
     }
 
     /// Hands over the messages of the answer, each with the time at which the kernel wrote it, until one of them is the end; and
@@ -245,7 +245,8 @@ impl<W: Transport> NetlinkClient<W> {
     fn hear_out(&mut self, buffer: &mut [u8]) {
         if self.unfinished {
             // Hearing a dump out is also what ends it: while it runs the kernel refuses the next with EBUSY.
-            let silent = |heard: io::Result<usize>| heard.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+            let silent =
+                |received: io::Result<usize>| received.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
             let _heard_out = (0..MOST_LEFTOVERS).any(|_| silent(self.wire.receive(buffer)));
         }
         self.sequence = self.sequence.wrapping_add(1);
@@ -320,13 +321,13 @@ mod tests {
         for (held_up, expected) in [(1, 2), (2, 3), (9, 3)] {
             let mut netlink =
                 NetlinkClient::new(Counter { held_up, asked: RefCell::new(0), answers: RefCell::new(Vec::new()) });
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             let mut requests = [Request::new(MIN_TYPE, 0, &[0; 4])];
             let answered = netlink.get_each_at_once(&mut requests, |message, _| {
-                heard.push(message.body[0]);
+                received.push(message.body[0]);
             });
             answered.expect("answered");
-            assert_eq!(heard, [expected], "of those that were held up none is taken, the last try but");
+            assert_eq!(received, [expected], "of those that were held up none is taken, the last try but");
         }
     }
 }

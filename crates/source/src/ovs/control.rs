@@ -87,7 +87,7 @@ impl Control {
     /// Takes in what it has answered.
     pub fn receive(&mut self, now_ns: u64) {
         let Some(conversation) = self.conversation.take() else { return };
-        let taken = conversation.heard().try_for_each(|message| self.take(&message?));
+        let taken = conversation.arrived().try_for_each(|message| self.take(&message?));
         self.conversation = Some(conversation);
         match taken {
             Ok(()) => {}

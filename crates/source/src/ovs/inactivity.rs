@@ -16,28 +16,28 @@ pub(super) fn at_least_s(silent_ns: u64) -> u64 {
 /// Since when nothing was heard, and since when something is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inactivity {
-    heard_at_ns: u64,
+    received_at_ns: u64,
     asked_at_ns: Option<u64>,
 }
 
 impl Inactivity {
     /// A new connection: the first request is asked.
     pub fn begin(now_ns: u64) -> Self {
-        Self { heard_at_ns: now_ns, asked_at_ns: Some(now_ns) }
+        Self { received_at_ns: now_ns, asked_at_ns: Some(now_ns) }
     }
 
     /// When something was heard last, 0 for never; whether that is news.
-    pub fn end(&mut self, heard_at_ns: u64) -> bool {
-        let is_news = heard_at_ns != 0 && heard_at_ns != self.heard_at_ns;
+    pub fn end(&mut self, received_at_ns: u64) -> bool {
+        let is_news = received_at_ns != 0 && received_at_ns != self.received_at_ns;
         if is_news {
-            *self = Self { heard_at_ns, asked_at_ns: None };
+            *self = Self { received_at_ns, asked_at_ns: None };
         }
         is_news
     }
 
     /// It is time to ask whether it lives; the question is taken as asked.
     pub fn asks(&mut self, now_ns: u64) -> bool {
-        let is_time = self.asked_at_ns.is_none() && now_ns.saturating_sub(self.heard_at_ns) >= ASK_NS;
+        let is_time = self.asked_at_ns.is_none() && now_ns.saturating_sub(self.received_at_ns) >= ASK_NS;
         if is_time {
             self.asked_at_ns = Some(now_ns);
         }
@@ -47,7 +47,7 @@ impl Inactivity {
     /// For how many seconds at least nothing was heard, where it owes an answer for too long.
     pub fn seconds(&self, now_ns: u64) -> Option<u64> {
         let owes = self.asked_at_ns.is_some_and(|asked| now_ns.saturating_sub(asked) >= LONG_NS);
-        owes.then(|| at_least_s(now_ns.saturating_sub(self.heard_at_ns)))
+        owes.then(|| at_least_s(now_ns.saturating_sub(self.received_at_ns)))
     }
 }
 

@@ -42,13 +42,13 @@ impl DatapathSocket {
     /// What every datapath of the namespace has counted. One that cannot be read has no counters this time.
     pub fn read(&mut self, netns: u64, socket: &str, into: &mut Vec<OvsDatapath>) {
         let first = into.len();
-        let heard = self.netlink.dump(&mut self.request, "list datapaths", |message, at_ns| {
+        let received = self.netlink.dump(&mut self.request, "list datapaths", |message, at_ns| {
             if into.len() - first < MOST {
                 into.extend(datapath(message, netns, socket, at_ns));
             }
         });
         // A dump that broke off or was disturbed may tell one twice, or half of them.
-        if heard.map_or(true, |heard| heard.interrupted) {
+        if received.map_or(true, |received| received.interrupted) {
             into.truncate(first);
         }
     }

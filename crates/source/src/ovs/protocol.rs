@@ -69,14 +69,14 @@ mod tests {
 
     #[test]
     fn answers_and_updates_are_told_apart() {
-        let heard = |text: &str| understand(text.parse().expect("JSON"));
+        let received = |text: &str| understand(text.parse().expect("JSON"));
         let facts = News { of: Subject::Facts, is_all: true, rows: json!({"a": 1}) };
-        assert_eq!(heard(r#"{"id":"facts","result":{"a":1},"error":null}"#), Ok(Some(facts)));
+        assert_eq!(received(r#"{"id":"facts","result":{"a":1},"error":null}"#), Ok(Some(facts)));
         let update = r#"{"id":null,"method":"update","params":["statistics",{"b":2}]}"#;
-        assert_eq!(heard(update), Ok(Some(News { of: Subject::Statistics, is_all: false, rows: json!({"b": 2}) })));
-        assert_eq!(heard(r#"{"id":"alive","result":[],"error":null}"#), Ok(None));
+        assert_eq!(received(update), Ok(Some(News { of: Subject::Statistics, is_all: false, rows: json!({"b": 2}) })));
+        assert_eq!(received(r#"{"id":"alive","result":[],"error":null}"#), Ok(None));
         let refusal = r#"{"id":"facts","result":null,"error":{"error":"unknown database","details":"x"}}"#;
-        assert_eq!(heard(refusal), Err("it refuses to be followed (unknown database)".to_owned()));
+        assert_eq!(received(refusal), Err("it refuses to be followed (unknown database)".to_owned()));
     }
 
     #[test]

@@ -164,8 +164,8 @@ impl Session {
     /// Takes in what the database has said.
     pub fn receive(&mut self, now_ns: u64) {
         let Some(mut here) = self.here.take() else { return };
-        let taken = here.conversation.heard().try_for_each(|message| self.take(message?));
-        if here.inactivity.end(here.conversation.heard_at_ns()) && std::mem::take(&mut here.silent) {
+        let taken = here.conversation.arrived().try_for_each(|message| self.take(message?));
+        if here.inactivity.end(here.conversation.received_at_ns()) && std::mem::take(&mut here.silent) {
             // What moved meanwhile is not known: its counters begin anew.
             (self.begun, self.counted_at_ns, self.changes.counters) = (true, now_ns, true);
             self.report(None);

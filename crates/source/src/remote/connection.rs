@@ -57,7 +57,7 @@ pub(super) struct SshConnection {
     /// The last of what ssh has said.
     said: Vec<u8>,
     /// When the last sample came, or the connection began.
-    heard_ns: u64,
+    received_ns: u64,
     /// Version of the agent; `None` until the stream has begun.
     version: Option<String>,
     /// A sample came.
@@ -78,7 +78,7 @@ impl SshConnection {
         let (reader, input, errors) = (StreamReader::default(), Some(input), Some(errors));
         let unsent = asked.standing.iter().flat_map(command_line).collect();
         let (said, version) = (Vec::new(), None);
-        let heard_ns = now_ns();
+        let received_ns = now_ns();
         Ok(Self {
             ssh,
             input,
@@ -89,7 +89,7 @@ impl SshConnection {
             events: 0,
             unsent,
             said,
-            heard_ns,
+            received_ns,
             version,
             is_live: false,
             is_silent: false,
@@ -139,7 +139,7 @@ impl SshConnection {
 
     /// Since the last sample came, or the connection began.
     fn quiet(&self) -> Duration {
-        Duration::from_nanos(now_ns().saturating_sub(self.heard_ns))
+        Duration::from_nanos(now_ns().saturating_sub(self.received_ns))
     }
 
     /// False where it is to end.
@@ -236,7 +236,7 @@ impl SshConnection {
         }
         self.version = version.or(self.version.take());
         if sampled {
-            self.heard_ns = now_ns();
+            self.received_ns = now_ns();
             let is_news = !self.is_live || std::mem::take(&mut self.is_silent);
             self.is_live = true;
             if let Some(version) = self.version.clone().filter(|_| is_news) {
@@ -249,7 +249,7 @@ impl SshConnection {
     fn mind_silence(&mut self, host: &RemoteHost, feed: &Sender, has_room: bool) {
         if !has_room {
             // What waits here to be read is no silence of the host's.
-            self.heard_ns = now_ns();
+            self.received_ns = now_ns();
         }
         if self.is_live && !self.is_silent && self.quiet() > silent_after(host) {
             self.is_silent = true;

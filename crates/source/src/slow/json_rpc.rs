@@ -44,7 +44,7 @@ const LONGEST_PAUSE_NS: u64 = 100_000_000;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     connection: Arc<RpcConnection>,
-    heard: Receiver<Result<RpcMessage, Over>>,
+    arrived: Receiver<Result<RpcMessage, Over>>,
 }
 
 /// What both threads use.
@@ -52,7 +52,7 @@ pub(crate) struct Conversation {
 struct RpcConnection {
     socket: OwnedFd,
     budget: Arc<ReadBudget>,
-    heard_at_ns: AtomicU64,
+    received_at_ns: AtomicU64,
     /// Bytes of the messages that wait to be taken.
     waiting_bytes: AtomicU64,
 }
@@ -81,7 +81,7 @@ impl Conversation {
         connect(&socket, &SocketAddrUnix::new(path)?)?;
         ioctl_fionbio(&socket, false)?;
         let connection = Arc::new(RpcConnection::new(socket, budget));
-        let (give, heard) = channel();
+        let (give, arrived) = channel();
         let listened_to = Arc::clone(&connection);
         let listen = move || {
             let Err(over) = listened_to.listen(&give);
@@ -89,7 +89,7 @@ impl Conversation {
         };
         // What it may take is the budget's; with less, what is said would be late on a machine that is full.
         Builder::new().name("ovs".to_owned()).spawn(listen).map_err(io::Error::other)?;
-        Ok(Self { connection, heard })
+        Ok(Self { connection, arrived })
     }
 
     /// The process that listens.
@@ -103,14 +103,14 @@ impl Conversation {
     }
 
     /// What was said since the last call, in order; an error is the end of it.
-    pub fn heard(&self) -> impl Iterator<Item = Result<RpcMessage, Over>> {
+    pub fn arrived(&self) -> impl Iterator<Item = Result<RpcMessage, Over>> {
         self.connection.waiting_bytes.store(0, Ordering::Relaxed);
-        self.heard.try_iter()
+        self.arrived.try_iter()
     }
 
     /// When anything came last, or was left in the socket because of the budget, monotonic ns; 0 before the first.
-    pub fn heard_at_ns(&self) -> u64 {
-        self.connection.heard_at_ns.load(Ordering::Relaxed)
+    pub fn received_at_ns(&self) -> u64 {
+        self.connection.received_at_ns.load(Ordering::Relaxed)
     }
 }
 
@@ -124,7 +124,7 @@ impl Drop for Conversation {
 
 impl RpcConnection {
     fn new(socket: OwnedFd, budget: &Arc<ReadBudget>) -> Self {
-        Self { socket, budget: Arc::clone(budget), heard_at_ns: AtomicU64::new(0), waiting_bytes: AtomicU64::new(0) }
+        Self { socket, budget: Arc::clone(budget), received_at_ns: AtomicU64::new(0), waiting_bytes: AtomicU64::new(0) }
     }
 
     /// Hands over one message after the other, until the conversation is over.
@@ -137,7 +137,7 @@ impl RpcConnection {
             if value["method"] == "echo" {
                 self.answer(&value)?;
             } else if value.is_object() {
-                let message = RpcMessage { at_ns: self.heard_at_ns.load(Ordering::Relaxed), value };
+                let message = RpcMessage { at_ns: self.received_at_ns.load(Ordering::Relaxed), value };
                 self.waiting_bytes.fetch_add(MESSAGE_BYTES + MOST_BYTES - text.limit(), Ordering::Relaxed);
                 give.send(Ok(message)).map_err(|_| Over::Closed)?;
             } else {
@@ -177,7 +177,7 @@ struct Incoming<'a> {
 
 impl Read for Incoming<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let RpcConnection { socket, budget, heard_at_ns, waiting_bytes } = self.connection;
+        let RpcConnection { socket, budget, received_at_ns, waiting_bytes } = self.connection;
         loop {
             let is_full = waiting_bytes.load(Ordering::Relaxed) > MOST_BYTES;
             let pause_ns = if is_full { LONGEST_PAUSE_NS } else { budget.debt_ns(now_ns()).min(LONGEST_PAUSE_NS) };
@@ -186,11 +186,11 @@ impl Read for Incoming<'_> {
             }
             sleep(Duration::from_nanos(pause_ns));
             // Nor is the other end silent while nobody listens.
-            heard_at_ns.store(now_ns(), Ordering::Relaxed);
+            received_at_ns.store(now_ns(), Ordering::Relaxed);
         }
         let (received, _) = recv(socket, &mut *into, RecvFlags::empty())?;
         let (now_ns, cpu_ns) = (now_ns(), clock_ns(ClockId::ThreadCPUTime));
-        heard_at_ns.store(now_ns, Ordering::Relaxed);
+        received_at_ns.store(now_ns, Ordering::Relaxed);
         budget.spend(now_ns, received, cpu_ns - std::mem::replace(&mut self.paid_ns, cpu_ns));
         Ok(received)
     }

@@ -33,8 +33,8 @@ impl NetdevSocket {
         let mut request = Request::new(self.family, DUMP, &[NAPI_GET, 1, 0, 0]).with(IFINDEX, &ifindex.0.to_ne_bytes());
         let mut threads = Vec::new();
         let each = |message: &Message<'_>, _: u64| threads.extend(thread(message));
-        let heard = self.netlink.dump(&mut request, "list NAPIs", each);
-        if heard.is_ok() && threads.len() <= MOST { threads } else { Vec::new() }
+        let received = self.netlink.dump(&mut request, "list NAPIs", each);
+        if received.is_ok() && threads.len() <= MOST { threads } else { Vec::new() }
     }
 }
 

@@ -317,11 +317,11 @@ fn single_answers_leave_out_what_failed_and_an_answer_that_breaks_off_is_an_erro
     let mut netlink = NetlinkClient::new(line.clone());
     let mut ask = |count: u32| {
         let mut requests: Vec<_> = (1..=count).map(|ifindex| counters::request(Some(Ifindex(ifindex)))).collect();
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let asked = netlink.get_each(&mut requests, |message, at_ns| {
-            heard.extend(counters::row(message, 0, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));
+            received.extend(counters::row(message, 0, at_ns).map(|row| (row.ifindex.0, row.rx_bytes)));
         });
-        (heard, asked.is_ok())
+        (received, asked.is_ok())
     };
     line.answer(GETSTATS, &[row(1, 10), error(libc::ENODEV), row(3, 30)]);
     assert_eq!(ask(3), (vec![(1, 10), (3, 30)], true), "the second has gone, which is no error");

@@ -33,7 +33,7 @@ fn good(mut stream: UnixStream, question: &str) {
 }
 
 /// Asks, and listens until there is nothing more to wait for.
-fn heard(docker: &mut Docker, now_ns: u64) -> bool {
+fn received(docker: &mut Docker, now_ns: u64) -> bool {
     docker.ask(now_ns);
     let mut news = false;
     while docker.is_asked() {
@@ -48,10 +48,10 @@ fn the_first_socket_that_answers_is_asked_and_one_that_was_named_is_missed() {
     let (_directory, path) = serve(good);
     let usual = SocketPlaces { paths: vec![PathBuf::from("/nonexistent/docker.sock"), path], named: false };
     let mut docker = Docker::new(usual);
-    heard(&mut docker, SECOND);
+    received(&mut docker, SECOND);
     assert!(!docker.networks.is_empty() && docker.problem().is_none(), "the second one: {:?}", docker.problem());
     let mut docker = Docker::new(SocketPlaces { paths: vec![PathBuf::from("/nonexistent/docker.sock")], named: true });
-    heard(&mut docker, SECOND);
+    received(&mut docker, SECOND);
     let text = docker.problem().expect("it was asked for").text;
     assert!(text.contains("/nonexistent/docker.sock") && text.contains("--docker-socket"), "one sentence: {text}");
 }
@@ -60,16 +60,16 @@ fn the_first_socket_that_answers_is_asked_and_one_that_was_named_is_missed() {
 fn names_are_learned_and_kept() {
     let (directory, path) = serve(good);
     let mut docker = Docker::at(path);
-    assert!(heard(&mut docker, 0), "there is news");
+    assert!(received(&mut docker, 0), "there is news");
     assert_eq!(docker.container("a51cac518006"), Some("container1"));
     assert_eq!(docker.networks.len(), 5, "and its networks");
     assert_eq!(docker.listener, Some(std::process::id()), "the kernel says who listens");
     assert_eq!(docker.problem(), None, "nothing is missing");
     docker.ask(SECOND / 2);
     assert!(!docker.is_asked(), "it is not asked twice a second");
-    assert!(!heard(&mut docker, SECOND), "the same answer is no news");
+    assert!(!received(&mut docker, SECOND), "the same answer is no news");
     drop(directory);
-    assert!(!heard(&mut docker, 10 * SECOND) && docker.problem().is_none(), "a Docker that is gone is no trouble");
+    assert!(!received(&mut docker, 10 * SECOND) && docker.problem().is_none(), "a Docker that is gone is no trouble");
     assert_eq!(docker.container("a51cac518006"), Some("container1"), "its names stay");
 }
 
@@ -80,7 +80,7 @@ fn where_there_is_none_it_is_asked_ever_less_often() {
     for second in 0..100 {
         if docker.next_ns() <= second * SECOND {
             asked.push(second);
-            heard(&mut docker, second * SECOND);
+            received(&mut docker, second * SECOND);
         }
     }
     assert_eq!(asked, [0, 1, 3, 7, 15, 31, 63, 95], "twice as long each time, up to half a minute");
@@ -92,7 +92,7 @@ fn where_there_is_none_it_is_asked_ever_less_often() {
 fn trouble(answer: impl Fn(UnixStream, &str) + Send + Sync + Copy + 'static) -> String {
     let (_directory, path) = serve(answer);
     let mut docker = Docker::at(path);
-    heard(&mut docker, 0);
+    received(&mut docker, 0);
     assert_eq!(docker.container("a51cac518006"), None, "nothing is learned");
     docker.problem().expect("trouble is told").text
 }
@@ -133,6 +133,6 @@ fn a_drop_at_a_time_is_an_answer_too() {
         }
     });
     let mut docker = Docker::at(path);
-    assert!(heard(&mut docker, 0), "there is news");
+    assert!(received(&mut docker, 0), "there is news");
     assert_eq!(docker.container("b62dbd629117"), Some("sidecar"), "the whole answer");
 }

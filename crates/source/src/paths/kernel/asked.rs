@@ -29,10 +29,10 @@ impl KernelQueries<'_> {
         };
         let mut device = Wireguard::default();
         let each = |message: &Message<'_>, _: u64| wireguard::parse(message, &mut device);
-        let heard = netlink.dump(&mut wireguard::request(family.id, link.ifindex), "list peers", each);
+        let received = netlink.dump(&mut wireguard::request(family.id, link.ifindex), "list peers", each);
         // Its private key and those that it shares were among the answer.
         with_buffer(|buffer| buffer.fill(0));
-        match heard {
+        match received {
             Ok(_) => Ok(Arc::new(device)),
             Err(SourceError::Netlink { error, .. }) => Err(unasked(&error)),
             Err(error) => Err(format!("the peers of {name} cannot be read ({error})")),
@@ -44,8 +44,8 @@ impl KernelQueries<'_> {
         let mut listens = false;
         let each = |message: &Message<'_>, _: u64| listens |= wireguard::is_its_socket(message, port);
         // A wireguard always has a socket of IPv4.
-        let heard = self.diag(netns, |netlink| netlink.dump(&mut diag::udp_on(port), "list UDP sockets", each))?;
-        heard.map(|_| listens).map_err(|error| unfound(&error.to_string()))
+        let received = self.diag(netns, |netlink| netlink.dump(&mut diag::udp_on(port), "list UDP sockets", each))?;
+        received.map(|_| listens).map_err(|error| unfound(&error.to_string()))
     }
 
     /// The first filter of what a link receives or sends that takes packets elsewhere.

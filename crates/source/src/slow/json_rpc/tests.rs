@@ -20,8 +20,8 @@ fn pair() -> (Conversation, UnixStream) {
 fn next(conversation: &Conversation) -> Result<Value, Over> {
     let end = Instant::now() + Duration::from_secs(10);
     loop {
-        if let Some(heard) = conversation.heard().next() {
-            return heard.map(|message| message.value);
+        if let Some(arrived) = conversation.arrived().next() {
+            return arrived.map(|message| message.value);
         }
         assert!(Instant::now() < end, "something is heard");
         sleep(Duration::from_millis(1));
@@ -55,9 +55,9 @@ fn messages_are_told_apart_wherever_the_stream_is_cut() {
             sleep(Duration::from_micros(200));
         }
         let found =
-            [next(&conversation), next(&conversation), next(&conversation)].map(|heard| heard.expect("good JSON"));
+            [next(&conversation), next(&conversation), next(&conversation)].map(|arrived| arrived.expect("good JSON"));
         assert_eq!(found, expected, "cut after {cut} bytes the same messages come out");
-        assert!((before_ns..=now_ns()).contains(&conversation.heard_at_ns()), "with the time at which they came");
+        assert!((before_ns..=now_ns()).contains(&conversation.received_at_ns()), "with the time at which they came");
     }
 }
 
@@ -67,7 +67,7 @@ fn an_echo_is_answered_with_its_own_words_and_nobody_has_to_listen() {
     there.write_all(br#"{"id":"echo","method":"echo","params":["x",1]}"#).expect("it is taken");
     let answer = Deserializer::from_reader(&there).into_iter::<Value>().next().expect("an answer").expect("JSON");
     assert_eq!(answer, json!({"id": "echo", "result": ["x", 1], "error": null}));
-    assert!(conversation.heard().next().is_none(), "that is all");
+    assert!(conversation.arrived().next().is_none(), "that is all");
 }
 
 #[test]
