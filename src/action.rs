@@ -90,6 +90,34 @@ pub enum RowId {
     Thread(ThreadId),
 }
 
+/// What is done beside the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorldAction {
+    /// Stop the program until it is continued.
+    Suspend,
+    /// Put a mark into the recording.
+    Mark,
+    /// Write a report.
+    Report,
+    /// Write the card that is shown.
+    SaveCard,
+    /// Begin or end a recording.
+    Record,
+    /// Save what the screen is like now to the configuration.
+    SaveSettings,
+}
+
+/// A change of the text being typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    /// Add a character.
+    Insert(char),
+    /// Take the last character away.
+    Erase,
+    /// Take all of it away.
+    EraseAll,
+}
+
 /// Where to go in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seek {
@@ -157,8 +185,6 @@ pub enum KeyContext {
 pub enum Action {
     /// End the program.
     Quit,
-    /// Stop the program until it is continued.
-    Suspend,
     /// Move the selection of the focused pane, or scroll the overlay.
     Move(Motion),
     /// Give the focus to the next pane.
@@ -223,20 +249,12 @@ pub enum Action {
     Card,
     /// Choose cores for the selected thread by hand.
     ChooseCores,
-    /// Put a mark into the recording.
-    Mark,
-    /// Write a report.
-    Report,
-    /// Write the card that is shown.
-    SaveCard,
-    /// Begin or end a recording.
-    Record,
+    /// Do something that changes nothing that is chosen.
+    World(WorldAction),
     /// Select the time before on the graph.
     Earlier,
     /// Show everything in the next colour theme.
     NextTheme,
-    /// Save what the screen is like now to the configuration.
-    SaveSettings,
     /// Select the bin after the selected one.
     Later,
     /// Select this instant on the graph, monotonic ns.
@@ -259,12 +277,8 @@ pub enum Action {
     TurnHelpPage,
     /// Close what lies over the panes and press this key.
     Press(Key),
-    /// Add a character to the text being typed.
-    Insert(char),
-    /// Take the last character away.
-    Erase,
-    /// Take the whole text away.
-    EraseAll,
+    /// Change the text being typed.
+    Edit(Edit),
     /// Take this thread off the proposal, or on again; none: the chosen one.
     ToggleThread(Option<ThreadId>),
     /// Say yes to the overlay.

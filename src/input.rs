@@ -1,4 +1,4 @@
-//! Terminal events → keys and mouse of `action`. With `term` the only file that knows crossterm; it decides nothing.
+//! Terminal events → keys and mouse of `action`. It decides nothing.
 
 mod background;
 

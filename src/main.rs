@@ -160,9 +160,12 @@ fn left_out(command: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// Where seccomp forbids it, all rights are kept. `run` and `demo` do not call this: the programs that they start are to have theirs.
+/// Gives up the rights that this work does not need; where seccomp forbids that all are kept, and it says so. What starts programs of
+/// others (`run`, `demo`, `compare`) does not call this: they are to have theirs.
 fn keep_rights(work: rights::Work) {
-    rights::keep_needed(work).ok();
+    if let Err(error) = rights::keep_needed(work) {
+        term::say(format_args!("no right was given up, the kernel refused: {error}"));
+    }
 }
 
 /// This machine, the demo or a recording, on the screen, as one frame or as JSON lines.

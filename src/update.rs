@@ -8,7 +8,7 @@ mod proposal;
 mod replay;
 mod sticky;
 
-use crate::action::{Action, Key, Motion, Pane, SortColumn};
+use crate::action::{Action, Key, Motion, Pane, SortColumn, WorldAction};
 use crate::derive::Timeline;
 use crate::effect::Effect;
 use crate::state::{Idle, Mode, Overlay, ScreenPhase, State, TimeAxis};
@@ -73,9 +73,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Propose => proposal::open(state),
         Action::ToggleSticky => sticky::toggle(state),
         Action::Undo => return undo(state),
-        Action::Mark | Action::Record | Action::Report | Action::SaveCard | Action::SaveSettings | Action::Suspend => {
-            return wish(action);
-        }
+        Action::World(wish) => return Some(effect_of(wish)),
         Action::NextTheme => next_theme(state),
         Action::Earlier => select_time(state, TimeAxis::earlier),
         Action::Later => select_time(state, TimeAxis::later),
@@ -97,7 +95,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Press(key) => return press_below(state, key),
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
-        Action::Insert(_) | Action::Erase | Action::EraseAll => overlay::edit(state, action),
+        Action::Edit(edit) => overlay::edit(state, edit),
         Action::ToggleThread(thread) => overlay::toggle_thread(state, thread),
         Action::Accept => return overlay::accept(state),
         Action::Cancel => overlay::cancel(state),
@@ -110,16 +108,14 @@ fn focused(state: &mut State, pane: Pane) -> &mut State {
     state
 }
 
-/// What leaves the state as it is.
-fn wish(action: Action) -> Option<Effect> {
-    match action {
-        Action::Mark => Some(Effect::Mark),
-        Action::Record => Some(Effect::ToggleRecording),
-        Action::Report => Some(Effect::WriteReport),
-        Action::SaveCard => Some(Effect::WriteCard),
-        Action::SaveSettings => Some(Effect::SaveSettings),
-        Action::Suspend => Some(Effect::Suspend),
-        _ => None,
+fn effect_of(wish: WorldAction) -> Effect {
+    match wish {
+        WorldAction::Mark => Effect::Mark,
+        WorldAction::Record => Effect::ToggleRecording,
+        WorldAction::Report => Effect::WriteReport,
+        WorldAction::SaveCard => Effect::WriteCard,
+        WorldAction::SaveSettings => Effect::SaveSettings,
+        WorldAction::Suspend => Effect::Suspend,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which keys do what on this screen: the KEYS table, with those keys in it that were chosen instead.
 
-use super::{Action, Binding, KEYS, Key, KeyContext};
+use super::{Action, Binding, Edit, KEYS, Key, KeyContext};
 use std::collections::BTreeMap;
 
 /// The keys that were chosen; every other action has those of [`KEYS`].
@@ -68,7 +68,7 @@ impl KeyMap {
     pub fn action_for(&self, key: Key, place: KeyContext) -> Option<Action> {
         let valid = |row: &&Binding| row.contexts.contains(&place) && self.has(row, key);
         match (place, key) {
-            (KeyContext::Text, Key::Char(c)) => Some(Action::Insert(c)),
+            (KeyContext::Text, Key::Char(c)) => Some(Action::Edit(Edit::Insert(c))),
             _ => KEYS.iter().find(valid).map(|row| row.action),
         }
     }
@@ -205,7 +205,7 @@ mod tests {
             assert_eq!(keys.action_for(Key::Ctrl('c'), place), Some(Action::Quit), "Ctrl-C quits from {place:?}");
         }
         let typed = keys.action_for(Key::Char('q'), KeyContext::Text);
-        assert_eq!(typed, Some(Action::Insert('q')), "q can be typed into a filter");
+        assert_eq!(typed, Some(Action::Edit(Edit::Insert('q'))), "q can be typed into a filter");
         let second = keys.action_for(Key::Char('p'), KeyContext::Proposal);
         assert_eq!(second, Some(Action::Accept), "the second p applies");
     }

@@ -1,7 +1,7 @@
 //! The KEYS table: every key, what it does, where it is valid, and the words for people. Nothing else in the program
 //! knows which key does what.
 
-use super::{Action, Key, KeyContext, Motion, Seek};
+use super::{Action, Edit, Key, KeyContext, Motion, Seek, WorldAction};
 use strum::VariantArray;
 
 /// One row of the table.
@@ -181,15 +181,22 @@ pub const KEYS: &[Binding] = &[
     row("zoom", &[Key::Char('z')], Action::ToggleZoom(None), MAIN, "focused pane alone, and back", "zoom"),
     row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, WATCHED, PACE, ""),
     row("slower", &[Key::Char('-')], Action::Slower, WATCHED, PACE, ""),
-    row("mark", &[Key::Char('m')], Action::Mark, WATCHED, "add a marker to the recording", ""),
-    row("report", &[Key::Char('w')], Action::Report, MAIN, WRITES, ""),
-    row("save_card", &[Key::Char('w')], Action::SaveCard, &[KeyContext::Card], WRITES, "save"),
-    row("record", &[Key::Char('R')], Action::Record, WATCHED, "start/stop recording", ""),
+    row("mark", &[Key::Char('m')], Action::World(WorldAction::Mark), WATCHED, "add a marker to the recording", ""),
+    row("report", &[Key::Char('w')], Action::World(WorldAction::Report), MAIN, WRITES, ""),
+    row("save_card", &[Key::Char('w')], Action::World(WorldAction::SaveCard), &[KeyContext::Card], WRITES, "save"),
+    row("record", &[Key::Char('R')], Action::World(WorldAction::Record), WATCHED, "start/stop recording", ""),
     row("next_theme", &[Key::Char('C')], Action::NextTheme, WATCHED, "next colour theme", ""),
-    row("save_settings", &[Key::Char('W')], Action::SaveSettings, MAIN, "save settings to config.toml", ""),
+    row(
+        "save_settings",
+        &[Key::Char('W')],
+        Action::World(WorldAction::SaveSettings),
+        MAIN,
+        "save settings to config.toml",
+        "",
+    ),
     row("accept", &[Key::Enter], Action::Accept, &[KeyContext::Text], "keep the filter; apply the cores", "ok"),
-    row("erase", &[Key::Backspace], Action::Erase, &[KeyContext::Text], "delete character", ""),
-    row("erase_all", &[Key::Ctrl('u')], Action::EraseAll, &[KeyContext::Text], "delete the whole text", ""),
+    row("erase", &[Key::Backspace], Action::Edit(Edit::Erase), &[KeyContext::Text], "delete character", ""),
+    row("erase_all", &[Key::Ctrl('u')], Action::Edit(Edit::EraseAll), &[KeyContext::Text], "delete the whole text", ""),
     row("cancel", &[Key::Esc], Action::Cancel, WATCHED, LEAVES, ""),
     row("cancel", &[Key::Esc], Action::Cancel, &[KeyContext::Text], LEAVES, "close"),
     row("cancel", &[Key::Esc], Action::Cancel, READ, LEAVES, "close"),
@@ -209,7 +216,7 @@ pub const KEYS: &[Binding] = &[
     row(
         "stop",
         &[Key::Ctrl('z')],
-        Action::Suspend,
+        Action::World(WorldAction::Suspend),
         EVERYWHERE,
         "suspend until the shell's fg; network namespaces are released meanwhile",
         "",

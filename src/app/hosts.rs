@@ -5,7 +5,7 @@ mod headless;
 
 use super::stream::RecorderShare;
 use super::{App, AppError, LONGEST_TAKEN};
-use crate::action::{Action, Key, KeyContext};
+use crate::action::{Action, Key, KeyContext, WorldAction};
 use crate::derive::Metrics;
 use crate::derive::end_to_end::{HostMetrics, end_to_end};
 use crate::effect::Outcome;
@@ -75,7 +75,8 @@ impl Hosts {
     /// Presses one key and does what follows from it.
     pub(super) fn press(&mut self, key: Key) -> Result<(), AppError> {
         let Some(all) = &self.all else { return self.each[0].app.press(key) };
-        let of_all = |action: &Action| matches!(action, Action::NextHost | Action::Record | Action::Undo);
+        let of_all =
+            |action: &Action| matches!(action, Action::NextHost | Action::World(WorldAction::Record) | Action::Undo);
         if let Some(at) = all.open() {
             let state = &self.each[at].app.state;
             let action = state.keys().action_for(key, state.context()).filter(of_all);
@@ -97,7 +98,7 @@ impl Hosts {
     pub(super) fn act(&mut self, action: Action) -> Result<(), AppError> {
         let Some(all) = &mut self.all else { return self.each[0].app.act(action) };
         match (action, all.open()) {
-            (Action::Record, _) => {
+            (Action::World(WorldAction::Record), _) => {
                 self.toggle_recording();
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! `vnettop fleet`: asks Prometheus, prints its answers.
 
 use super::hosts::{Several, watch};
-use super::{Configured, environment};
+use super::{Configured, environment, keep_rights};
 use std::error::Error;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
@@ -11,10 +11,11 @@ use vnettop::app::look;
 use vnettop::cli::{AskedFleet, AskedHosts, Config, Presentation};
 use vnettop::derive::fleet::{FleetFigure, FleetHost, hosts};
 use vnettop::prometheus::Prometheus;
-use vnettop::{report, term};
+use vnettop::{report, rights, term};
 
 /// 1 where the server knows no host.
 pub fn run(config: &Config, configured: &Configured, asked: &AskedFleet) -> Result<ExitCode, Box<dyn Error>> {
+    keep_rights(rights::Work::Watching);
     let prometheus = Prometheus::at(&asked.url, asked.authorities.as_deref())?;
     let mut answers = Vec::new();
     for figure in FleetFigure::iter() {

@@ -1,6 +1,6 @@
 //! What a key changes on the screen of all hosts, and what it asks of the hosts: each does it with its own state and journal.
 
-use crate::action::{Action, Motion};
+use crate::action::{Action, Motion, WorldAction};
 use crate::state::AllHosts;
 
 /// What is asked of the hosts.
@@ -56,12 +56,12 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
             all.open = Some(all.selected.min(last));
             return HostsWish::Opened(action);
         }
-        Action::Help | Action::Quit | Action::Suspend => return HostsWish::First(action),
+        Action::Help | Action::Quit | Action::World(WorldAction::Suspend) => return HostsWish::First(action),
         Action::ToggleFreeze
         | Action::ToggleUnits
         | Action::Faster
         | Action::Slower
-        | Action::Mark
+        | Action::World(WorldAction::Mark)
         | Action::NextTheme => return HostsWish::Each(action),
         _ => {}
     }

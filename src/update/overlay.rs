@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, typing into it, saying yes or no.
 
 use super::{refusal, requests};
-use crate::action::{Action, Pane};
+use crate::action::{Edit, Pane};
 use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
 use crate::effect::{Effect, PinRequest};
@@ -46,7 +46,7 @@ pub(super) fn choose_cores(state: &mut State) {
 }
 
 /// A key of the text being typed.
-pub(super) fn edit(state: &mut State, action: Action) {
+pub(super) fn edit(state: &mut State, edit: Edit) {
     let text = match &mut state.overlay {
         Overlay::Filter { pane: Pane::Threads } => &mut state.threads.filter,
         Overlay::Filter { .. } => &mut state.links.filter,
@@ -56,11 +56,11 @@ pub(super) fn edit(state: &mut State, action: Action) {
         }
         _ => return,
     };
-    match action {
-        Action::Insert(c) if text.len() < MOST_TYPED && !c.is_control() => text.push(c),
-        Action::Erase => drop(text.pop()),
-        Action::EraseAll => text.clear(),
-        _ => {}
+    match edit {
+        Edit::Insert(c) if text.len() < MOST_TYPED && !c.is_control() => text.push(c),
+        Edit::Insert(_) => {}
+        Edit::Erase => drop(text.pop()),
+        Edit::EraseAll => text.clear(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::canvas::{Area, Canvas, cells};
 use super::format::{Interval, Percent};
 use super::lines::{Piece, fitting};
 use super::text::plural;
-use crate::action::Action;
+use crate::action::{Action, WorldAction};
 use crate::derive::Metrics;
 use crate::sample::Problem;
 use crate::state::{Mode, State};
@@ -29,7 +29,12 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     for (tone, text) in status {
         let action = if tone == Tone::Key { Action::Help } else { Action::ToggleFreeze };
         let is_recording = tone == Tone::Bad;
-        canvas.spot(x, 0, u16::try_from(cells(&text)).unwrap_or(0), if is_recording { Action::Record } else { action });
+        canvas.spot(
+            x,
+            0,
+            u16::try_from(cells(&text)).unwrap_or(0),
+            if is_recording { Action::World(WorldAction::Record) } else { action },
+        );
         x += canvas.left(x, 0, area.width, tone, text) + 2;
     }
     canvas

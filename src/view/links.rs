@@ -15,6 +15,7 @@ use crate::derive::{LinkMetrics, Metrics};
 use crate::sample::{LinkState, Owner, OwnerKind, Word};
 use crate::state::{LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
+use strum::VariantArray;
 use words::{LeftOut, Name, Peer, Queues, Whose};
 
 /// From here on a longer strip is worth less than further columns.
@@ -31,7 +32,7 @@ const LEAST_FOR_OWNER: u16 = 63;
 const LEAST_TO_TELL: u16 = 5;
 
 /// In the order they usually stand; name, rates and drops go last when there is no room.
-const COLUMNS: [Column<LinkColumn>; 19] = [
+const COLUMNS: [Column<LinkColumn>; LinkColumn::VARIANTS.len()] = [
     Column { id: LinkColumn::Name, title: "NAME", least: 15, most: 19, rank: 0, right: false },
     Column { id: LinkColumn::Netns, title: "NETNS", least: 10, most: 15, rank: 6, right: false },
     Column { id: LinkColumn::Kind, title: "KIND", least: 8, most: 11, rank: 6, right: false },

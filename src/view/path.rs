@@ -235,8 +235,8 @@ pub(super) fn line(
 }
 
 /// What is off, in the words of `ethtool -K`.
-fn off(reported: &Offloads) -> String {
-    let off: Vec<&str> = Offload::EACH.into_iter().filter(|&of| !reported.has(of)).map(Into::into).collect();
+fn off(set: &Offloads) -> String {
+    let off: Vec<&str> = Offload::EACH.into_iter().filter(|&of| !set.has(of)).map(Into::into).collect();
     off.join(" ")
 }
 

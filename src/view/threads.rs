@@ -13,6 +13,7 @@ use crate::derive::{Evidence, Metrics, ShortLivedGroup, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource, TracerStage, Word};
 use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
+use strum::VariantArray;
 
 /// From here on a longer strip is worth less than further columns.
 const WIDE: u16 = 100;
@@ -35,7 +36,7 @@ fn strip_least(width: u16) -> u16 {
 }
 
 /// In the order they usually stand.
-const COLUMNS: [Column<ThreadColumn>; 16] = [
+const COLUMNS: [Column<ThreadColumn>; ThreadColumn::VARIANTS.len()] = [
     fixed(ThreadColumn::Pid, "PID", 7, 10, true),
     fixed(ThreadColumn::Tid, "TID", 7, 0, true),
     Column { id: ThreadColumn::Name, title: "NAME", least: 8, most: 15, rank: 7, right: false },

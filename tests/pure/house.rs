@@ -233,6 +233,38 @@ fn every_file_says_what_it_owns() {
     }
 }
 
+/// What is longer has two jobs.
+const MOST_LINES: usize = 400;
+
+#[test]
+fn no_file_is_longer_than_a_reader_keeps_in_mind() {
+    let (mut open, mut longer) =
+        (["src", "crates", "tests", "benches", "packaging"].map(|name| root().join(name)).to_vec(), Vec::new());
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("readable").map(|entry| entry.expect("readable").path()) {
+            // What cargo makes of packages, and links to what is looked at elsewhere.
+            if entry.is_symlink() || entry.ends_with("target") {
+                continue;
+            }
+            if entry.is_dir() {
+                open.push(entry);
+            } else if entry.extension().is_some_and(|ending| ending == "rs") {
+                let lines = fs::read_to_string(&entry).expect("text").lines().count();
+                longer.extend((lines > MOST_LINES).then(|| format!("{}: {lines}", entry.display())));
+            }
+        }
+    }
+    assert!(longer.is_empty(), "more than {MOST_LINES} lines: {longer:#?}");
+}
+
+#[test]
+fn every_folder_of_fixtures_says_where_they_are_from() {
+    let folders = fs::read_dir(root().join("tests/fixtures")).expect("there are some");
+    let folders = folders.map(|entry| entry.expect("readable").path()).filter(|path| path.is_dir());
+    let without: Vec<_> = folders.filter(|folder| !folder.join("README.md").is_file()).collect();
+    assert!(without.is_empty(), "a README says how it was captured: {without:?}");
+}
+
 /// Openings that lean on the comment above: they say nothing in a hover, and something else once an item is moved.
 const LEANING: [&str; 6] = ["And ", "Nor ", "But ", "Those ", "Of it ", "Likewise"];
 

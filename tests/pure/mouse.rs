@@ -63,7 +63,7 @@ fn frames() -> Vec<(KeyContext, View)> {
 fn needs_none(action: Action) -> Option<&'static str> {
     match action {
         Action::Move(_) => Some("rows are clicked, and the wheel goes through them and through the lines of a box"),
-        Action::Erase | Action::EraseAll => Some("a text is typed, so the hands are at the keys"),
+        Action::Edit(_) => Some("a text is typed, so the hands are at the keys"),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use super::{Basis, LinkMetrics, Loss, LossPlace, TestMetrics};
 use crate::flow::Connection;
 use vnettop_sample::{FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
 
-pub use softirq::{Softirq, SoftirqBy};
+pub use softirq::{Softirq, SoftirqBy, UnknownCores};
 
 /// The path of one connection, with what each of its links does now.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,7 @@ pub struct HopMetrics<'a> {
     /// What it puts together or checks instead of packet by packet; none where its driver or the kernel does not say.
     pub offloads: Option<&'a Offloads>,
     /// On which cores the flow's packets are handled there, or why that is not known.
-    pub softirq: Result<Softirq, String>,
+    pub softirq: Result<Softirq, UnknownCores>,
     /// Packets that its qdisc drops in that direction a second, which is in no counter of the link; none where none is read.
     pub qdisc_drops_per_s: Option<f64>,
     /// Packets a second that the datapath of Open vSwitch loses there because it cannot ask ovs-vswitchd; none where the link
@@ -50,7 +50,7 @@ pub struct HopMetrics<'a> {
 }
 
 impl<'a> HopMetrics<'a> {
-    fn of(metrics: &'a TestMetrics, hop: &'a Hop, is_first: bool, softirq: Result<Softirq, String>) -> Self {
+    fn of(metrics: &'a TestMetrics, hop: &'a Hop, is_first: bool, softirq: Result<Softirq, UnknownCores>) -> Self {
         let link = metrics.machine.link(hop.link);
         let (bits_per_s, packets_per_s, dropped_per_s) = match (link.and_then(|link| link.rates), hop.way) {
             (Some(rates), HopWay::Sent) => (rates.tx_bits_per_s, rates.tx_packets_per_s, rates.tx_dropped_per_s),

@@ -16,7 +16,7 @@ impl JsonObject for Connection {
             Speaks::Tcp(_) => "tcp_info",
             Speaks::Udp(udp) => DATAGRAM_SOURCE[usize::from(!udp.by_socket)],
         };
-        // What only the other one has is null.
+        // What only the other one has is null, and nobody of UDP is connecting.
         let tcp = self.tcp().copied().unwrap_or_default();
         let udp = self.udp().copied().unwrap_or_default();
         object.serialize_entry("proto", self.proto().word())?;

@@ -32,7 +32,7 @@ impl JsonObject for HopMetrics<'_> {
         // In the kernel's syntax, what puts the packets onto these cores, and why neither is known.
         object.serialize_entry("softirq_cores", &softirq.ok().map(|softirq| &softirq.cores))?;
         object.serialize_entry("softirq_by", &softirq.ok().map(|softirq| softirq.by.word()))?;
-        object.serialize_entry("softirq_unknown", &softirq.err())
+        object.serialize_entry("softirq_unknown", &softirq.err().map(ToString::to_string))
     }
 }
 

@@ -62,9 +62,30 @@ pub enum LossPlace {
 impl LossPlace {
     /// Whether some counter has the drops of this place.
     pub(super) fn is_counted(self) -> bool {
-        let uncounted =
-            [Self::Firewall, Self::TrafficControl, Self::Policy, Self::Bridge, Self::Neighbour, Self::MacAddress];
-        !uncounted.contains(&self) && ![Self::NoSocket, Self::Tcp, Self::Kernel].contains(&self)
+        match self {
+            Self::Qdisc
+            | Self::Link
+            | Self::Backlog
+            | Self::Ip
+            | Self::Reassembly
+            | Self::ReversePath
+            | Self::Checksum
+            | Self::ReceiveBuffer
+            | Self::SendBuffer
+            | Self::Conntrack
+            | Self::Ovs
+            | Self::Upcall
+            | Self::PacketSocket => true,
+            Self::Firewall
+            | Self::TrafficControl
+            | Self::Policy
+            | Self::Bridge
+            | Self::Neighbour
+            | Self::MacAddress
+            | Self::NoSocket
+            | Self::Tcp
+            | Self::Kernel => false,
+        }
     }
 }
 

@@ -40,6 +40,40 @@ pub enum SoftirqBy {
     Interrupt,
 }
 
+/// Why the cores of a hop are not known; the link by its name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "each is a sentence")]
+pub enum UnknownCores {
+    #[error("the flow's source is not visible")]
+    SourceHidden,
+    #[error("the sender is not a watched process")]
+    SenderUnwatched,
+    #[error("no thread of the sender works on a core that handles packets")]
+    SenderAtRest,
+    #[error("the link is not listed: it is gone, or its namespace is not selected (--netns)")]
+    LinkNotListed,
+    #[error("a proxy's threads forward it")]
+    Proxy,
+    #[error("only Open vSwitch knows where it is handled")]
+    OpenVswitch,
+    #[error("the program that holds {0} handles it")]
+    Program(String),
+    #[error("link kind {0}: cores unknown, --hop-cores counts them")]
+    Kind(String),
+    #[error("the link's RPS and NAPI settings cannot be read")]
+    SettingsUnread,
+    #[error("the core that {link} interrupts is not known{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    Interrupt { link: String, why: Option<String> },
+    #[error("{0} has threaded NAPI, which may not take these packets")]
+    NapiMayNotTakeIt(String),
+    #[error("its NAPI has threads, and this kernel does not say which")]
+    NapiThreads,
+    #[error("RFS may hand what comes to {0} to the core of the thread that reads it")]
+    Rfs(String),
+    #[error("RPS of {0} may not apply: the link below it takes the packets")]
+    RpsBelow(String),
+}
+
 /// The cores of a process's threads that work; also of one that serves others too, whose threads are nobody's own.
 pub(crate) fn cores_of(metrics: &TestMetrics, pid: u32) -> CoreSet {
     let works = |share: Option<f64>| share.is_some_and(|share| share >= WORKS);
@@ -49,7 +83,11 @@ pub(crate) fn cores_of(metrics: &TestMetrics, pid: u32) -> CoreSet {
 }
 
 /// One a hop, in their order.
-pub(super) fn all(metrics: &TestMetrics, connection: &Connection, path: &FlowPath) -> Vec<Result<Softirq, String>> {
+pub(super) fn all(
+    metrics: &TestMetrics,
+    connection: &Connection,
+    path: &FlowPath,
+) -> Vec<Result<Softirq, UnknownCores>> {
     let mut at = sender(metrics, connection, path);
     let mut hops = Vec::with_capacity(path.hops.len());
     let mut before = None;
@@ -73,16 +111,16 @@ fn measured(metrics: &TestMetrics, hop: &Hop) -> Option<Softirq> {
 }
 
 /// Where the packets begin.
-fn sender(metrics: &TestMetrics, connection: &Connection, path: &FlowPath) -> Result<Softirq, String> {
+fn sender(metrics: &TestMetrics, connection: &Connection, path: &FlowPath) -> Result<Softirq, UnknownCores> {
     if path.netns == 0 {
-        return Err("the flow's source is not visible".to_owned());
+        return Err(UnknownCores::SourceHidden);
     }
-    let pid = connection.from.pid.ok_or("the sender is not a watched process")?;
+    let pid = connection.from.pid.ok_or(UnknownCores::SenderUnwatched)?;
     let rate = |core: u32| metrics.machine.core(core)?.load?.softnet_processed_per_s;
     let handles = |&core: &u32| rate(core).is_some_and(|rate| rate > 0.0);
     let cores: CoreSet = cores_of(metrics, pid).iter().filter(handles).collect();
     if cores.is_empty() {
-        return Err("no thread of the sender works on a core that handles packets".to_owned());
+        return Err(UnknownCores::SenderAtRest);
     }
     Ok(Softirq { cores, by: SoftirqBy::Sender })
 }
@@ -91,58 +129,57 @@ fn next(
     metrics: &TestMetrics,
     before: Option<&Hop>,
     hop: &Hop,
-    at: Result<Softirq, String>,
-) -> Result<Softirq, String> {
-    let link = &*metrics
-        .machine
-        .link(hop.link)
-        .ok_or("the link is not listed: it is gone, or its namespace is not selected (--netns)")?
-        .facts;
-    let at = if hop.by == HopBy::Proxy { Err("a proxy's threads forward it".to_owned()) } else { at };
+    at: Result<Softirq, UnknownCores>,
+) -> Result<Softirq, UnknownCores> {
+    let link = &*metrics.machine.link(hop.link).ok_or(UnknownCores::LinkNotListed)?.facts;
+    let at = if hop.by == HopBy::Proxy { Err(UnknownCores::Proxy) } else { at };
     match hop.way {
         _ if hop.by == HopBy::Local => {}
         HopWay::Received => {}
         HopWay::Sent | HopWay::Passed => return at.and_then(|at| handed_on(link).map(|()| at)),
     }
-    let Some(reported) = steering(metrics, hop.link) else {
-        return Err("the link's RPS and NAPI settings cannot be read".to_owned());
+    let Some(settings) = steering(metrics, hop.link) else {
+        return Err(UnknownCores::SettingsUnread);
     };
-    let at = if takes_by_thread(metrics, before, link, reported)? {
-        threads(reported)?
+    let at = if takes_by_thread(metrics, before, link, settings)? {
+        Ok(threads(settings)?)
     } else {
-        received(link, reported, at)
+        received(link, settings, at)
     };
-    spread(metrics, link, reported, at)
+    spread(metrics, link, settings, at)
 }
 
 /// The settings of a link.
 pub(crate) fn steering(metrics: &TestMetrics, link: LinkKey) -> Option<&Steering> {
-    row_of(&metrics.machine.facts.steering, &link, |reported| reported.link)
+    row_of(&metrics.machine.facts.steering, &link, |settings| settings.link)
 }
 
 /// The packets arrive on another core than they were sent on only where a device interrupts or a program writes them.
-fn received(link: &LinkFacts, reported: &Steering, at: Result<Softirq, String>) -> Result<Softirq, String> {
-    match (&link.kind, &reported.interrupts) {
+fn received(link: &LinkFacts, settings: &Steering, at: Result<Softirq, UnknownCores>) -> Result<Softirq, UnknownCores> {
+    match (&link.kind, &settings.interrupts) {
         (Kind::Physical | Kind::Virtio, Some(Interrupts::Cores(cores))) => {
             Ok(Softirq { cores: cores.clone(), by: SoftirqBy::Interrupt })
         }
-        (Kind::Physical | Kind::Virtio, Some(Interrupts::Unknown(why))) => {
-            Err(format!("the core that {} interrupts is not known: {why}", link.name))
+        (Kind::Physical | Kind::Virtio, unknown) => {
+            let why = unknown.as_ref().and_then(|unknown| match unknown {
+                Interrupts::Unknown(why) => Some(why.clone()),
+                Interrupts::Cores(_) => None,
+            });
+            Err(UnknownCores::Interrupt { link: link.name.clone(), why })
         }
-        (Kind::Physical | Kind::Virtio, None) => Err(format!("the core that {} interrupts is not known", link.name)),
         _ => at.and_then(|at| handed_on(link).map(|()| at)),
     }
 }
 
 /// Whether a kind of link hands packets on within the softirq, or the call, that gave it them.
-fn handed_on(link: &LinkFacts) -> Result<(), String> {
+fn handed_on(link: &LinkFacts) -> Result<(), UnknownCores> {
     const OTHERS: [&str; 6] = ["geneve", "gre", "gretap", "ip6gre", "ipip", "sit"];
     match &link.kind {
-        _ if link.ifindex.kernel().is_none() => Err("only Open vSwitch knows where it is handled".to_owned()),
-        Kind::Tun | Kind::Tap => Err(format!("the program that holds {} handles it", link.name)),
+        _ if link.ifindex.kernel().is_none() => Err(UnknownCores::OpenVswitch),
+        Kind::Tun | Kind::Tap => Err(UnknownCores::Program(link.name.clone())),
         Kind::Other(kind) if OTHERS.contains(&kind.as_str()) => Ok(()),
         kind @ (Kind::Team | Kind::Macsec | Kind::Ipvtap | Kind::Wireguard | Kind::Ifb | Kind::Other(_)) => {
-            Err(format!("link kind {}: cores unknown, --hop-cores counts them", kind.word()))
+            Err(UnknownCores::Kind(kind.word().to_owned()))
         }
         _ => Ok(()),
     }
@@ -154,25 +191,25 @@ fn takes_by_thread(
     metrics: &TestMetrics,
     before: Option<&Hop>,
     link: &LinkFacts,
-    reported: &Steering,
-) -> Result<bool, String> {
-    if !reported.threaded && reported.napi.is_empty() {
+    settings: &Steering,
+) -> Result<bool, UnknownCores> {
+    if !settings.threaded && settings.napi.is_empty() {
         return Ok(false);
     }
     let offloads = before.and_then(|before| super::offloads(metrics, before.link));
     match (&link.kind, offloads) {
         (Kind::Physical | Kind::Virtio, _) => Ok(true),
-        (Kind::Veth, Some(sends)) => Ok(!sends.tso && !reported.napi.is_empty()),
-        _ => Err(format!("{} has threaded NAPI, which may not take these packets", link.name)),
+        (Kind::Veth, Some(sends)) => Ok(!sends.tso && !settings.napi.is_empty()),
+        _ => Err(UnknownCores::NapiMayNotTakeIt(link.name.clone())),
     }
 }
 
-fn threads(reported: &Steering) -> Result<Result<Softirq, String>, String> {
-    let cores: CoreSet = reported.napi.iter().map(|thread| thread.core).collect();
+fn threads(settings: &Steering) -> Result<Softirq, UnknownCores> {
+    let cores: CoreSet = settings.napi.iter().map(|thread| thread.core).collect();
     if cores.is_empty() {
-        return Err("its NAPI has threads, and this kernel does not say which".to_owned());
+        return Err(UnknownCores::NapiThreads);
     }
-    Ok(Ok(Softirq { cores, by: SoftirqBy::NapiThread }))
+    Ok(Softirq { cores, by: SoftirqBy::NapiThread })
 }
 
 /// RPS hands each flow to one core of the mask of its receive queue, which may be any. Between the ends of a pair XPS of
@@ -181,20 +218,20 @@ fn threads(reported: &Steering) -> Result<Result<Softirq, String>, String> {
 fn spread(
     metrics: &TestMetrics,
     link: &LinkFacts,
-    reported: &Steering,
-    at: Result<Softirq, String>,
-) -> Result<Softirq, String> {
+    settings: &Steering,
+    at: Result<Softirq, UnknownCores>,
+) -> Result<Softirq, UnknownCores> {
     let online = metrics.machine.facts.topology.online();
-    let masks: Vec<CoreSet> = reported.rps.iter().map(|queue| queue.intersection(&online)).collect();
+    let masks: Vec<CoreSet> = settings.rps.iter().map(|queue| queue.intersection(&online)).collect();
     let spreads = masks.iter().any(|mask| !mask.is_empty());
-    if reported.rfs {
-        return Err(format!("RFS may hand what comes to {} to the core of the thread that reads it", link.name));
+    if settings.rfs {
+        return Err(UnknownCores::Rfs(link.name.clone()));
     }
     if !spreads {
         return at;
     }
     if matches!(link.kind, Kind::Vlan | Kind::Macvlan | Kind::Macvtap | Kind::Ipvlan) {
-        return Err(format!("RPS of {} may not apply: the link below it takes the packets", link.name));
+        return Err(UnknownCores::RpsBelow(link.name.clone()));
     }
     let mut cores: CoreSet = masks.iter().flat_map(CoreSet::iter).collect();
     if masks.iter().any(CoreSet::is_empty) {

@@ -219,9 +219,9 @@ impl PeerSearch {
         let questions = &mut self.questions;
         // Sockets without an answer are asked for again.
         let _ = netlink.get_each(&mut asked, |message, _| {
-            let Some(reported) = diag::parse(message).filter(SocketInfo::is_established) else { return };
-            if let Some(question) = questions.iter_mut().find(|question| question.is_of(&reported)) {
-                question.socket = Some((netns, reported.inode));
+            let Some(info) = diag::parse(message).filter(SocketInfo::is_established) else { return };
+            if let Some(question) = questions.iter_mut().find(|question| question.is_of(&info)) {
+                question.socket = Some((netns, info.inode));
             }
         });
     }
@@ -237,9 +237,9 @@ impl PeerSearch {
     fn ends_of(&self, found: &FoundSocket, proc: &Path) -> Vec<SocketPair> {
         let mut ends = Vec::new();
         let Some(mut netlink) = self.open(found.socket.0, proc) else { return ends };
-        let each = |reported: &SocketInfo| {
-            if found.sockets.binary_search(&reported.inode).is_ok() {
-                ends.push((reported.id.local(), reported.id.remote()));
+        let each = |info: &SocketInfo| {
+            if found.sockets.binary_search(&info.inode).is_ok() {
+                ends.push((info.id.local(), info.id.remote()));
             }
         };
         // Connections missing here are seen once the process is watched.
@@ -279,8 +279,8 @@ fn calls_on(ends: &[SocketPair], asked: &BTreeSet<SocketKey>, flows: &[FlowSampl
 
 impl PeerQuestion {
     /// The socket is the other end.
-    fn is_of(&self, reported: &SocketInfo) -> bool {
-        reported.id.local() == self.remote && reported.id.remote() == self.local
+    fn is_of(&self, info: &SocketInfo) -> bool {
+        info.id.local() == self.remote && info.id.remote() == self.local
     }
 }
 

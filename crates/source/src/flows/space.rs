@@ -42,7 +42,7 @@ struct FollowedSockets {
 struct Followed {
     pid: u32,
     /// The socket as of its last answer.
-    reported: SocketInfo,
+    info: SocketInfo,
     /// Progress of a connection since the last tick.
     pulses: Vec<FlowProgress>,
     /// The socket answered the last time it was asked.
@@ -74,19 +74,19 @@ impl<W: Transport> NamespaceFlows<W> {
     }
 
     /// It follows this socket.
-    pub fn follows(&self, proto: Proto, reported: &SocketInfo) -> bool {
+    pub fn follows(&self, proto: Proto, info: &SocketInfo) -> bool {
         let FollowedSockets { sockets, .. } = match proto {
             Proto::Tcp => &self.connections,
             Proto::Udp => &self.udp,
         };
-        find(sockets, reported).is_ok()
+        find(sockets, info).is_ok()
     }
 
     /// It follows a subflow of MPTCP: others may join it, behind the same descriptor of their process. True so often as it is
     /// worth looking.
     pub fn may_have_more(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns.saturating_sub(self.subflows_at_ns) >= SUBFLOWS_NS;
-        let may = is_due && self.connections.sockets.iter().any(|held| held.reported.mptcp.is_some());
+        let may = is_due && self.connections.sockets.iter().any(|held| held.info.mptcp.is_some());
         if may {
             self.subflows_at_ns = now_ns;
         }
@@ -94,14 +94,14 @@ impl<W: Transport> NamespaceFlows<W> {
     }
 
     /// Follows a socket of that process from the next reading on.
-    pub fn follow(&mut self, proto: Proto, pid: u32, reported: &SocketInfo) {
+    pub fn follow(&mut self, proto: Proto, pid: u32, info: &SocketInfo) {
         let FollowedSockets { sockets, requests } = match proto {
             Proto::Tcp => &mut self.connections,
             Proto::Udp => &mut self.udp,
         };
-        let Err(at) = find(sockets, reported) else { return };
-        sockets.insert(at, Followed { pid, reported: *reported, pulses: Vec::new(), lives: true });
-        requests.insert(at, diag::one(proto, &reported.id));
+        let Err(at) = find(sockets, info) else { return };
+        sockets.insert(at, Followed { pid, info: *info, pulses: Vec::new(), lives: true });
+        requests.insert(at, diag::one(proto, &info.id));
     }
 
     /// Reads how far every connection has come.
@@ -110,10 +110,10 @@ impl<W: Transport> NamespaceFlows<W> {
         all_live(sockets, false);
         for requests in requests.chunks_mut(MOST_TOGETHER) {
             let asked = self.netlink.get_each_at_once(requests, |message, at_ns| {
-                let Some(reported) = diag::parse(message).filter(SocketInfo::lives) else { return };
-                let Some((acked, received)) = reported.bytes else { return };
-                if let Ok(at) = find(sockets, &reported) {
-                    (sockets[at].reported, sockets[at].lives) = (reported, true);
+                let Some(info) = diag::parse(message).filter(SocketInfo::lives) else { return };
+                let Some((acked, received)) = info.bytes else { return };
+                if let Ok(at) = find(sockets, &info) {
+                    (sockets[at].info, sockets[at].lives) = (info, true);
                     sockets[at].pulses.push(FlowProgress { at_ns, acked, received });
                 }
             });
@@ -131,8 +131,8 @@ impl<W: Transport> NamespaceFlows<W> {
         for requests in requests.chunks_mut(MOST_TOGETHER) {
             // Sockets without an answer are looked for below.
             let _ = self.netlink.get_each(requests, |message, _| {
-                if let Some(reported) = diag::parse(message) {
-                    receive(sockets, &reported);
+                if let Some(info) = diag::parse(message) {
+                    receive(sockets, &info);
                 }
             });
         }
@@ -141,13 +141,13 @@ impl<W: Transport> NamespaceFlows<W> {
         }
         // Sockets that did not answer are looked for among all: one that has been connected meanwhile is known by other addresses,
         // and of several that share a port the kernel may find another one.
-        let listed = diag::list(&mut self.netlink, Proto::Udp, |reported| receive(sockets, reported));
+        let listed = diag::list(&mut self.netlink, Proto::Udp, |info| receive(sockets, info));
         // Without a list no socket counts as ended: the next tick asks again.
         if listed.is_err() {
             all_live(sockets, true);
         }
         for (held, request) in sockets.iter().zip(requests) {
-            *request = diag::one(Proto::Udp, &held.reported.id);
+            *request = diag::one(Proto::Udp, &held.info.id);
         }
     }
 
@@ -163,9 +163,9 @@ impl<W: Transport> NamespaceFlows<W> {
             return Some(others);
         }
         let (mut others, followed) = (OtherUdp::default(), &self.udp.sockets);
-        let listed = diag::list(&mut self.netlink, Proto::Udp, |reported| {
-            if find(followed, reported).is_err() {
-                let port = reported.id.local().port();
+        let listed = diag::list(&mut self.netlink, Proto::Udp, |info| {
+            if find(followed, info).is_err() {
+                let port = info.id.local().port();
                 others.port = if others.sockets == 0 { port } else { others.port.min(port) };
                 others.sockets += 1;
             }
@@ -179,15 +179,15 @@ impl<W: Transport> NamespaceFlows<W> {
     pub fn take(&mut self, into: &mut Vec<FlowSample>, mut ended: impl FnMut(u32, bool) -> bool) {
         for (proto, followed) in [(Proto::Tcp, &mut self.connections), (Proto::Udp, &mut self.udp)] {
             let FollowedSockets { sockets, requests } = followed;
-            for Followed { pid, reported, pulses, lives } in sockets.iter_mut() {
+            for Followed { pid, info, pulses, lives } in sockets.iter_mut() {
                 if pulses.is_empty() && (proto == Proto::Tcp || !*lives) {
                     continue;
                 }
                 let room = Vec::with_capacity(pulses.len());
                 let pulses = std::mem::replace(pulses, room);
-                let SocketInfo { id, mptcp, joined, mark, tcp, udp, .. } = *reported;
+                let SocketInfo { id, mptcp, joined, mark, tcp, udp, .. } = *info;
                 let plain = FlowSample::new(id.cookie(), (self.netns, *pid), (id.local(), id.remote()));
-                let connecting = proto == Proto::Tcp && reported.is_connecting();
+                let connecting = proto == Proto::Tcp && info.is_connecting();
                 into.push(FlowSample { proto, connecting, mptcp, joined, mark, tcp, udp, pulses, ..plain });
             }
             let keeps: Vec<bool> = sockets.iter().map(|held| !ended(held.pid, held.lives)).collect();
@@ -199,8 +199,8 @@ impl<W: Transport> NamespaceFlows<W> {
 }
 
 /// Where a socket is among these, or would be.
-fn find(sockets: &[Followed], reported: &SocketInfo) -> Result<usize, usize> {
-    sockets.binary_search_by_key(&reported.id.cookie(), |held| held.reported.id.cookie())
+fn find(sockets: &[Followed], info: &SocketInfo) -> Result<usize, usize> {
+    sockets.binary_search_by_key(&info.id.cookie(), |held| held.info.id.cookie())
 }
 
 fn all_live(sockets: &mut [Followed], lives: bool) {
@@ -210,8 +210,8 @@ fn all_live(sockets: &mut [Followed], lives: bool) {
 }
 
 /// Takes the answer about a UDP socket, if it is one of `sockets`.
-fn receive(sockets: &mut [Followed], reported: &SocketInfo) {
-    if let Ok(at) = find(sockets, reported) {
-        (sockets[at].reported, sockets[at].lives) = (*reported, reported.inode != 0);
+fn receive(sockets: &mut [Followed], info: &SocketInfo) {
+    if let Ok(at) = find(sockets, info) {
+        (sockets[at].info, sockets[at].lives) = (*info, info.inode != 0);
     }
 }

@@ -1,5 +1,5 @@
 //! `RTM_GETSTATS` → counters, scanned by hand. Asked for and parsed every tick, so it reads the eight numbers it needs
-//! and nothing else. Measured by benches/links.rs at 2,000 links against the bare dump: a whole tick with this scan 1.03
+//! and nothing else. Measured by crates/source/benches/links.rs at 2,000 links against the bare dump: a whole tick with this scan 1.03
 //! times, the dump parsed by netlink-packet-route 1.34 times.
 
 use crate::netlink::message::{DUMP, Message, Request, aligned, attribute, u16_at, u32_at, u64_at};

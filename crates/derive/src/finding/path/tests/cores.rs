@@ -46,7 +46,9 @@ fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mu
 fn hops(metrics: &TestMetrics) -> Vec<String> {
     let path = paths::of(metrics, &metrics.flow.connections[0]).expect("there is one");
     let reported = path.hops.into_iter().map(|hop| hop.softirq);
-    reported.map(|hop| hop.map_or_else(|why| why, |hop| format!("{} {}", hop.cores, hop.by.word()))).collect()
+    reported
+        .map(|hop| hop.map_or_else(|why| why.to_string(), |hop| format!("{} {}", hop.cores, hop.by.word())))
+        .collect()
 }
 
 #[test]
