@@ -44,6 +44,8 @@ fn dropped(interval_s: f64, seconds: &str) -> (Vec<f64>, f64, f64) {
             break;
         }
         match &mut since_s {
+            // What a rule drops before the kernel is asked has no counter, and `tracer` says so.
+            None if object["tracer"]["state"] != "attached" => {}
             None => {
                 far.run(
                     "nft add table ip planted; nft 'add chain ip planted here { type filter hook input priority 0; }'; \
@@ -71,14 +73,14 @@ fn dropped(interval_s: f64, seconds: &str) -> (Vec<f64>, f64, f64) {
 #[test]
 #[ignore = "on the real kernel: tests/run"]
 fn limit_says_the_share_that_a_rule_drops_and_no_last_loss_is_forgotten() {
-    limit_says_the_share(&[(0.5, "7", 4)]);
+    limit_says_the_share(&[(0.5, "8", 4)]);
 }
 
 mod release {
     #[test]
     #[ignore = "on the real kernel: tests/run"]
     fn limit_says_the_share_that_a_rule_drops_at_every_interval() {
-        super::limit_says_the_share(&[(0.1, "6", 10), (1.0, "8", 2), (2.0, "12", 2), (4.0, "18", 1)]);
+        super::limit_says_the_share(&[(0.1, "8", 10), (1.0, "9", 2), (2.0, "15", 2), (4.0, "22", 1)]);
     }
 }
 
