@@ -59,4 +59,4 @@ pub use vnettop_record as record;
 pub use vnettop_sample as sample;
 pub use vnettop_sample::text;
 pub use vnettop_source as source;
-pub use vnettop_source::{bpf, clock, mounts, sched};
+pub use vnettop_source::{clock, sched};
