@@ -4,7 +4,7 @@ use super::{RecordError, Recorder, Recording};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use vnettop_sample::{Event, Item, ThreadId};
+use vnettop_sample::{Event, Item, SteeredFile, ThreadId};
 
 /// Events before a place that still hold there; facts are left out, since each sample carries them.
 #[derive(Default)]
@@ -12,6 +12,7 @@ struct StandingEvents {
     /// What is known of a run: that it was asked for, its start, its newest phase.
     run: [Option<Event>; 3],
     pins: BTreeMap<ThreadId, Event>,
+    steers: BTreeMap<SteeredFile, Event>,
 }
 
 impl StandingEvents {
@@ -19,6 +20,8 @@ impl StandingEvents {
         match &event {
             Event::Pinned { thread, .. } => drop(self.pins.insert(*thread, event)),
             Event::Restored { thread, .. } => drop(self.pins.remove(thread)),
+            Event::Steered { file, .. } => drop(self.steers.insert(*file, event)),
+            Event::Unsteered { file, .. } => drop(self.steers.remove(file)),
             Event::RunAsked(_) => self.run = [Some(event), None, None],
             Event::RunStarted { .. } => self.run[1] = Some(event),
             Event::Stretch { .. } => self.run[2] = Some(event),
@@ -28,7 +31,7 @@ impl StandingEvents {
     }
 
     fn events(self) -> impl Iterator<Item = Item> {
-        self.run.into_iter().flatten().chain(self.pins.into_values()).map(Item::Event)
+        self.run.into_iter().flatten().chain(self.pins.into_values()).chain(self.steers.into_values()).map(Item::Event)
     }
 }
 

@@ -264,7 +264,7 @@ mod tests {
             writer.item(&sample(tick)).expect("memory");
             writer.item(&Item::Event(Event::Mark { at_ns: tick })).expect("memory");
             let lines = vec![OutcomeLine { warning: false, text: "pinned".to_owned() }];
-            writer.reply(&AgentReply { lines, pins: 1, taken: false }).expect("memory");
+            writer.reply(&AgentReply { lines, pins: 1, ..AgentReply::default() }).expect("memory");
             let bytes = writer.take().expect("memory");
             for byte in &bytes {
                 reader.take(std::slice::from_ref(byte), |item| came.push(item)).expect("it is a stream");

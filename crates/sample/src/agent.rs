@@ -1,7 +1,7 @@
 //! What a vnettop and its agent on another host say to each other beside the items of the stream: one JSON object a line, in the
 //! stream from the agent, and on the agent's standard input to it.
 
-use super::{CoreSet, OnRequest, ThreadId};
+use super::{CoreSet, OnRequest, SteerRequest, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// One thread and the mask it should get.
@@ -41,9 +41,11 @@ pub enum AgentCommand {
     Want(OnRequest),
     /// These masks set, each written down in the journal of that host before.
     Pin(Vec<PinRequest>),
-    /// Every mask restored that this agent has replaced.
+    /// These settings of links changed, each written down in the journal of that host before.
+    Steer(Vec<SteerRequest>),
+    /// Every mask and setting restored that this agent has replaced.
     Restore,
-    /// Every mask restored that earlier agents have left behind, whose connections were lost.
+    /// Every mask and setting restored that earlier agents have left behind, whose connections were lost.
     RestoreLeft,
 }
 
@@ -56,6 +58,9 @@ pub struct AgentReply {
     /// How many threads this agent has pinned and not restored.
     #[serde(default)]
     pub pins: usize,
+    /// How many files of links' settings it has changed and not restored.
+    #[serde(default)]
+    pub steers: usize,
     /// Another vnettop that runs has some of the threads, or may have.
     #[serde(default)]
     pub taken: bool,

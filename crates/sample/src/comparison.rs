@@ -43,6 +43,7 @@ pub struct Machine {
 
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "each was asked for by itself")]
 pub struct ComparisonPlan {
     /// How long each measurement lasts, seconds.
     pub seconds: f64,
@@ -54,6 +55,15 @@ pub struct ComparisonPlan {
     pub loads: Vec<Load>,
     /// Each load also with its threads pinned.
     pub pins: bool,
+    /// TCP also with its threads pinned and its packets steered.
+    #[serde(default)]
+    pub steers: bool,
+    /// TCP also with its packets steered and nothing pinned.
+    #[serde(default)]
+    pub steers_alone: bool,
+    /// Why no packets are steered although threads are pinned; none where they are, or nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsteered: Option<String>,
     /// The version of the iperf3 that sends; none where there is none and only vnettop's own loads ran.
     pub iperf3: Option<String>,
     /// The right that it ran with.
@@ -89,6 +99,12 @@ pub enum Load {
 }
 
 impl Load {
+    /// It is TCP as fast as it goes: steering is measured of it alone.
+    #[must_use]
+    pub fn is_bulk(self) -> bool {
+        matches!(self, Self::Tcp | Self::Tcp4)
+    }
+
     /// What its rate counts, a second.
     #[must_use]
     pub fn unit(self) -> &'static str {
@@ -148,6 +164,9 @@ pub struct Measurement {
     pub load: Load,
     /// The busy threads were pinned for the whole of it.
     pub pinned: bool,
+    /// The packets were steered for the whole of it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steered: bool,
     /// Who sent: `iperf3` or `vnettop`.
     pub sender: String,
     /// When it was over, seconds since the comparison began.
@@ -171,10 +190,58 @@ pub struct Measurement {
     /// What other programs used just before the loads of this visit, while nothing was sent, cores' worth.
     #[serde(default)]
     pub others_cores: Option<f64>,
+    /// Segments that TCP sent again while it was measured, all connections together; none where no kernel tells.
+    #[serde(default)]
+    pub retransmits: Option<u64>,
     /// Which thread was pinned where.
     pub pins: Vec<ThreadOnCore>,
-    /// Why there is no rate, or why nothing was pinned.
+    /// What steered the packets.
+    #[serde(default)]
+    pub steers: Vec<SetOnLink>,
+    /// Why there is no rate, or why nothing was pinned or steered.
     pub missing: Option<String>,
+}
+
+/// What is done to a load before it is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, strum::IntoStaticStr, strum::VariantArray)]
+pub enum Treatment {
+    /// Nothing.
+    #[strum(to_string = "unpinned")]
+    Unpinned,
+    /// Its busy threads are pinned.
+    #[strum(to_string = "pinned")]
+    Pinned,
+    /// Its busy threads are pinned, and a setting of a link keeps its packets on one core.
+    #[strum(to_string = "pinned and steered")]
+    PinnedAndSteered,
+    /// That setting alone.
+    #[strum(to_string = "steered")]
+    Steered,
+}
+
+impl Treatment {
+    /// Threads are pinned.
+    #[must_use]
+    pub fn pins(self) -> bool {
+        matches!(self, Self::Pinned | Self::PinnedAndSteered)
+    }
+
+    /// Packets are steered.
+    #[must_use]
+    pub fn steers(self) -> bool {
+        matches!(self, Self::PinnedAndSteered | Self::Steered)
+    }
+}
+
+/// A setting of a link, and what it was set to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetOnLink {
+    /// The link's name.
+    pub link: String,
+    /// The setting (`rps_cpus`).
+    pub setting: String,
+    /// The text that sysfs got.
+    pub value: String,
 }
 
 /// A thread and the core that it was pinned to.
@@ -189,11 +256,12 @@ pub struct ThreadOnCore {
 impl Measurement {
     /// One of which nothing is known yet.
     #[must_use]
-    pub fn begun(round: u32, load: Load, pinned: bool) -> Self {
+    pub fn begun(round: u32, load: Load, treatment: Treatment) -> Self {
         Self {
             round,
             load,
-            pinned,
+            pinned: treatment.pins(),
+            steered: treatment.steers(),
             sender: String::new(),
             at_s: 0.0,
             seconds: None,
@@ -205,8 +273,21 @@ impl Measurement {
             busy_cores: None,
             softirq_cores: None,
             others_cores: None,
+            retransmits: None,
             pins: Vec::new(),
+            steers: Vec::new(),
             missing: None,
+        }
+    }
+
+    /// What was done to its load.
+    #[must_use]
+    pub fn treatment(&self) -> Treatment {
+        match (self.pinned, self.steered) {
+            (false, false) => Treatment::Unpinned,
+            (true, false) => Treatment::Pinned,
+            (true, true) => Treatment::PinnedAndSteered,
+            (false, true) => Treatment::Steered,
         }
     }
 }

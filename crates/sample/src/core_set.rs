@@ -105,6 +105,29 @@ impl CoreSet {
         self == other || self.intersection(cores) == other.intersection(cores)
     }
 
+    /// From a mask as sysfs prints it (`rps_cpus`, `xps_cpus`): words of 32 cores in hexadecimal, the highest first, with
+    /// commas between; `None` when the text is no mask.
+    #[must_use]
+    pub fn from_mask(text: &str) -> Option<Self> {
+        let mut cores = Self::new();
+        for (at, word) in text.rsplit(',').enumerate() {
+            let word = u32::from_str_radix(word, 16).ok()?;
+            let first = u32::try_from(at).ok()?.checked_mul(32).filter(|first| first + 32 <= MOST_CORES)?;
+            (0..32).filter(|bit| word >> bit & 1 == 1).for_each(|bit| cores.insert(first + bit));
+        }
+        Some(cores)
+    }
+
+    /// The mask as sysfs takes it: words of 32 cores in hexadecimal, the highest first, with commas between.
+    #[must_use]
+    pub fn to_mask(&self) -> String {
+        let bits =
+            |first: u32| (0..32).filter(|bit| self.contains(first + bit)).fold(0_u32, |word, bit| word | 1 << bit);
+        let highest = self.iter().last().unwrap_or(0) / 32;
+        let lower = (0..highest).rev().map(|at| format!(",{:08x}", bits(at * 32)));
+        std::iter::once(format!("{:x}", bits(highest * 32))).chain(lower).collect()
+    }
+
     /// Every core of this set is in the other.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
@@ -211,7 +234,29 @@ mod tests {
         assert_eq!(CoreSet::single(200).first(), Some(200), "cores beyond 64 are kept");
     }
 
+    #[test]
+    fn a_mask_is_read_from_its_last_word_on() {
+        let read = |text: &str| CoreSet::from_mask(text).map(|cores| cores.to_string());
+        assert_eq!(read("0").as_deref(), Some(""), "nobody");
+        assert_eq!(read("3").as_deref(), Some("0-1"), "two cores");
+        assert_eq!(read("00000001,80000000").as_deref(), Some("31-32"), "words of 32 cores");
+        for text in ["x", "", "0x2", "1,", "100000000"] {
+            assert_eq!(read(text), None, "'{text}' is no mask");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn any_set_survives_its_own_mask(cores in proptest::collection::vec(0u32..600, 0..40)) {
+            let set: CoreSet = cores.into_iter().collect();
+            prop_assert_eq!(CoreSet::from_mask(&set.to_mask()), Some(set));
+        }
+
+        #[test]
+        fn no_mask_panics(text in "\\PC{0,30}") {
+            let _ = CoreSet::from_mask(&text);
+        }
+
         #[test]
         fn any_set_survives_its_own_text(cores in proptest::collection::vec(0u32..600, 0..40)) {
             let set: CoreSet = cores.into_iter().collect();

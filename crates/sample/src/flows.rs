@@ -96,6 +96,23 @@ pub struct TcpState {
     /// `SK_MEMINFO_RCVBUF` (Linux 3.4), bytes: room for what was received, with what the kernel adds to each packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u32>,
+    /// What it saw of packets that overtook each other (Linux 4.19).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disorder: Option<Disorder>,
+}
+
+/// Packets that overtook each other, as TCP noticed them, since the connection was made; each mod 2^32.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disorder {
+    /// `tcpi_dsack_dups`: segments that the receiver says it got twice (DSACK), because one sent again for nothing.
+    #[serde(rename = "dsacks")]
+    pub dsack_dups: u32,
+    /// `tcpi_reord_seen`: how often the sender found that segments had overtaken others.
+    #[serde(rename = "reorderings")]
+    pub reord_seen: u32,
+    /// `tcpi_rcv_ooopack` (Linux 5.4): segments received out of order.
+    #[serde(rename = "out_of_order", default, skip_serializing_if = "Option::is_none")]
+    pub rcv_ooopack: Option<u32>,
 }
 
 /// How long a connection had something to send, and waited meanwhile, us since it began.

@@ -136,4 +136,24 @@ pub struct HopCores {
     pub way: HopWay,
     /// Core and packets, most first.
     pub cores: Vec<(CoreId, u64)>,
+    /// Over how long they were counted, ns; `None` in recordings that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_ns: Option<u64>,
+    /// When that time ended, `CLOCK_MONOTONIC`, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_ns: Option<u64>,
+    /// Its packets of the flows whose paths cross it, each flow that had some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowCores>,
+}
+
+/// Packets of one flow at one hop by core, counted with those of the hop.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowCores {
+    /// The flow, as its path names it.
+    pub flow: DropFlow,
+    /// Core and packets, most first.
+    pub cores: Vec<(CoreId, u64)>,
+    /// How often a packet was handled on another core than the one before it.
+    pub switches: u64,
 }

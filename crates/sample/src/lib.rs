@@ -20,6 +20,7 @@ mod comparison;
 mod core_set;
 mod cores;
 mod doctor;
+mod events;
 mod facts;
 mod flows;
 mod kernel;
@@ -43,7 +44,8 @@ use std::sync::Arc;
 pub use agent::{AgentCommand, AgentReply, HostState, OutcomeLine, PinRequest};
 pub use benchmarks::{Benchmark, Program};
 pub use comparison::{
-    COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, ThreadOnCore,
+    COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, SetOnLink,
+    ThreadOnCore, Treatment,
 };
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
@@ -51,11 +53,13 @@ pub use doctor::{
     BpfAnswer, Containment, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState,
     ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, TracefsState,
 };
+pub use events::Event;
 pub use facts::{FactVisitor, Facts};
 pub use flows::{
-    Busy, Congestion, DatagramCounts, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState, UdpState,
+    Busy, Congestion, DatagramCounts, Disorder, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState,
+    UdpState,
 };
-pub use kernel::{DropCount, Drops, HopCores, KernelCounts, OnRequest, SoftirqTime, Tracer, TracerStage};
+pub use kernel::{DropCount, Drops, FlowCores, HopCores, KernelCounts, OnRequest, SoftirqTime, Tracer, TracerStage};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{
     Conntrack, GsoLimits, IpCounters, Offload, Offloads, OtherUdp, PacketSocket, ProtocolCounters, QdiscCounters,
@@ -67,11 +71,13 @@ pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, NextHop, Si
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{
-    FoundPlacement, Measure, PinMode, PlacedThread, PlacementClass, RunAsked, SearchStep, StretchSide, TestKind,
-    TriedPlacement,
+    FoundPlacement, Measure, PinMode, PlacedThread, PlacementClass, RunAsked, SearchStep, SteerMode, StretchSide,
+    TestKind, TriedPlacement, TriedSteer,
 };
 pub use spaces::Space;
-pub use steering::{Interrupts, NapiThread, Steering};
+pub use steering::{
+    Interrupts, NapiThread, ProposalPart, SteerRequest, SteerSetting, SteerValue, SteeredFile, Steering,
+};
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
 
@@ -282,98 +288,5 @@ impl Problem {
     #[must_use]
     pub fn is_of_rights(&self) -> bool {
         self.text.contains("as root") || self.text.contains("CAP_")
-    }
-}
-
-/// Something that happened between two samples and that a recording must tell again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Event {
-    /// vnettop set a thread's affinity mask.
-    Pinned {
-        /// The thread.
-        thread: ThreadId,
-        /// The mask before.
-        old: CoreSet,
-        /// The mask asked for.
-        asked: CoreSet,
-        /// The mask read back.
-        got: CoreSet,
-        /// `CLOCK_MONOTONIC` when it was in force, ns: what was read of the thread earlier says nothing of it. 0 in
-        /// recordings that do not tell.
-        #[serde(default)]
-        at_ns: u64,
-    },
-    /// vnettop put a thread's mask back.
-    Restored {
-        /// The thread.
-        thread: ThreadId,
-        /// The mask read back.
-        got: CoreSet,
-        /// As of a pin.
-        #[serde(default)]
-        at_ns: u64,
-    },
-    /// The user pressed the mark key.
-    Mark {
-        /// `CLOCK_MONOTONIC`, ns.
-        at_ns: u64,
-    },
-    /// A benchmark is put under observation (`vnettop run`).
-    RunAsked(RunAsked),
-    /// Its command was started.
-    RunStarted {
-        /// `CLOCK_MONOTONIC`, ns.
-        at_ns: u64,
-        /// The command's process.
-        pid: u32,
-    },
-    /// A stretch of it begins, and the one before ends.
-    Stretch {
-        /// `CLOCK_MONOTONIC`, ns.
-        at_ns: u64,
-        /// None: from here on nothing is compared.
-        side: Option<StretchSide>,
-    },
-    /// A step of the search for the best placement (`vnettop run --pin search`).
-    Search {
-        /// `CLOCK_MONOTONIC`, ns.
-        at_ns: u64,
-        /// What was done.
-        #[serde(flatten)]
-        step: SearchStep,
-    },
-    /// No thread was pinned although it was time to.
-    NotPinned {
-        /// `CLOCK_MONOTONIC`, ns.
-        at_ns: u64,
-        /// Why, in a sentence; see [`Event::nothing_was_pinned`].
-        why: String,
-    },
-    /// iperf 3 reported something (`--json-stream`), or why its reports cannot be read was found out.
-    Reported {
-        /// `CLOCK_MONOTONIC` when it was read, ns.
-        at_ns: u64,
-        /// Its process; of a command that `vnettop run` started, that of the command.
-        pid: u32,
-        /// Which side the report is of; `None` while that is not known.
-        side: Option<Side>,
-        /// What it reported.
-        report: Report,
-    },
-    /// Its command has ended.
-    RunEnded {
-        /// `CLOCK_MONOTONIC`, ns.
-        at_ns: u64,
-        /// Its exit code, 128 + the signal that ended it.
-        code: i32,
-    },
-}
-
-impl Event {
-    /// The sentence of a [`Event::NotPinned`]. In recordings some reasons are that sentence already, so it is not begun twice.
-    #[must_use]
-    pub fn nothing_was_pinned(why: &str) -> String {
-        if why.starts_with("nothing was pinned") { why.to_owned() } else { format!("nothing was pinned: {why}") }
     }
 }

@@ -2,7 +2,7 @@
 //! what was asked for, which stretches of the run were pinned, and which placement each phase of a search had. Times are
 //! `CLOCK_MONOTONIC`, ns.
 
-use super::{CoreId, ThreadId};
+use super::{CoreId, SteerRequest, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// What is done about pins while the command runs.
@@ -26,6 +26,28 @@ impl PinMode {
     #[must_use]
     pub fn takes_turns(self) -> bool {
         matches!(self, Self::Compare | Self::Search)
+    }
+}
+
+/// What is done about the cores of packets while the command runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum SteerMode {
+    /// Nothing.
+    #[default]
+    Never,
+    /// Steer the packets and leave them alone in turn, and compare; with pins, each with and without.
+    Compare,
+    /// Try several cores for the packets, and rank them.
+    Search,
+}
+
+impl SteerMode {
+    /// Nothing is steered.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+    fn is_never(&self) -> bool {
+        *self == Self::Never
     }
 }
 
@@ -53,6 +75,9 @@ pub struct RunAsked {
     pub measure: Option<Measure>,
     /// What was to be done about pins.
     pub pin: PinMode,
+    /// What was to be done about the cores of packets.
+    #[serde(default, skip_serializing_if = "SteerMode::is_never")]
+    pub steer: SteerMode,
     /// How often the command was to run.
     pub repeat: u32,
     /// Length of a stretch where one run is compared with itself, ns.
@@ -63,6 +88,20 @@ pub struct RunAsked {
     pub max_cv_ppm: Option<u64>,
     /// The most packets that may be dropped.
     pub max_drops: Option<u64>,
+}
+
+impl RunAsked {
+    /// Treatments are tried in short phases, and ranked.
+    #[must_use]
+    pub fn is_search(&self) -> bool {
+        self.pin == PinMode::Search || self.steer != SteerMode::Never
+    }
+
+    /// Something is changed and put back while the command runs.
+    #[must_use]
+    pub fn takes_turns(&self) -> bool {
+        self.pin.takes_turns() || self.steer != SteerMode::Never
+    }
 }
 
 /// Whether a stretch of a run is pinned.
@@ -143,6 +182,37 @@ pub struct TriedPlacement {
     pub is_rule: bool,
     /// The threads that are pinned; none where it is unpinned.
     pub threads: Vec<PlacedThread>,
+    /// The settings of links that are changed; none where packets are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steers: Vec<TriedSteer>,
+}
+
+/// A setting of a link in a placement that a search tries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriedSteer {
+    /// What is set.
+    #[serde(flatten)]
+    pub request: SteerRequest,
+    /// What its cores are to the test, for people: `receiver's core 1`, `idle core 5`.
+    pub whose: String,
+    /// The same by hand, a line of the shell.
+    pub by_hand: String,
+}
+
+impl TriedPlacement {
+    /// What it is called: `same cluster`, `unpinned, packets on receiver's core 1`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let class: &str = self.class.into();
+        let whose = self.steers.first().map(|steer| format!(", packets on {}", steer.whose));
+        format!("{class}{}", whose.unwrap_or_default())
+    }
+
+    /// Nothing is changed.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        self.class == PlacementClass::Unpinned && self.steers.is_empty()
+    }
 }
 
 /// What a search for the best placement did, as a recording tells it.
@@ -206,6 +276,9 @@ pub struct FoundPlacement {
     pub test: TestKind,
     /// The class that was best; unpinned where no pin was better and the rule's own was worse.
     pub class: PlacementClass,
+    /// The packets were steered as well: that is proposed beside the pins, or where no pin helps, alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub steered: bool,
     /// Its rate above that of unpinned, millionths; none where that was not measured.
     pub gain_ppm: Option<i64>,
     /// The day of the search (UTC), `2026-01-02`; for people.

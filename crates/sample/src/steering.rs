@@ -1,6 +1,6 @@
 //! What decides on which core the packets that a link receives are handled, besides the core that they were sent on.
 
-use super::{CoreId, CoreSet, LinkKey};
+use super::{CoreId, CoreSet, LinkKey, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// The settings of one link on a path (its namespace's `/sys/class/net/X`, and the kernel's `netdev` family).
@@ -43,4 +43,109 @@ pub struct NapiThread {
     pub core: CoreId,
     /// The cores it may run on.
     pub allowed: CoreSet,
+}
+
+/// A setting of a link that says on which core its packets are handled.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SteerSetting {
+    /// Cores that RPS hands what a receive queue takes to (`queues/rx-N/rps_cpus`); none leaves packets where they are.
+    RpsCpus,
+    /// Flows that RFS remembers for a receive queue (`queues/rx-N/rps_flow_cnt`).
+    RpsFlowCnt,
+    /// Cores that send by a transmit queue (`queues/tx-N/xps_cpus`).
+    XpsCpus,
+    /// NAPI runs in threads of the kernel (`threaded`, of the whole link).
+    Threaded,
+}
+
+impl SteerSetting {
+    /// Its text is a mask of cores; otherwise it is a number.
+    #[must_use]
+    pub fn takes_cores(self) -> bool {
+        matches!(self, Self::RpsCpus | Self::XpsCpus)
+    }
+}
+
+/// What a setting is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SteerValue {
+    /// Of `rps_cpus` and `xps_cpus`.
+    Cores(CoreSet),
+    /// Of `rps_flow_cnt` and `threaded`.
+    Number(u32),
+}
+
+impl SteerValue {
+    /// The text that sysfs takes.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Cores(cores) => cores.to_mask(),
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// One setting of a link, and what each of its queues should have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SteerRequest {
+    /// The link; it is found by its number, whatever it is called by then.
+    pub link: LinkKey,
+    /// Its name, for people.
+    pub name: String,
+    /// Which setting.
+    pub setting: SteerSetting,
+    /// What it is to be.
+    pub value: SteerValue,
+}
+
+/// One file of a steer: a setting of a link's queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SteeredFile {
+    /// The link.
+    #[serde(flatten)]
+    pub link: LinkKey,
+    /// Which setting.
+    pub setting: SteerSetting,
+    /// The number of the queue; 0 for a setting of the whole link.
+    pub queue: u32,
+}
+
+impl SteeredFile {
+    /// Where it is below `/sys/class/net/LINK`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let queue = self.queue;
+        match self.setting {
+            SteerSetting::RpsCpus => format!("queues/rx-{queue}/rps_cpus"),
+            SteerSetting::RpsFlowCnt => format!("queues/rx-{queue}/rps_flow_cnt"),
+            SteerSetting::XpsCpus => format!("queues/tx-{queue}/xps_cpus"),
+            SteerSetting::Threaded => "threaded".to_owned(),
+        }
+    }
+}
+
+/// A line of a proposal that can be taken off it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ProposalPart {
+    /// The pin of a thread.
+    Thread(ThreadId),
+    /// A setting of a link.
+    Steer(LinkKey, SteerSetting),
 }
