@@ -86,12 +86,14 @@ struct sk_buff {
 	unsigned long _nfct; /* CONFIG_NF_CONNTRACK */
 	unsigned int len;
 	int skb_iif;
+	__u32 hash;
 	__be16 protocol;
 	__u16 transport_header;
 	__u16 network_header;
 	/* sk_buff_data_t: an offset from head on every 64-bit kernel */
 	unsigned int end;
 	unsigned char *head;
+	unsigned char *data;
 };
 
 struct thread_info {

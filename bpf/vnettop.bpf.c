@@ -411,11 +411,14 @@ static __always_inline __u32 flow_of(const struct tuple *tuple)
 static __always_inline __u64 packets_of(const struct sk_buff *skb, const unsigned char *head)
 {
 	const struct skb_shared_info *shared = (const void *)(head + skb->end);
-	__u16 size = BPF_CORE_READ(shared, gso_size), segments;
+	/* gso_size and, right behind it, gso_segs */
+	__u16 both[2] = {}, size, segments;
 
+	bpf_probe_read_kernel(both, sizeof(both), &shared->gso_size);
+	size = both[0];
+	segments = both[1];
 	if (!size)
 		return 1;
-	segments = BPF_CORE_READ(shared, gso_segs);
 	/* A guest's packet does not say how many it becomes. */
 	return segments ? segments : (skb->len + size - 1) / size;
 }
@@ -777,34 +780,141 @@ struct hop {
 	__u32 sent; /* 1: packets that leave through it; 0: those that come in */
 };
 
-/* Packets by core; user space puts in the hops it wants. */
+#define CACHED 4
+
+/* What each core has counted of a hop, and the lanes of the flows that it met there last, by the hash that the packets carry: a
+ * header is read once a flow, not once a packet. */
+struct hop_count {
+	__u64 packets;
+	__u32 hash[CACHED]; /* 0: nothing yet */
+	__u32 lane[CACHED];
+};
+
+/* User space puts in the hops it wants. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 256);
 	__type(key, struct hop);
-	__type(value, __u64);
+	__type(value, struct hop_count);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 } hops SEC(".maps");
 
-static __always_inline void count_hop(const struct sk_buff *skb, struct net_device *dev, __u32 sent)
-{
-	struct hop hop = { .sent = sent };
-	__u64 *packets;
+/* A flow at a hop, by the number that user space gave the flow, has a lane, numbered from 1 on. */
+struct flow_at_hop {
+	struct hop hop;
+	__u32 flow;
+};
 
-	hop.ifindex = BPF_CORE_READ(dev, ifindex);
-	hop.netns = BPF_CORE_READ(dev, nd_net.net, ns.inum);
-	packets = bpf_map_lookup_elem(&hops, &hop);
-	if (packets)
-		*packets += packets_of(skb, skb->head);
+#define MOST_LANES 1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_LANES);
+	__type(key, struct flow_at_hop);
+	__type(value, __u32);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} lane_numbers SEC(".maps");
+
+/* Packets of each lane by core. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MOST_LANES);
+	__type(key, __u32);
+	__type(value, __u64);
+} lanes SEC(".maps");
+
+struct switching {
+	__u32 last; /* core of the last packet, plus 1; 0: none yet */
+	__u32 _pad;
+	__u64 switches; /* how often a packet came on another core than the one before it */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_LANES);
+	__type(key, __u32);
+	__type(value, struct switching);
+} switchings SEC(".maps");
+
+/* The lane of the packet whose IP header is at `at`; 0: of no flow that is asked for. */
+static __always_inline __u32 lane_of(const unsigned char *at, const struct hop *hop)
+{
+	struct flow_at_hop key = { .hop = *hop };
+	const unsigned char *behind;
+	struct tuple tuple = {};
+	__u32 *lane;
+
+	behind = read_ip(at, &tuple);
+	key.flow = flow_of(&tuple);
+	if (!key.flow) {
+		const unsigned char *inner = inside(behind, &tuple);
+
+		if (!inner)
+			return 0;
+		read_ip(inner, &tuple);
+		key.flow = flow_of(&tuple);
+		if (!key.flow)
+			return 0;
+	}
+	lane = bpf_map_lookup_elem(&lane_numbers, &key);
+	return lane ? *lane : 0;
 }
 
-/* netif_receive_skb(struct sk_buff *skb) */
+static __always_inline void count_lane(__u32 lane, __u64 packets)
+{
+	struct switching *switching = bpf_map_lookup_elem(&switchings, &lane);
+	__u64 *sum = bpf_map_lookup_elem(&lanes, &lane);
+	__u32 core = bpf_get_smp_processor_id() + 1;
+
+	if (!sum || !switching)
+		return;
+	*sum += packets;
+	if (switching->last == core)
+		return;
+	if (switching->last)
+		__sync_fetch_and_add(&switching->switches, 1);
+	switching->last = core;
+}
+
+/* `at` is where the packet's IP header begins. */
+static __always_inline void count_hop(const struct sk_buff *skb, const struct net_device *dev, const unsigned char *at,
+				      __u32 sent)
+{
+	struct hop hop = { .sent = sent };
+	__be16 protocol = skb->protocol;
+	__u32 hash = skb->hash, slot, lane;
+	struct hop_count *count;
+	__u64 packets;
+
+	/* Loads: these pointers are the kernel's own arguments. */
+	hop.ifindex = dev->ifindex;
+	hop.netns = dev->nd_net.net->ns.inum;
+	count = bpf_map_lookup_elem(&hops, &hop);
+	if (!count)
+		return;
+	packets = packets_of(skb, skb->head);
+	count->packets += packets;
+	if (protocol != ETH_IP && protocol != ETH_IPV6)
+		return;
+	slot = hash & (CACHED - 1);
+	if (hash && count->hash[slot] == hash) {
+		lane = count->lane[slot];
+	} else {
+		lane = lane_of(at, &hop);
+		count->hash[slot] = hash;
+		count->lane[slot] = lane;
+	}
+	if (lane)
+		count_lane(lane, packets);
+}
+
+/* netif_receive_skb(struct sk_buff *skb): before the kernel notes where the header is, which is where the data begin */
 SEC("tp_btf/netif_receive_skb")
 int hop_receives(__u64 *ctx)
 {
 	struct sk_buff *skb = (struct sk_buff *)ctx[0];
 
-	count_hop(skb, skb->dev, 0);
+	count_hop(skb, skb->dev, skb->data, 0);
 	return 0;
 }
 
@@ -812,6 +922,8 @@ int hop_receives(__u64 *ctx)
 SEC("tp_btf/net_dev_start_xmit")
 int hop_sends(__u64 *ctx)
 {
-	count_hop((struct sk_buff *)ctx[0], (struct net_device *)ctx[1], 1);
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+
+	count_hop(skb, (const struct net_device *)ctx[1], skb->head + skb->network_header, 1);
 	return 0;
 }

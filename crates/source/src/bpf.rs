@@ -16,7 +16,7 @@ pub mod softirqs;
 use datagrams::DatagramTable;
 use drops::DropTables;
 use functions::UsualFunctions;
-use hops::{HopCount, HopKey};
+use hops::{HopCounts, HopRequest};
 use moves::MoveRings;
 use object::Requested;
 use softirqs::SoftirqTimes;
@@ -42,7 +42,7 @@ pub enum TracerEvent {
     /// Softirqs are timed from now on.
     Softirqs(SoftirqTimes),
     /// Packets by hop and core, counted over a stated time.
-    Hops(Vec<HopCount>),
+    Hops(HopCounts),
 }
 
 /// What the sampler reads of the loaded object.
@@ -104,8 +104,8 @@ pub enum Order {
     Functions(Vec<u64>),
     /// Time softirqs, or no longer.
     Softirqs(bool),
-    /// Count the packets of these hops by core for [`hops::COUNTED_FOR`], and report them.
-    Hops(Vec<HopKey>),
+    /// Count the packets of these hops by core for so long, and report them.
+    Hops(HopRequest, Duration),
 }
 
 /// The caller's end of the thread; the programs are taken down when it is dropped.
@@ -157,7 +157,7 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
     let mut requested: Option<Requested> = None;
     // When no orders can come, the programs are not needed: dropping the links closes their last descriptors.
     while let Ok(order) = ordered.recv() {
-        if matches!(order, Order::Softirqs(true) | Order::Hops(_)) && requested.is_none() {
+        if matches!(order, Order::Softirqs(true) | Order::Hops(..)) && requested.is_none() {
             let report = match loading(|| Requested::load(sys)) {
                 Ok((programs, times)) => {
                     requested = Some(programs);
@@ -177,7 +177,9 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
                 }
                 None
             }
-            Order::Hops(hops) => requested.as_mut().map(|programs| TracerEvent::Hops(programs.count_hops(&hops))),
+            Order::Hops(request, counted_for) => {
+                requested.as_mut().map(|programs| TracerEvent::Hops(programs.count_hops(&request, counted_for)))
+            }
         };
         if report.is_some_and(|report| reporting.send(report).is_err()) {
             return;

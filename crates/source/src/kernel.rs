@@ -2,29 +2,29 @@
 //! faces want. Where it cannot be had it says once what that would add (`refusal`).
 
 mod datagrams;
+mod hop_cores;
 mod lost_flows;
 pub(crate) mod refusal;
 mod sites;
 
 use super::{Roots, now_ns};
 use crate::bpf::drops::{DropRow, FlowKey};
-use crate::bpf::hops::HopCount;
 use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
+use hop_cores::HopCounter;
 use lost_flows::{SeenFlow, end, release, remember};
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 use vnettop_sample::{
-    DropCount, Drops, FlowPath, FlowSample, HopCores, HopWay, Ifindex, KernelCounts, LinkKey, OnRequest, Problem,
-    ProblemSource, SOFTIRQ_KINDS, SoftirqTime, Tracer, TracerStage,
+    DropCount, Drops, FlowPath, FlowSample, KernelCounts, OnRequest, Problem, ProblemSource, SOFTIRQ_KINDS,
+    SoftirqTime, Tracer, TracerStage,
 };
 
-/// How often the drops of other flows are read unless the whole machine is asked for, and how often hops are counted, ns.
+/// How often the drops of other flows are read unless the whole machine is asked for, ns.
 const OTHERS_EVERY_NS: u64 = 500_000_000;
-const HOPS_EVERY_NS: u64 = 1_000_000_000;
 /// Longest wait for the programs when a command's packets count from the first one on.
 const WAIT: Duration = Duration::from_secs(2);
 const UNNAMED: &str = "drops without a reason are not counted: naming their functions needs root or CAP_SYSLOG";
@@ -56,13 +56,10 @@ pub struct KernelReader {
     /// was asked for.
     made_of: (u64, u64, usize, bool),
     others_at_ns: u64,
-    hops_at_ns: u64,
-    /// Hops are being counted: the counting thread is asked again only after its answer, however few turns it gets.
-    counts_hops: bool,
     counts: Option<Arc<KernelCounts>>,
     /// `None` until softirq times were asked for.
     times: Option<SoftirqTimes>,
-    hops: Vec<HopCores>,
+    hops: HopCounter,
     problems: Vec<Problem>,
     refusal: Option<String>,
     /// Why softirqs are not timed and hops not counted on request.
@@ -85,11 +82,9 @@ impl KernelReader {
             sites: Sites::default(),
             made_of: (0, 0, 0, false),
             others_at_ns: 0,
-            hops_at_ns: 0,
-            counts_hops: false,
             counts: None,
             times: None,
-            hops: Vec::new(),
+            hops: HopCounter::default(),
             problems: Vec::new(),
             no_more: refusal.is_some().then(refusal::no_more_elsewhere),
             refusal: refusal.flatten(),
@@ -188,27 +183,17 @@ impl KernelReader {
             return None;
         }
         let now_ns = now_ns();
-        self.ask_hops(paths, now_ns);
+        if let Stage::Running(programs, _) = &self.stage {
+            self.hops.ask(programs, self.wanted.hops, (flows, paths), now_ns);
+        }
         let softirqs = self.softirqs();
         let changed = self.ask_drops(flows, paths, now_ns);
-        let is_same = |counts: &KernelCounts| counts.hops == self.hops && counts.softirqs == softirqs;
+        let is_same = |counts: &KernelCounts| counts.hops == self.hops.hops && counts.softirqs == softirqs;
         if changed || !self.counts.as_deref().is_some_and(is_same) {
-            let (drops, hops) = (self.drops(), self.hops.clone());
+            let (drops, hops) = (self.drops(), self.hops.hops.clone());
             self.counts = Some(Arc::new(KernelCounts { drops, softirqs, hops }));
         }
         self.counts.clone()
-    }
-
-    /// Has the packets of these paths counted by core, where that is wanted and due.
-    fn ask_hops(&mut self, paths: &[FlowPath], now_ns: u64) {
-        let Stage::Running(programs, _) = &self.stage else { return };
-        if !self.wanted.hops || paths.is_empty() {
-            // Hops counted at an earlier request say nothing about now.
-            self.hops.clear();
-        } else if !self.counts_hops && now_ns.saturating_sub(self.hops_at_ns) >= HOPS_EVERY_NS {
-            (self.hops_at_ns, self.counts_hops) = (now_ns, true);
-            programs.order(Order::Hops(hops(paths)));
-        }
     }
 
     /// Softirq time of the cores that had any; `None` when it is not wanted or not available.
@@ -314,13 +299,10 @@ impl KernelReader {
             }
             TracerEvent::NoMore(refusal) => {
                 self.no_more = Some(refusal::no_more(&self.roots, &refusal));
-                self.counts_hops = false;
+                self.hops.refuse();
             }
             TracerEvent::Softirqs(times) => self.times = Some(times),
-            TracerEvent::Hops(counts) => {
-                self.hops = counts.into_iter().map(hop).collect();
-                self.counts_hops = false;
-            }
+            TracerEvent::Hops(counts) => self.hops.take(counts),
         }
     }
 }
@@ -330,28 +312,4 @@ fn namespaces(flows: &[FlowSample], paths: &[FlowPath]) -> BTreeSet<u32> {
     let ends = flows.iter().map(|flow| flow.netns);
     let crossed = paths.iter().flat_map(|path| path.hops.iter().map(|hop| hop.link.netns));
     ends.chain(crossed).filter_map(|netns| u32::try_from(netns).ok()).filter(|&netns| netns != 0).collect()
-}
-
-/// The hops of these paths whose packets the kernel counts.
-fn hops(paths: &[FlowPath]) -> Vec<[u32; 3]> {
-    let key = |link: LinkKey, way: HopWay| {
-        let sent = match way {
-            HopWay::Sent => 1,
-            HopWay::Received => 0,
-            HopWay::Passed => return None,
-        };
-        Some([u32::try_from(link.netns).ok()?, link.ifindex.kernel()?, sent])
-    };
-    let all: BTreeSet<_> =
-        paths.iter().flat_map(|path| &path.hops).filter_map(|hop| key(hop.link, hop.way)).take(128).collect();
-    all.into_iter().collect()
-}
-
-fn hop(HopCount { hop: [netns, ifindex, sent], mut cores }: HopCount) -> HopCores {
-    cores.sort_by_key(|&(core, packets)| (std::cmp::Reverse(packets), core));
-    HopCores {
-        link: LinkKey { netns: u64::from(netns), ifindex: Ifindex(ifindex) },
-        way: if sent == 1 { HopWay::Sent } else { HopWay::Received },
-        cores,
-    }
 }

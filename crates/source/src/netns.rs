@@ -1,7 +1,9 @@
 //! The network namespaces of the machine: finds them by their processes and mounts, holds each open, runs something
 //! inside one. An open descriptor keeps a namespace alive, so one that nobody else keeps is let go at once.
 
+mod by_inode;
 mod choice;
+mod cookie;
 mod holders;
 mod inside;
 mod mounts;
@@ -10,7 +12,9 @@ mod processes;
 
 use crate::sched;
 use crate::{LEAST_TO_WATCH, Roots, netns_of, proc_file, publish, readable_now};
+pub use by_inode::{FoundNetns, NetnsPlace, find_by_inode};
 pub use choice::{Choice, SELF};
+pub(super) use cookie::cookie;
 use holders::NetnsHolders;
 pub(super) use inside::run_inside;
 use processes::NetnsProcesses;

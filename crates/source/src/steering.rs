@@ -3,12 +3,14 @@
 //! a thread of NAPI last ran is read on every tick, because it moves like any thread.
 
 mod interrupts;
+mod link_folder;
 mod napi;
 mod queues;
 
 use super::netns::Spaces;
 use super::threads::napi_thread;
 use super::{Roots, publish};
+pub use link_folder::{LinkFolder, LinkFolderError, open_link_folder};
 use napi::NetdevSocket;
 use queues::SysfsTree;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Dropped packets, as the tables of the object have them: of the watched flows (`drops`), of everything else in the
 //! namespaces asked for (`others`, `strangers`), and of flows that nobody knew yet (`early`).
 
-mod others;
+pub(super) mod others;
 
 use super::reasons::Reasons;
 use aya::Ebpf;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// `struct drop`: flow, namespace, ifindex, reason, address in two halves, whether it was untracked, nothing.
 type RawDropKey = [u32; 8];
 /// `struct tuple`, in words of four bytes.
-type Tuple = [u32; 10];
+pub(super) type Tuple = [u32; 10];
 /// `struct early_count`: tuple and drop, two words in each; packets; since when; how many of them are in `others`.
 type EarlyCount = [u64; 12];
 
@@ -280,7 +280,7 @@ fn place(count: &EarlyCount) -> RawDropKey {
 const NO_OVERWRITE: u64 = 1;
 
 /// What a flow's packets carry, as the program writes it: addresses and ports in network order.
-fn tuple(flow: FlowKey) -> Tuple {
+pub(super) fn tuple(flow: FlowKey) -> Tuple {
     let FlowKey { proto, from, to } = flow;
     let mut tuple = [0; 10];
     let is_anybody = from.ip().is_unspecified() && from.port() == 0;

@@ -7,13 +7,13 @@
 use super::datagrams::{self, DatagramTable};
 use super::drops::DropTables;
 use super::functions::UsualFunctions;
-use super::hops::{self, HopCount, HopKey};
+use super::hops::{HopCounts, HopRequest, HopTables};
 use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
 use super::{Maps, Refusal};
 use crate::mounts;
-use aya::maps::{Array, MapData, PerCpuHashMap};
+use aya::maps::Array;
 use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
 use aya::programs::trace_point::TracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError, TracePoint};
@@ -22,6 +22,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Compiled by `bpf/build`.
 static OBJECT: &[u8] = include_bytes!("../../bpf/vnettop.bpf.o");
@@ -171,7 +172,7 @@ fn try_loading_classically() -> Result<(), Refusal> {
 pub(super) struct Requested {
     ebpf: Ebpf,
     softirqs: Attached,
-    hops: PerCpuHashMap<MapData, HopKey, u64>,
+    tables: HopTables,
 }
 
 /// The program's name and its link.
@@ -186,9 +187,9 @@ impl Requested {
             prepare(&mut ebpf, &btf, *which)?;
         }
         let times = SoftirqTimes::take(&mut ebpf);
-        let hops = ebpf.take_map("hops").and_then(|map| PerCpuHashMap::try_from(map).ok());
-        let tables = times.zip(hops).ok_or_else(|| Refusal::Other("the object has no tables".to_owned()));
-        tables.map(|(times, hops)| (Self { ebpf, softirqs: Vec::new(), hops }, times))
+        let tables = times.zip(HopTables::take(&mut ebpf));
+        let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()));
+        tables.map(|(times, tables)| (Self { ebpf, softirqs: Vec::new(), tables }, times))
     }
 
     /// Attaches the programs that time softirqs, or detaches them.
@@ -201,13 +202,14 @@ impl Requested {
         }
     }
 
-    /// Packets of these hops by core, counted from now on for a while; none where they cannot be counted.
-    pub fn count_hops(&mut self, hops: &[HopKey]) -> Vec<HopCount> {
-        hops::ask(&mut self.hops, hops);
+    /// What is counted of these hops from now on, for so long.
+    pub fn count_hops(&mut self, request: &HopRequest, counted_for: Duration) -> HopCounts {
+        self.tables.ask(request);
         let attached = attach(&mut self.ebpf, &HOPS);
-        std::thread::sleep(hops::COUNTED_FOR);
+        std::thread::sleep(counted_for);
+        let counts = self.tables.read();
         detach(&mut self.ebpf, attached);
-        hops::read(&self.hops, hops)
+        counts
     }
 }
 
@@ -236,6 +238,10 @@ fn lifted(btf: Option<&Btf>, slots: u32) -> Result<Ebpf, Refusal> {
     let mut loader = EbpfLoader::new();
     loader.btf(btf).verifier_log_level(VerifierLogLevel::DISABLE).map_max_entries("moves", slots);
     loader.map_max_entries("datagrams", if slots > 1 { datagrams::room() } else { 1 });
+    // What is counted on request alone has its room there alone.
+    if slots > 1 {
+        loader.map_max_entries("lanes", 1).map_max_entries("switchings", 1);
+    }
     let result = loader.load(OBJECT);
     if lifted {
         let _ = setrlimit(Resource::Memlock, before);

@@ -7,7 +7,7 @@ use crate::netlink::message::{DUMP, Message, Request, attribute, attributes, u32
 use crate::netlink::sock_diag::{BY_FAMILY, meminfo};
 use crate::netlink::socket::Transport;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use vnettop_sample::{Busy, Congestion, Proto, TcpState, UdpState};
+use vnettop_sample::{Busy, Congestion, Disorder, Proto, TcpState, UdpState};
 
 /// `AF_INET`.
 const IPV4: u8 = 2;
@@ -59,6 +59,10 @@ const SEGMENTS_OUT: usize = 136;
 const BUSY: usize = 168;
 const RWND: usize = 176;
 const SNDBUF: usize = 184;
+/// `tcpi_dsack_dups` and `tcpi_reord_seen` (Linux 4.19), `tcpi_rcv_ooopack` (Linux 5.4), of 32 bits.
+const DSACK_DUPS: usize = 216;
+const REORD_SEEN: usize = 220;
+const RCV_OOOPACK: usize = 224;
 /// `struct inet_diag_sockid`, bytes: ports at 0 and 2, addresses at 4 and 20, interface at 36, cookie at 40.
 const ID: usize = 48;
 /// `struct inet_diag_msg`, bytes: family, state, timer, retransmits, the id at 4, `idiag_rqueue`, `idiag_wqueue`, inode.
@@ -289,6 +293,11 @@ fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<TcpState> 
         data_out: u32_at(info, DATA_OUT),
         data_in: u32_at(info, DATA_IN),
         rcvbuf: None,
+        disorder: u32_at(info, DSACK_DUPS).zip(u32_at(info, REORD_SEEN)).map(|(dsack_dups, reord_seen)| Disorder {
+            dsack_dups,
+            reord_seen,
+            rcv_ooopack: u32_at(info, RCV_OOOPACK),
+        }),
     })
 }
 

@@ -63,10 +63,9 @@ impl Sites {
             Function::Unnamed => None,
             Function::Named(name) => Some(Arc::clone(name)),
         };
-        let proto = |flow: FlowKey| if flow.proto == Proto::Udp.number() { Proto::Udp } else { Proto::Tcp };
         Some(DropCount {
             site: site.number,
-            flow: row.flow.map(|flow| DropFlow { proto: proto(flow), from: flow.from, to: flow.to }),
+            flow: row.flow.map(named),
             netns: Some(u64::from(row.netns)).filter(|&netns| netns != 0),
             ifindex: Some(Ifindex(row.ifindex)).filter(|_| row.ifindex != 0),
             reason: row.reason.clone(),
@@ -75,4 +74,10 @@ impl Sites {
             packets: row.packets,
         })
     }
+}
+
+/// A flow as the sample has it.
+pub(super) fn named(FlowKey { proto, from, to }: FlowKey) -> DropFlow {
+    let proto = if proto == Proto::Udp.number() { Proto::Udp } else { Proto::Tcp };
+    DropFlow { proto, from, to }
 }

@@ -9,9 +9,9 @@ use rustix::fs::{Dir, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use vnettop_sample::{CoreSet, LinkFacts, MOST_CORES, Steering};
+use vnettop_sample::{CoreSet, LinkFacts, Steering};
 
 /// A link with more queues has settings that are unknown rather than half known.
 const MOST_QUEUES: usize = 256;
@@ -23,10 +23,24 @@ pub(super) struct SysfsTree(OwnedFd);
 impl SysfsTree {
     /// Opens the sysfs of the calling thread's namespace.
     pub fn open() -> io::Result<Self> {
-        match attached_nowhere() {
+        Self::opened(MountAttrFlags::MOUNT_ATTR_RDONLY)
+    }
+
+    /// The same, in a mount through which files may be written.
+    pub fn open_to_change() -> io::Result<Self> {
+        Self::opened(MountAttrFlags::empty())
+    }
+
+    fn opened(access: MountAttrFlags) -> io::Result<Self> {
+        match attached_nowhere(access) {
             Err(Errno::NOSYS) => Ok(Self(of_a_thread()?)),
             tree => Ok(Self(tree?)),
         }
+    }
+
+    /// Its uppermost folder.
+    pub fn root(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     /// The settings of a link; `None` when it is gone, or another link has its name.
@@ -81,14 +95,16 @@ impl SysfsTree {
     }
 }
 
-fn attached_nowhere() -> rustix::io::Result<OwnedFd> {
+fn mask(text: &[u8]) -> Option<CoreSet> {
+    CoreSet::from_mask(std::str::from_utf8(text).ok()?)
+}
+
+fn attached_nowhere(access: MountAttrFlags) -> rustix::io::Result<OwnedFd> {
     let context = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
-    let only_to_read = MountAttrFlags::MOUNT_ATTR_RDONLY
-        | MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV
-        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, only_to_read)
+    let plain_files =
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, access | plain_files)
 }
 
 /// Over /proc, because the sysfs of the same namespace may not be mounted on itself.
@@ -98,35 +114,14 @@ fn of_a_thread() -> io::Result<OwnedFd> {
     Ok(sched::with_heirs(|| mounts::with_mounted("sysfs", over, over, open))??)
 }
 
-/// A mask as the kernel prints it: 32 cores a word in hexadecimal, the highest first, `00000001,ffffffff`.
-fn mask(text: &[u8]) -> Option<CoreSet> {
-    let mut cores = CoreSet::new();
-    for (at, word) in text.rsplit(|&byte| byte == b',').enumerate() {
-        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
-        let first = u32::try_from(at).ok()?.checked_mul(32).filter(|first| first + 32 <= MOST_CORES)?;
-        (0..32).filter(|bit| word >> bit & 1 == 1).for_each(|bit| cores.insert(first + bit));
-    }
-    Some(cores)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn a_mask_is_read_from_its_last_word_on() {
-        let reported = |text: &str| mask(text.as_bytes()).map(|cores| cores.to_string());
-        assert_eq!(reported("0").as_deref(), Some(""), "nobody");
-        assert_eq!(reported("3").as_deref(), Some("0-1"), "two cores");
-        assert_eq!(reported("00000001,80000000").as_deref(), Some("31-32"), "words of 32 cores");
-        assert_eq!(reported("x"), None, "what is no mask is unknown");
-    }
 
     #[test]
     fn without_fsmount_the_same_sysfs_is_had() {
         let numbers = |tree: OwnedFd| SysfsTree(tree).number("class/net/lo/ifindex", &mut Vec::new());
-        match (attached_nowhere(), of_a_thread()) {
+        match (attached_nowhere(MountAttrFlags::MOUNT_ATTR_RDONLY), of_a_thread()) {
             (Ok(nowhere), Ok(of_a_thread)) => {
                 let reported = numbers(of_a_thread);
                 assert_eq!(reported, Some(1), "lo is the first of every namespace");
@@ -134,13 +129,6 @@ mod tests {
             }
             (Err(Errno::PERM), Err(error)) => eprintln!("NOT RUN: without_fsmount_the_same_sysfs_is_had: {error}"),
             either => panic!("both or none: {either:?}"),
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_survived(text: Vec<u8>) {
-            mask(&text);
         }
     }
 }

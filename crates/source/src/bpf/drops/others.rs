@@ -12,7 +12,7 @@ const MOST: usize = 1536;
 const NAMESPACE_BITS: u32 = 4096;
 
 /// A table of bits by which the program skips at once what is not asked for.
-pub(super) struct Bits {
+pub(in crate::bpf) struct Bits {
     table: Array<MapData, u64>,
     /// The words that were written.
     reported: BTreeMap<u32, u64>,
