@@ -8,6 +8,7 @@ pub(crate) mod loss;
 mod machine;
 pub(crate) mod nothing;
 mod path;
+mod reordered;
 #[cfg(test)]
 pub(crate) mod tests;
 mod threads;
@@ -15,6 +16,7 @@ mod threads;
 use super::TestMetrics;
 use super::diagnosis::RateDiagnosis;
 use super::history::History;
+use super::placement::steer;
 
 /// What a finding is about, one of the lints'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -43,6 +45,7 @@ pub enum FindingId {
     GsoLimits,
     Xdp,
     Offloads,
+    Reordered,
     Steered,
     OneCore,
     Steal,
@@ -102,7 +105,7 @@ impl Diagnostic {
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 38] = [
+const LINTS: [Lint; 39] = [
     (FindingId::Loss, None, 2.0, loss::lost),
     (FindingId::NothingArrives, None, 1.9, nothing::arrives),
     (FindingId::SameMac, None, 1.6, loss::same_mac),
@@ -113,6 +116,7 @@ const LINTS: [Lint; 38] = [
     (FindingId::VxlanHeadroom, None, 1.2, path::headroom),
     (FindingId::WireguardHeadroom, None, 1.19, path::wireguard_headroom),
     (FindingId::Softnet, None, 1.0, machine::dropped),
+    (FindingId::Reordered, Some('p'), 0.6, reordered::reordered),
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
     (FindingId::SameCore, Some('p'), 0.5, threads::on_the_same_core),
     (FindingId::MaskChanged, None, 0.35, machine::changed_masks),
@@ -145,7 +149,7 @@ const LINTS: [Lint; 38] = [
 ];
 
 /// Every finding of this moment, the dearest first. `unsteady_by` is what LIMIT says that makes any rate unsteady; with
-/// `placement_may_help` a finding whose remedy is a pin has its key.
+/// `placement_may_help` a finding whose remedy is a pin has its key; one whose remedy is a steer has it where one is proposed.
 #[must_use]
 pub fn all(
     metrics: &TestMetrics,
@@ -158,7 +162,8 @@ pub fn all(
     let found = |&(id, key, weight, check): &Lint| {
         let Diagnostic { text, cost, numbers } = check(&input)?;
         // The key for a proposal is left out when there is none, or it will probably not help.
-        let key = key.filter(|_| placement_may_help);
+        let may_help = if id == FindingId::Reordered { steer(metrics).is_some() } else { placement_may_help };
+        let key = key.filter(|_| may_help);
         Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();

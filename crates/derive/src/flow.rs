@@ -4,6 +4,7 @@
 mod connection;
 mod connections;
 mod datagrams;
+mod disorder;
 mod end_track;
 mod fallback_link;
 pub(super) mod join;
@@ -26,6 +27,7 @@ use vnettop_sample::{Sample, SocketKey};
 pub use connection::{BusyShares, Connection, End, Speaks, TcpFigures, UdpFigures};
 pub(super) use connection::{CARRIES, connections};
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
+pub use disorder::DisorderRates;
 pub use rate_gap::RateGap;
 
 /// A link may stand for the flow from so long after the last connection that carried anything, ns.

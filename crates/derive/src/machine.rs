@@ -6,6 +6,7 @@ use super::moves::TracedMove;
 use super::ovs::DatapathMetrics;
 use super::pins::OverriddenPin;
 use super::short_lives::ShortLivedGroup;
+use super::steers::StandingSteer;
 use super::threads::ThreadMetrics;
 use std::sync::Arc;
 use vnettop_sample::{CoreId, Event, Facts, KernelCounts, LinkKey, OwnCost, Owned, Owner, TraceSource, Tracer, row_of};
@@ -53,6 +54,8 @@ pub struct MachineMetrics {
     pub events: Vec<Event>,
     /// Pins of vnettop that were found undone by something else since the sample before.
     pub undone: Vec<OverriddenPin>,
+    /// The settings of links that vnettop has changed, sorted by link and setting.
+    pub steers: Vec<StandingSteer>,
 }
 
 impl MachineMetrics {

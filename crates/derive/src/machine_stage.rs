@@ -6,6 +6,7 @@ use super::owners::Owners;
 use super::pins::Pins;
 use super::rate::{per_second, seconds};
 use super::short_lives::ShortLives;
+use super::steers::Steers;
 use super::{cores, links, moves, ovs, threads};
 use std::sync::Arc;
 use vnettop_sample::{Duty, Event, Sample};
@@ -17,6 +18,8 @@ pub(super) struct MachineStage {
     pub history: History,
     /// The pins of vnettop that stand.
     pins: Pins,
+    /// Its steers.
+    steers: Steers,
     switches: ovs::Switches,
     short_lives: ShortLives,
     /// As of the sample before.
@@ -28,7 +31,10 @@ pub(super) struct MachineStage {
 impl MachineStage {
     pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample) -> MachineMetrics {
         self.history.observe_threads(previous, next);
-        self.events.iter().for_each(|event| self.pins.event(event));
+        for event in &self.events {
+            self.pins.event(event);
+            self.steers.event(event);
+        }
         let mut links = links::between(previous, next);
         let facts = &next.facts;
         self.switches.join(&facts.ovs, &mut links);
@@ -55,6 +61,7 @@ impl MachineStage {
             owners: self.owners.join(&facts.owners, &facts.ovs),
             cores: cores::between(previous, next),
             undone,
+            steers: self.steers.observe(next),
             threads: Arc::new(threads),
             moves: Arc::new(moves::traced(previous, next)),
             short_lives: self.short_lives.observe(next),

@@ -67,6 +67,21 @@ impl MachineMetrics {
         }
     }
 
+    /// What runs a command of the shell with a namespace's links and their files of sysfs; empty for vnettop's own. `None` where
+    /// it has neither a name for `ip netns` nor a process.
+    #[must_use]
+    pub fn enter_command(&self, netns: u64) -> Option<String> {
+        if netns == self.netns {
+            return Some(String::new());
+        }
+        let space = self.space(netns)?;
+        let is_named = self.owner(LinkKey { netns, ifindex: Ifindex(1) }).is_none();
+        match (&space.name, space.pid) {
+            (Some(name), _) if is_named && !name.contains('/') => Some(format!("ip netns exec {name} ")),
+            (_, pid) => Some(format!("nsenter -t {} -n unshare -m ", pid?)),
+        }
+    }
+
     /// What to call a namespace in a few letters: its name, a process in it, its inode.
     #[must_use]
     pub fn space_label(&self, netns: u64) -> String {

@@ -1,12 +1,15 @@
 //! Paths joined with the links' rates: what each hop moves in the flow's direction, what it claims, and which of them is
 //! the narrowest. Made when a face asks for it; a tick without faces costs nothing.
 
+mod flow_cores;
 pub(crate) mod softirq;
 
 use super::{Basis, LinkMetrics, Loss, LossPlace, TestMetrics};
 use crate::flow::Connection;
 use vnettop_sample::{FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
 
+pub use flow_cores::FlowAtHop;
+pub(crate) use flow_cores::at as flow_at;
 pub use softirq::{Softirq, SoftirqBy, UnknownCores};
 
 /// The path of one connection, with what each of its links does now.
@@ -38,6 +41,8 @@ pub struct HopMetrics<'a> {
     pub offloads: Option<&'a Offloads>,
     /// On which cores the flow's packets are handled there, or why that is not known.
     pub softirq: Result<Softirq, UnknownCores>,
+    /// The flow's own packets there by core, as counted last; none where that was not asked for, or none came by.
+    pub flow: Option<FlowAtHop>,
     /// Packets that its qdisc drops in that direction a second, which is in no counter of the link; none where none is read.
     pub qdisc_drops_per_s: Option<f64>,
     /// Packets a second that the datapath of Open vSwitch loses there because it cannot ask ovs-vswitchd; none where the link
@@ -50,7 +55,12 @@ pub struct HopMetrics<'a> {
 }
 
 impl<'a> HopMetrics<'a> {
-    fn of(metrics: &'a TestMetrics, hop: &'a Hop, is_first: bool, softirq: Result<Softirq, UnknownCores>) -> Self {
+    fn of(
+        metrics: &'a TestMetrics,
+        (path, hop): (&FlowPath, &'a Hop),
+        is_first: bool,
+        softirq: Result<Softirq, UnknownCores>,
+    ) -> Self {
         let link = metrics.machine.link(hop.link);
         let (bits_per_s, packets_per_s, dropped_per_s) = match (link.and_then(|link| link.rates), hop.way) {
             (Some(rates), HopWay::Sent) => (rates.tx_bits_per_s, rates.tx_packets_per_s, rates.tx_dropped_per_s),
@@ -73,6 +83,7 @@ impl<'a> HopMetrics<'a> {
             dropped_per_s,
             offloads: offloads(metrics, hop.link),
             softirq,
+            flow: flow_at(metrics, path, hop),
             qdisc_drops_per_s,
             upcalls_lost_per_s: metrics.losses.of_upcalls(hop.link),
             lost_per_s: metrics.machine.elapsed_s.filter(|_| metrics.machine.asks_kernel()).map(|_| lost()),
@@ -139,7 +150,7 @@ fn losses_at<'a>(metrics: &'a TestMetrics, hop: &Hop, is_first: bool) -> Vec<&'a
 pub fn of<'a>(metrics: &'a TestMetrics, connection: &Connection) -> Option<PathMetrics<'a>> {
     let path = found(&metrics.paths, connection)?;
     let softirqs = softirq::all(metrics, connection, path);
-    let of = |(at, (hop, softirq))| HopMetrics::of(metrics, hop, at == 0, softirq);
+    let of = |(at, (hop, softirq))| HopMetrics::of(metrics, (path, hop), at == 0, softirq);
     let hops = path.hops.iter().zip(softirqs).enumerate().map(of).collect();
     Some(PathMetrics { hops, gap: path.gap.as_deref(), note: path.note.as_deref() })
 }

@@ -12,17 +12,23 @@ mod fill;
 mod network_card;
 mod phrases;
 mod proposal;
+mod steers;
 mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 mod thread_reason;
+mod treatments;
 mod whole_reasons;
 
 pub use super::recent_load::{CoreRecent, RecentLoad};
 pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
-pub use proposal::{CoreChange, Proposal, RunnerUp, Step};
+pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
+use steers::steers;
+pub use steers::{at_receivers, unsteerable};
+pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
+pub use treatments::treatments;
 
 use super::TestMetrics;
 use busy_threads::{BusyThread, bound_to, busy_threads};
@@ -53,6 +59,46 @@ pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
     let mut proposal = proposal(&inputs, &placement);
     proposal.reasons.extend(left_out);
     Ok(proposal)
+}
+
+/// The settings of links that belong to proposed pins added to them; where no pin is proposed, those alone.
+///
+/// # Errors
+/// Why no pin is proposed, where no packets are seen to overtake each other either.
+pub fn with_steers(metrics: &TestMetrics, pins: Result<Proposal, String>) -> Result<Proposal, String> {
+    match pins {
+        Ok(proposal) => Ok(Proposal { steers: steers(metrics, &proposal.steps), ..proposal }),
+        // The threads are where they should be, or cannot be moved: the packets may be elsewhere all the same.
+        Err(why) => steer(metrics).ok_or(why),
+    }
+}
+
+/// The same where a search has found that steering helps: each setting is on, for this reason.
+///
+/// # Errors
+/// Why no pin is proposed, where there is nothing to steer either.
+pub fn with_measured_steers(
+    metrics: &TestMetrics,
+    pins: Result<Proposal, String>,
+    reason: &str,
+) -> Result<Proposal, String> {
+    let steps = pins.as_ref().map_or(&[][..], |proposal| &proposal.steps);
+    let mut steers = steers(metrics, steps);
+    for steer in &mut steers {
+        (steer.is_on, steer.reason) = (true, reason.to_owned());
+    }
+    match pins {
+        Ok(proposal) => Ok(Proposal { steers, ..proposal }),
+        Err(_) if !steers.is_empty() => Ok(Proposal { steers, ..Proposal::default() }),
+        Err(why) => Err(why),
+    }
+}
+
+/// Proposes to steer the packets of a test that are seen to overtake each other, and to pin nothing; `None` where none are.
+#[must_use]
+pub fn steer(metrics: &TestMetrics) -> Option<Proposal> {
+    let steers = steers(metrics, &[]);
+    steers.iter().any(|steer| steer.is_on).then(|| Proposal { steers, ..Proposal::default() })
 }
 
 /// What a search has found for the present kind of test, the newest; none where there was no such search.
@@ -89,7 +135,7 @@ fn proposal(inputs: &Inputs<'_>, placement: &Placement) -> Proposal {
     let steps = thread_reason::steps(inputs, placement);
     let cores = proposal::changes(&steps, inputs.topology, inputs.recent);
     let doubt = whole_reasons::doubt(placement);
-    Proposal { steps, doubt, reasons: whole_reasons::reasons(inputs, placement), cores }
+    Proposal { steps, steers: Vec::new(), doubt, reasons: whole_reasons::reasons(inputs, placement), cores }
 }
 
 /// The cores that the threads have, if each thread is bound to one core already.

@@ -80,6 +80,8 @@ struct Observation {
     others: Ledger<OtherLoad>,
     proposed_at_ns: u64,
     pins: BTreeMap<ThreadId, CoreSet>,
+    /// Files of links' settings that were changed so far.
+    steered: usize,
     /// Why nobody was pinned when it was time to, as it was last.
     not_pinned: Option<String>,
 }
@@ -96,6 +98,7 @@ impl Observation {
             return;
         }
         self.drops.observe_way(&metrics.subject.losses);
+        self.search.observe(metrics, self.asked.as_ref().map_or(0, |asked| asked.settle_ns));
         self.look_for_reason(metrics);
         for thread in metrics.subject.threads.iter() {
             let id = thread.sample.id;
@@ -109,7 +112,7 @@ impl Observation {
         if metrics.subject.threads.iter().any(|thread| is_busy(metrics, thread.sample.id)) {
             self.known.busy_s += metrics.machine.elapsed_s.unwrap_or(0.0);
             // What a search tries is no fault of the benchmark's.
-            if self.asked.as_ref().is_none_or(|asked| asked.pin != PinMode::Search) {
+            if self.asked.as_ref().is_none_or(|asked| !asked.is_search()) {
                 self.findings(metrics);
             }
             self.propose(metrics);
@@ -168,7 +171,8 @@ impl Observation {
                     self.known.reported.push(OwnFigures { run, pid: *pid, side: *side, whole, measured: None });
                 }
             },
-            Event::Reported { .. } | Event::Restored { .. } | Event::Mark { .. } => {}
+            Event::Steered { .. } => self.steered += 1,
+            Event::Reported { .. } | Event::Restored { .. } | Event::Unsteered { .. } | Event::Mark { .. } => {}
         }
     }
 

@@ -40,6 +40,12 @@ impl<T: Copy> PhaseLog<T> {
         }
     }
 
+    /// The treatment that has lasted since before `from_ns`, its settling dropped; none between phases.
+    pub fn settled(&self, from_ns: u64, settle_ns: u64) -> Option<T> {
+        let last = self.0.last().filter(|last| last.to_ns == u64::MAX)?;
+        (from_ns >= last.from_ns.saturating_add(settle_ns)).then_some(last.treatment)
+    }
+
     /// What counts of the phases that began between two moments, in which the command ran; those without a known rate are left out.
     pub fn counted(
         &self,

@@ -41,11 +41,11 @@ struct PinPress {
 impl PinTrial {
     /// Takes the tick into account: what was done in it, from the tick before (`CLOCK_MONOTONIC`, ns) to this one.
     pub fn tick(&mut self, done: &[Event], before_ns: u64, at_ns: u64, bins: &Ledger<Bin>, others: &Ledger<OtherLoad>) {
-        if done.iter().any(|event| matches!(event, Event::Restored { .. })) {
+        if done.iter().any(|event| matches!(event, Event::Restored { .. } | Event::Unsteered { .. })) {
             self.end(before_ns, bins, others);
             self.changed_at_ns = at_ns;
         }
-        if done.iter().any(|event| matches!(event, Event::Pinned { .. })) {
+        if done.iter().any(|event| matches!(event, Event::Pinned { .. } | Event::Steered { .. })) {
             self.pin(before_ns, at_ns, bins, others);
         }
         let Some(pin) = self.pin.filter(|pin| !pin.over && at_ns >= pin.renewed_at_ns + RENEW_NS) else { return };

@@ -1,5 +1,6 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
+use super::reordered::reordered;
 use super::{Diagnostic, LintInput};
 use crate::diagnosis::{ComparedCauses, Conclusion, LEAST_TICKS, OtherCause};
 use crate::figure::{Unit, bytes, decimal, percent, rate};
@@ -55,6 +56,10 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
     let conclusion = &input.diagnosis.conclusion;
     // No cause is looked for in fewer bins.
     if conclusion.cause.is_some() || jitter.bins < LEAST_BINS {
+        return None;
+    }
+    // Packets that overtake each other are a cause, and have a finding of their own.
+    if reordered(input).is_some() {
         return None;
     }
     let (moves, and, doubt) = if conclusion.moves_per_s < LEAST_RATE {

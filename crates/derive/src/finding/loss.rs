@@ -6,6 +6,7 @@ mod mac;
 
 pub(super) use doubled::same_mac;
 
+use super::reordered::reordered;
 use super::{Diagnostic, LintInput};
 use crate::denial::{self, DropsSeen};
 use crate::figure::{decimal, percent, rate};
@@ -289,7 +290,7 @@ pub(super) fn retransmitted(input: &LintInput<'_>) -> Option<Diagnostic> {
     }
     // What was lost a moment ago is sent again now.
     let is_quiet = losses.quiet_s.is_none_or(|quiet_s| quiet_s > SENT_AGAIN_WITHIN_S);
-    (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet).then(|| {
+    (share >= RETRANSMITTED && again >= LEAST_PER_S && is_quiet && reordered(input).is_none()).then(|| {
         let why = late_or_lost(input.metrics);
         let (much, part) = (rate(again), percent(share));
         let text = format!("TCP retransmits {much} segments/s ({part} %){why}");

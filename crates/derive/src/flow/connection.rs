@@ -1,6 +1,7 @@
 //! One connection as a tick shows it.
 
 use super::datagrams::DatagramRate;
+use super::disorder::DisorderRates;
 use super::rate_gap::RateGap;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -108,6 +109,9 @@ pub struct TcpFigures {
     pub segments_per_s: Option<[f64; 2]>,
     /// The sender's congestion control.
     pub congestion: Option<Congestion>,
+    /// Its packets that overtook each other over the last seconds; none where the sender's end is not watched, its kernel does
+    /// not tell (before Linux 4.19), or it is watched for less than a second.
+    pub disorder: Option<DisorderRates>,
 }
 
 /// What is counted of datagrams.

@@ -2,6 +2,7 @@
 //! the time in which a connection begins or ends is not known, so that neither looks like a dip.
 
 use super::connection::{CARRIES, Connection, End, Speaks, TcpFigures, connections};
+use super::disorder::DisorderRates;
 use super::end_track::EndTrack;
 use super::join::{self, Translated};
 use super::proxied;
@@ -195,6 +196,10 @@ impl Connections {
                 under_way: sender.and_then(|tcp| Some(f64::from(tcp.unacked?) / f64::from(tcp.cwnd.max(1)))),
                 segments_per_s: from.and_then(EndTrack::segments_per_s),
                 congestion: sender.and_then(|tcp| tcp.congestion),
+                disorder: from.and_then(|end| {
+                    let out_of_order_per_s = to.and_then(|end| end.disorder.out_of_order_per_s());
+                    Some(DisorderRates { out_of_order_per_s, ..end.disorder.sent()? })
+                }),
             };
             Some(Connection {
                 speaks: Speaks::Tcp(tcp),

@@ -2,6 +2,7 @@
 
 use super::BIN_NS;
 use super::connection::{BusyShares, CARRIES};
+use super::disorder::DisorderTrack;
 use super::join::EndPlace;
 use crate::rate::seconds;
 use crate::share;
@@ -30,6 +31,8 @@ pub(super) struct EndTrack {
     /// How it stands, and stood in the tick before.
     pub tcp: Option<TcpState>,
     pub tcp_before: Option<TcpState>,
+    /// Its packets that overtook each other.
+    pub disorder: DisorderTrack,
     /// Since when it is known to carry data.
     pub carries_from_ns: Option<u64>,
     /// It is gone.
@@ -56,6 +59,7 @@ impl EndTrack {
             joined: flow.joined,
             tcp: None,
             tcp_before: None,
+            disorder: DisorderTrack::default(),
             carries_from_ns: None,
             is_gone: false,
             peer_is_gone: false,
@@ -69,6 +73,9 @@ impl EndTrack {
         let mut began = None;
         (self.tcp, self.connecting, self.joined) = (flow.tcp, flow.connecting, flow.joined);
         self.mptcp = flow.mptcp.or(self.mptcp);
+        if let Some(pulse) = flow.pulses.last() {
+            self.disorder.observe(pulse.at_ns, flow.tcp.as_ref());
+        }
         for pulse in &flow.pulses {
             let last = self.pulses.back();
             if last.is_some_and(|last| last.at_ns >= pulse.at_ns) {

@@ -317,6 +317,7 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         data_out: u32::try_from(tick * 50).ok(),
         data_in: u32::try_from(tick * 20).ok(),
         rcvbuf: Some(queue * 100),
+        disorder: None,
     };
     let track = run(0..4, |tick, sample| {
         sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 0))));

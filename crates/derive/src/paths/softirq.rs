@@ -93,14 +93,17 @@ pub(super) fn all(
     let mut before = None;
     for hop in &path.hops {
         at = next(metrics, before, hop, at);
-        hops.push(measured(metrics, hop).map_or_else(|| at.clone(), Ok));
+        hops.push(measured(metrics, path, hop).map_or_else(|| at.clone(), Ok));
         before = Some(hop);
     }
     hops
 }
 
-/// The cores that handled the hop's packets, as counted last; none where that was not asked for, or none came.
-fn measured(metrics: &TestMetrics, hop: &Hop) -> Option<Softirq> {
+/// The cores that handled the flow's packets at the hop, or all packets there where it is not told apart, as counted last; none where that was not asked for, or none came.
+fn measured(metrics: &TestMetrics, path: &FlowPath, hop: &Hop) -> Option<Softirq> {
+    if let Some(own) = super::flow_at(metrics, path, hop) {
+        return Some(Softirq { cores: own.cores(), by: SoftirqBy::Measured });
+    }
     let counted =
         metrics.machine.kernel.as_ref()?.hops.iter().find(|one| one.link == hop.link && one.way == hop.way)?;
     let all: u64 = counted.cores.iter().map(|(_, packets)| packets).sum();

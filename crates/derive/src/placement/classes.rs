@@ -66,7 +66,7 @@ pub fn by_class(metrics: &TestMetrics) -> Result<ClassPlacements, String> {
             label: label(busy.thread),
             core: core.core,
         });
-        TriedPlacement { class, is_rule, threads: threads.collect() }
+        TriedPlacement { class, is_rule, threads: threads.collect(), steers: Vec::new() }
     };
     let mut found: Vec<(PlacementClass, Chosen)> = Vec::new();
     let there = classes_of(inputs.topology);

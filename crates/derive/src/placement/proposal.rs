@@ -2,13 +2,15 @@
 
 use crate::recent_load::{CoreRecent, RecentLoad};
 use std::collections::BTreeSet;
-use vnettop_sample::{CoreId, CoreSet, ThreadId, Topology};
+use vnettop_sample::{CoreId, CoreSet, ProposalPart, SteerRequest, ThreadId, Topology};
 
 /// A placement of the busy watched threads, to be shown first and applied on a second press.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proposal {
     /// One step a thread, in the order they are applied.
     pub steps: Vec<Step>,
+    /// Settings of links beside them, in the order in which they are made.
+    pub steers: Vec<ProposedSteer>,
     /// Why the placement will probably not help; it may be applied all the same.
     pub doubt: Option<String>,
     /// Sentences on the whole: which domain was chosen and why; what was left out.
@@ -52,6 +54,31 @@ impl Step {
     }
 }
 
+/// A setting of a link that a proposal has beside its pins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProposedSteer {
+    /// What would be set.
+    pub request: SteerRequest,
+    /// What each of its queues has now, as sysfs takes it.
+    pub now: String,
+    /// The namespace's name, where it has one and is not vnettop's own.
+    pub space: Option<String>,
+    /// The same by hand.
+    pub shell_line: String,
+    /// Why.
+    pub reason: String,
+    /// It is done unless it is taken off: its packets were seen to overtake each other, or the pins beside it would make them.
+    pub is_on: bool,
+}
+
+impl ProposedSteer {
+    /// Which line of a proposal it is.
+    #[must_use]
+    pub fn part(&self) -> ProposalPart {
+        ProposalPart::Steer(self.request.link, self.request.setting)
+    }
+}
+
 /// The second best core for a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunnerUp {
@@ -77,11 +104,25 @@ pub struct CoreChange {
 }
 
 impl Proposal {
-    /// The proposal without these threads: each of the others keeps the core it was given.
+    /// Every line that can be taken off, in the order in which they are shown.
     #[must_use]
-    pub fn without(&self, off: &BTreeSet<ThreadId>) -> Self {
+    pub fn parts(&self) -> Vec<ProposalPart> {
+        let threads = self.steps.iter().map(|step| ProposalPart::Thread(step.thread));
+        threads.chain(self.steers.iter().map(ProposedSteer::part)).collect()
+    }
+
+    /// The lines that are off until somebody takes them.
+    #[must_use]
+    pub fn off_at_first(&self) -> BTreeSet<ProposalPart> {
+        self.steers.iter().filter(|steer| !steer.is_on).map(ProposedSteer::part).collect()
+    }
+
+    /// The proposal without these lines: each of the other threads keeps the core it was given.
+    #[must_use]
+    pub fn without(&self, off: &BTreeSet<ProposalPart>) -> Self {
         let mut rest = self.clone();
-        rest.steps.retain(|step| !off.contains(&step.thread));
+        rest.steps.retain(|step| !off.contains(&ProposalPart::Thread(step.thread)));
+        rest.steers.retain(|steer| !off.contains(&steer.part()));
         let stays = |tid: &u32| rest.steps.iter().any(|step| step.thread.tid == *tid);
         for core in &mut rest.cores {
             core.now.retain(stays);
@@ -91,10 +132,16 @@ impl Proposal {
         rest
     }
 
-    /// The placement by hand: one `taskset -cp CORE TID` a step.
+    /// The pins by hand: one `taskset -cp CORE TID` a step.
     #[must_use]
     pub fn taskset_lines(&self) -> Vec<String> {
         self.steps.iter().map(|step| format!("taskset -cp {} {}", step.core, step.thread.tid)).collect()
+    }
+
+    /// All of it by hand: one `taskset -cp CORE TID` a step, and a line for each setting.
+    #[must_use]
+    pub fn shell_lines(&self) -> Vec<String> {
+        self.taskset_lines().into_iter().chain(self.steers.iter().map(|steer| steer.shell_line.clone())).collect()
     }
 }
 

@@ -151,9 +151,8 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
     let phases: Vec<_> = seen.known.runs.iter().flat_map(counted).collect();
     let (unpinned, pairs) = (of_side(&phases, StretchSide::Unpinned), pairs(&phases));
     let jitter = Jitter::of(&unpinned);
-    let comparison = (asked.pin == PinMode::Compare).then(|| comparison(seen, &pairs));
-    let search =
-        (asked.pin == PinMode::Search).then(|| seen.search.result(&seen.search_means(), asked.stretch_ns)).flatten();
+    let comparison = (asked.pin == PinMode::Compare && !asked.is_search()).then(|| comparison(seen, &pairs));
+    let search = asked.is_search().then(|| seen.search.result(&seen.search_means(), asked.stretch_ns)).flatten();
     let moves = jitter.and_then(|_| moves(&unpinned, seen));
     let drops = seen.drops.known.then(|| seen.drops.clone());
     RunCard {
@@ -262,9 +261,11 @@ fn missing(
             "neither their connections nor links of this namespace carried data; run vnettop where the benchmark's links are",
         );
         format!("the rate of the watched threads is not known: {why}")
-    } else if let Some(why) = seen.not_pinned.as_ref().filter(|_| asked.pin.takes_turns() && seen.pins.is_empty()) {
+    } else if let Some(why) =
+        seen.not_pinned.as_ref().filter(|_| asked.takes_turns() && seen.pins.is_empty() && seen.steered == 0)
+    {
         Event::nothing_was_pinned(why)
-    } else if asked.pin == PinMode::Search {
+    } else if asked.is_search() {
         match search {
             Some(search) if search.is_enough() => return Vec::new(),
             Some(search) => format!(

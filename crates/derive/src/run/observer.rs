@@ -127,9 +127,11 @@ impl Run {
 /// No pins and no proposals for threads that may have nothing to do with the command.
 fn without_pins(card: RunCard) -> RunCard {
     match card.asked.pin {
-        PinMode::Never => card,
+        PinMode::Never if !card.asked.takes_turns() => card,
         PinMode::Propose => RunCard { proposal: Some(Err(format!("nothing is proposed: {NO_TEST}"))), ..card },
-        PinMode::Compare | PinMode::Search => RunCard { missing: vec![Event::nothing_was_pinned(NO_TEST)], ..card },
+        PinMode::Never | PinMode::Compare | PinMode::Search => {
+            RunCard { missing: vec![Event::nothing_was_pinned(NO_TEST)], ..card }
+        }
     }
 }
 

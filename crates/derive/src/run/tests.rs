@@ -22,6 +22,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
         watch: vec!["iperf3".to_owned()],
         measure: None,
         pin,
+        steer: vnettop_sample::SteerMode::Never,
         repeat: 1,
         stretch_ns: 4 * S,
         settle_ns,

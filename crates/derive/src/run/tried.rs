@@ -4,7 +4,9 @@ use super::CommandRun;
 use crate::experiment::{
     Difference, LEAST_ROUNDS, PhaseLog, PhaseMeans, PlacementStanding, RankedPlacement, are_alike, ranking,
 };
-use crate::ledger::{Bin, FlowBasis, Ledger, known};
+use crate::flow::Connection;
+use crate::ledger::{Bin, FlowBasis, Ledger, Mean, known};
+use crate::metrics::Metrics;
 use crate::migration_cost::series;
 use vnettop_sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacement};
 
@@ -52,6 +54,10 @@ pub struct SearchedPlacement {
     pub standing: PlacementStanding,
     /// It got no more phases after so many rounds.
     pub dropped_after: Option<u32>,
+    /// Segments that TCP sent again in its phases, a second; none where no connection of TCP tells.
+    pub retransmits_per_s: Option<f64>,
+    /// What the whole machine used in its phases, cores' worth; none where that is not known.
+    pub busy_cores: Option<f64>,
 }
 
 impl SearchedPlacement {
@@ -60,6 +66,12 @@ impl SearchedPlacement {
     pub fn pins(&self) -> Vec<(String, u32, CoreSet)> {
         let pin = |at: &vnettop_sample::PlacedThread| (at.label.clone(), at.thread.tid, CoreSet::single(at.core));
         self.tried.threads.iter().map(pin).collect()
+    }
+
+    /// Commands that steer its packets by hand.
+    #[must_use]
+    pub fn steer_lines(&self) -> Vec<String> {
+        self.tried.steers.iter().map(|steer| steer.by_hand.clone()).collect()
     }
 
     /// Commands that pin these threads by hand: one `taskset -cp CORE TID` a thread.
@@ -79,7 +91,7 @@ impl SearchResult {
     /// The placement in which nothing is pinned.
     #[must_use]
     pub fn unpinned(&self) -> Option<&SearchedPlacement> {
-        self.ranking.iter().find(|one| one.tried.class == PlacementClass::Unpinned)
+        self.ranking.iter().find(|one| one.tried.is_untouched())
     }
 
     /// The placement that `p` proposes by its rule; none where that was not tried.
@@ -113,18 +125,26 @@ impl SearchResult {
         Some(ppm)
     }
 
-    /// The class that `p` is to propose for tests of this kind from now on: the best one where it beats unpinned, unpinned where
+    /// The class that `p` is to propose for tests of this kind from now on, and whether it is to steer the packets as well: the best
+    /// one where it beats untouched, unpinned where
     /// what `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
     #[must_use]
-    pub fn found(&self) -> Option<PlacementClass> {
+    pub fn found(&self) -> Option<(PlacementClass, bool)> {
         let best = self.best().filter(|_| self.differs() == Some(true))?;
         let is_worse =
             |one: Option<&SearchedPlacement>| one.is_some_and(|one| one.standing == PlacementStanding::Worse);
-        if best.tried.class != PlacementClass::Unpinned && is_worse(self.unpinned()) {
-            return Some(best.tried.class);
+        if !best.tried.is_untouched() && is_worse(self.unpinned()) {
+            return Some((best.tried.class, !best.tried.steers.is_empty()));
         }
-        is_worse(self.rule()).then_some(PlacementClass::Unpinned)
+        is_worse(self.rule()).then_some((PlacementClass::Unpinned, false))
     }
+}
+
+/// What the phases of a placement cost, time-weighted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PhaseCost {
+    retransmits_per_s: Mean,
+    busy_cores: Mean,
 }
 
 /// What the events of a search tell, collected as they come.
@@ -138,6 +158,8 @@ pub(super) struct SearchEvents {
     phases: PhaseLog<(usize, u32)>,
     /// By placement: after how many rounds it was dropped.
     dropped: Vec<Option<u32>>,
+    /// By placement: what its phases cost.
+    costs: Vec<PhaseCost>,
     /// By placement: its masks could not be set.
     failed: Vec<bool>,
     is_over: bool,
@@ -153,6 +175,7 @@ impl SearchEvents {
                 (self.seed, self.placements, self.left_out) = (*seed, placements.to_vec(), left_out.clone());
                 (self.test, self.dropped) = (test.clone(), vec![None; placements.len()]);
                 self.failed = vec![false; placements.len()];
+                self.costs = vec![PhaseCost::default(); placements.len()];
                 (self.phases, self.is_over) = (PhaseLog::default(), false);
             }
             SearchStep::Phase { placement, round } => {
@@ -169,13 +192,24 @@ impl SearchEvents {
             SearchStep::Failed { placement, why } => {
                 let at = usize::try_from(*placement).unwrap_or(usize::MAX);
                 if let Some(tried) = self.placements.get(at) {
-                    let class: &str = tried.class.into();
                     self.failed[at] = true;
-                    self.left_out.push(format!("not pinned: {class}, {why}"));
+                    self.left_out.push(format!("not pinned: {}, {why}", tried.words()));
                 }
             }
             SearchStep::Ended => self.is_over = true,
         }
+    }
+
+    /// Takes what a tick cost into account, where it lies in one phase.
+    pub(super) fn observe(&mut self, metrics: &Metrics, settle_ns: u64) {
+        let Some((began_ns, elapsed_s)) = metrics.machine.began_ns().zip(metrics.machine.elapsed_s) else { return };
+        let Some((placement, _)) = self.phases.settled(began_ns, settle_ns) else { return };
+        let Some(cost) = self.costs.get_mut(placement) else { return };
+        let tcp = metrics.subject.flow.connections.iter().filter_map(Connection::tcp);
+        let again = tcp.filter_map(|tcp| tcp.retransmits_per_s).reduce(|sum, one| sum + one);
+        cost.retransmits_per_s.add(again, elapsed_s);
+        let busy = metrics.machine.cores.iter().filter_map(|core| Some(core.shares()?.busy()));
+        cost.busy_cores.add(busy.reduce(|sum, one| sum + one), elapsed_s);
     }
 
     /// A phase ends with whatever comes next.
@@ -237,6 +271,8 @@ impl SearchEvents {
             against_best,
             standing,
             dropped_after: self.dropped.get(placement).copied().flatten(),
+            retransmits_per_s: self.costs.get(placement).and_then(|cost| cost.retransmits_per_s.value()),
+            busy_cores: self.costs.get(placement).and_then(|cost| cost.busy_cores.value()),
         })
     }
 }

@@ -34,7 +34,7 @@ pub(in crate::finding) fn one_core(input: &LintInput<'_>) -> Option<Diagnostic> 
     let all: f64 = metrics.machine.cores.iter().filter_map(rounds).sum();
     let its = metrics.machine.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
     (!idle.is_empty() && its >= NEARLY_ALL * all).then(|| {
-        let mask = mask(&idle);
+        let mask = idle.to_mask();
         let command = receiver(input).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
         let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
         let text = format!(
@@ -81,6 +81,10 @@ fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
         .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
     let flows: CoreSet = sender.iter().chain(receiver.iter()).collect();
     let put = path.hops.iter().filter_map(|hop| {
+        // What vnettop was asked to put there is proposed with its reason, and has a card.
+        if metrics.machine.steers.iter().any(|steer| steer.link == hop.hop.link) {
+            return None;
+        }
         let reported = softirq::steering(metrics, hop.hop.link)?;
         let softirq = hop.softirq.as_ref().ok()?;
         let cores = match softirq.by {
@@ -116,7 +120,7 @@ fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<Cor
         (SoftirqBy::NapiThread, None) => {
             ("the NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
         }
-        (_, Some(core)) => ("RPS puts", set_rps(link, Some(reported), &mask(&CoreSet::single(core)))),
+        (_, Some(core)) => ("RPS puts", set_rps(link, Some(reported), &CoreSet::single(core).to_mask())),
         (_, None) => ("RPS puts", set_rps(link, Some(reported), "0")),
     };
     let better = other.map_or_else(
@@ -133,12 +137,4 @@ fn set_rps(link: &LinkMetrics, reported: Option<&Steering>, mask: &str) -> Strin
         0 | 1 => format!("echo {mask} > {queues}/rx-0/rps_cpus"),
         _ => format!("echo {mask} | tee {queues}/rx-*/rps_cpus"),
     }
-}
-
-/// A set as `rps_cpus` takes it: 32 cores a word in hexadecimal, the highest first.
-fn mask(cores: &CoreSet) -> String {
-    let bits = |first: u32| (0..32).filter(|bit| cores.contains(first + bit)).fold(0_u32, |word, bit| word | 1 << bit);
-    let highest = cores.iter().last().unwrap_or(0) / 32;
-    let lower = (0..highest).rev().map(|at| format!(",{:08x}", bits(at * 32)));
-    std::iter::once(format!("{:x}", bits(highest * 32))).chain(lower).collect()
 }

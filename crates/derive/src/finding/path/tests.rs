@@ -1,6 +1,7 @@
 //! Each thing that can be wrong with a path, and silence where nothing is.
 
 mod cores;
+mod reordered;
 
 use crate::diagnosis::RateDiagnosis;
 use crate::finding::Finding;

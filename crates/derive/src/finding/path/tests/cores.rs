@@ -18,7 +18,12 @@ fn steering(netns: u64, ifindex: u32, rps: &str) -> Steering {
 }
 
 /// A client on one core that sends to a server on another, over `a0`, `x0` and `b0`, with the settings of all three.
-fn flowing(cores: u32, sender: CoreId, receiver: CoreId, change: impl FnOnce(&mut Vec<Steering>)) -> TestMetrics {
+pub(super) fn flowing(
+    cores: u32,
+    sender: CoreId,
+    receiver: CoreId,
+    change: impl FnOnce(&mut Vec<Steering>),
+) -> TestMetrics {
     let machine = Machine::small(cores);
     let machine = machine.thread(SERVER, SERVER, Side::Server, receiver).thread(CLIENT, CLIENT, Side::Client, sender);
     let mut metrics = connected(metrics(|_, _| ()), 0, 9e9, 1448);

@@ -1,0 +1,53 @@
+//! Packets of a flow that change cores on their way and overtake each other, which TCP takes for loss.
+
+use super::{Diagnostic, LintInput};
+use crate::TestMetrics;
+use crate::denial::{self, DropsSeen};
+use crate::figure::rate;
+use crate::finding::path::named;
+use crate::first_backlog::{self, FirstBacklog};
+use crate::placement;
+use vnettop_sample::CoreSet;
+
+/// The place where most is sent again for nothing.
+pub(super) fn reordered(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
+    let again = |one: &FirstBacklog<'_>| one.disorder.map_or(0.0, |disorder| disorder.retransmits_per_s);
+    let all = first_backlog::all(metrics).into_iter().filter(|one| one.is_disordered(metrics));
+    let worst = all.max_by(|one, other| again(one).total_cmp(&again(other)))?;
+    let disorder = worst.disorder?;
+    let mut numbers = vec![
+        ("retransmits_per_s", disorder.retransmits_per_s),
+        ("dsack_dups_per_s", disorder.dsack_dups_per_s),
+        ("reord_seen_per_s", disorder.reord_seen_per_s),
+    ];
+    numbers.extend(worst.switches_per_s.map(|switches| ("core_switches_per_s", switches)));
+    numbers.extend(disorder.out_of_order_per_s.map(|late| ("out_of_order_per_s", late)));
+    Some(Diagnostic::new(sentence(metrics, &worst, disorder.retransmits_per_s, disorder.over_s), numbers))
+}
+
+fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s: f64) -> String {
+    let [senders, receivers] = worst.ends(metrics);
+    let at = named(metrics, worst.link);
+    let cause = match (worst.switches_per_s, &worst.cores) {
+        (Some(switches), Some(cores)) => {
+            format!("packets change cores {} times/s at {at} (cores {cores}) and overtake each other", rate(switches))
+        }
+        _ => format!("packets overtake each other at {at}: they come from cores {senders} and {receivers}"),
+    };
+    let dropped = match denial::drops(metrics, worst.connections.iter().copied(), over_s) {
+        DropsSeen::Throughout => ", this kernel drops none",
+        _ => "",
+    };
+    let mend = mend(metrics, worst, receivers);
+    format!("{cause}: TCP takes that for loss ({} retransmits/s{dropped}){mend}", rate(again))
+}
+
+/// What puts them in order again, where that is not set already.
+fn mend(metrics: &TestMetrics, worst: &FirstBacklog<'_>, receivers: CoreSet) -> String {
+    if worst.is_steered() || receivers.is_empty() {
+        return String::new();
+    }
+    let request = placement::request(worst, receivers);
+    format!("; one core keeps them in order ({})", placement::shell_line(metrics, &request))
+}

@@ -1,0 +1,145 @@
+//! The settings that belong to a placement: which core the packets of a test are handled on where they first meet a backlog.
+//! Two ends on two cores make two backlogs, in which packets overtake each other; one core for them keeps their order.
+
+use super::{ProposedSteer, Step};
+use crate::first_backlog::{self, FirstBacklog};
+use crate::{TestMetrics, figure};
+use vnettop_sample::{CoreId, CoreSet, SteerRequest, SteerSetting, SteerValue, ThreadId};
+
+/// From this idle share on a core is free.
+const FREE: f64 = 0.8;
+
+/// What sets each receive queue of a link by hand, in its namespace.
+pub(crate) fn shell_line(metrics: &TestMetrics, request: &SteerRequest) -> String {
+    let line = format!("echo {} | tee /sys/class/net/{}/queues/rx-*/rps_cpus", request.value.to_text(), request.name);
+    match metrics.machine.enter_command(request.link.netns) {
+        Some(enter) if enter.is_empty() => line,
+        // A namespace that is entered so keeps the /sys of before.
+        Some(enter) if enter.contains("unshare") => format!("{enter}sh -c 'mount -t sysfs sysfs /sys; {line}'"),
+        Some(enter) => format!("{enter}sh -c '{line}'"),
+        None => format!("in its namespace: {line}"),
+    }
+}
+
+/// The settings that belong to a placement by these steps; those that stand already are left out.
+pub(crate) fn steers(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
+    first_backlog::all(metrics).iter().filter_map(|one| steer(metrics, one, steps)).collect()
+}
+
+fn steer(metrics: &TestMetrics, backlog: &FirstBacklog<'_>, steps: &[Step]) -> Option<ProposedSteer> {
+    if backlog.is_steered() {
+        return None;
+    }
+    let placed: Vec<(ThreadId, CoreId)> = steps.iter().map(|step| (step.thread, step.core)).collect();
+    let [senders, receivers] = ends_then(metrics, backlog, &placed);
+    let (cores, reason, is_on) = if backlog.is_disordered(metrics) && !receivers.is_empty() {
+        (receivers, measured(backlog), true)
+    } else if backlog.is_tcp() && would_alternate(metrics, backlog, [&senders, &receivers], steps) {
+        let reason = format!(
+            "packets from cores {} would overtake each other there: one core keeps order",
+            senders.iter().chain(receivers.iter()).collect::<CoreSet>()
+        );
+        (receivers, reason, true)
+    } else {
+        let free = free(metrics, [&senders, &receivers])?;
+        let reason = format!("core {free} is idle; whether it helps only a measurement tells");
+        (CoreSet::single(free), reason, false)
+    };
+    let space = metrics.machine.space_name(backlog.link.facts.netns);
+    let request = request(backlog, cores);
+    Some(ProposedSteer {
+        shell_line: shell_line(metrics, &request),
+        request,
+        now: CoreSet::new().to_mask(),
+        space: space.filter(|_| backlog.link.facts.netns != metrics.machine.netns).map(std::borrow::Cow::into_owned),
+        reason,
+        is_on,
+    })
+}
+
+/// What would put the packets of each TCP connection onto the core that its receiver runs on now, whether or not they are seen to
+/// overtake each other: for a measurement that compares with and without.
+#[must_use]
+pub fn at_receivers(metrics: &TestMetrics) -> Vec<SteerRequest> {
+    let backlogs = first_backlog::all(metrics);
+    let free = backlogs.iter().filter(|one| one.is_tcp() && !one.is_steered());
+    let at = free.map(|one| {
+        let [_, receivers] = one.ends(metrics);
+        request(one, receivers)
+    });
+    at.filter(|request| matches!(&request.value, SteerValue::Cores(cores) if !cores.is_empty())).collect()
+}
+
+/// Why nothing is proposed that would steer a test's packets, in one sentence.
+#[must_use]
+pub fn unsteerable(metrics: &TestMetrics) -> &'static str {
+    let backlogs = first_backlog::all(metrics);
+    if metrics.paths.is_empty() {
+        "no path of its packets is known"
+    } else if backlogs.is_empty() {
+        "a device or a program feeds its packets in, not a backlog"
+    } else if backlogs.iter().all(FirstBacklog::is_steered) {
+        "its packets are steered already"
+    } else {
+        "its packets do not come from two cores"
+    }
+}
+
+/// One core for the packets of a first backlog.
+pub(crate) fn request(backlog: &FirstBacklog<'_>, cores: CoreSet) -> SteerRequest {
+    SteerRequest {
+        link: backlog.link.facts.key(),
+        name: backlog.link.facts.name.clone(),
+        setting: SteerSetting::RpsCpus,
+        value: SteerValue::Cores(cores),
+    }
+}
+
+/// What was seen there.
+fn measured(backlog: &FirstBacklog<'_>) -> String {
+    let again = backlog.disorder.map_or(0.0, |disorder| disorder.retransmits_per_s);
+    let changes = match backlog.switches_per_s {
+        Some(switches) => {
+            format!("packets change cores {} times/s there and overtake each other", figure::rate(switches))
+        }
+        None => "packets overtake each other there".to_owned(),
+    };
+    format!("{changes}, {} retransmits/s: one core keeps them in order", figure::rate(again))
+}
+
+/// Cores of the senders and of the receivers once these threads have these cores.
+pub(super) fn ends_then(
+    metrics: &TestMetrics,
+    backlog: &FirstBacklog<'_>,
+    placed: &[(ThreadId, CoreId)],
+) -> [CoreSet; 2] {
+    let now = backlog.ends(metrics);
+    let of = |nth: usize, pid: fn(&crate::flow::Connection) -> Option<u32>| {
+        let its = |thread: ThreadId| backlog.connections.iter().any(|one| pid(one) == Some(thread.pid));
+        let placed: CoreSet = placed.iter().filter(|(thread, _)| its(*thread)).map(|(_, core)| *core).collect();
+        if placed.is_empty() { now[nth].clone() } else { placed }
+    };
+    [of(0, |one| one.from.pid), of(1, |one| one.to.pid)]
+}
+
+/// Both ends stay on cores of their own, which differ.
+fn would_alternate(
+    metrics: &TestMetrics,
+    backlog: &FirstBacklog<'_>,
+    [senders, receivers]: [&CoreSet; 2],
+    steps: &[Step],
+) -> bool {
+    let stays = |pid: Option<u32>| {
+        let is_placed = steps.iter().any(|step| Some(step.thread.pid) == pid);
+        let mut own = metrics.machine.threads.iter().filter(|thread| Some(thread.sample.id.pid) == pid);
+        is_placed || own.any(|thread| super::busy_threads::bound_to(thread).is_some())
+    };
+    let are_bound = backlog.connections.iter().all(|one| stays(one.from.pid) && stays(one.to.pid));
+    are_bound && !senders.is_empty() && !receivers.is_empty() && senders != receivers
+}
+
+/// A core that does nothing and is not an end's.
+pub(super) fn free(metrics: &TestMetrics, [senders, receivers]: [&CoreSet; 2]) -> Option<u32> {
+    let cores = metrics.machine.cores.iter().filter(|core| core.shares().is_some_and(|shares| shares.idle >= FREE));
+    cores.map(|core| core.place.core).find(|core| !senders.contains(*core) && !receivers.contains(*core))
+}
