@@ -1,18 +1,22 @@
-//! A comparison of networks: makes one after the other, sends through it, unpinned and pinned in turn, and takes it away again. What it
-//! measured is plain data; nothing is computed from several measurements here.
+//! A comparison of networks: makes one after the other, sends through it, unpinned, pinned, and pinned and steered in turn, and takes it
+//! away again. What it measured is plain data; nothing is computed from several measurements here.
 
 mod load_programs;
 mod measured_network;
 mod order;
 mod output;
 mod progress;
+mod treated;
 
 use crate::clock::wall_ms;
 use crate::networks::{NetworkKind, PrivateNetwork};
-use crate::sample::{COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Word};
+use crate::sample::{
+    COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, Treatment, Word,
+};
 use crate::source::SourceError;
 use crate::source::feed::Feed;
 use order::Visit;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 pub use load_programs::has_iperf3;
@@ -22,6 +26,7 @@ pub use progress::{Desk, LinesDesk, Progress, ScreenDesk};
 
 /// What is compared, and how.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each was asked for by itself")]
 pub struct ComparePlan {
     /// The paths, in the order asked for; one may stand there several times.
     pub paths: Vec<Selected>,
@@ -35,6 +40,10 @@ pub struct ComparePlan {
     pub warm_up: Duration,
     /// Each load also with its threads pinned.
     pub pins: bool,
+    /// TCP also with its packets steered, where its threads are pinned.
+    pub steers: bool,
+    /// TCP also with its packets steered and nothing pinned; `steers` too then.
+    pub steers_alone: bool,
     /// Whoever asked is root, outside of any user namespace of vnettop's own.
     pub is_root: bool,
 }
@@ -68,6 +77,9 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
             rounds: plan.rounds,
             loads: plan.loads.clone(),
             pins: plan.pins,
+            steers: plan.steers && plan.pins,
+            steers_alone: plan.steers && plan.steers_alone,
+            unsteered: unsteered(plan),
             iperf3: None,
             is_root: plan.is_root,
         },
@@ -77,15 +89,31 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
     try_all(plan, &mut comparison, desk);
     let possible: Vec<bool> = comparison.paths.iter().map(|path| path.skipped.is_none()).collect();
     let visits = order::visits(plan, &possible);
-    let mut progress = Progress::new(plan, &visits);
+    let mut course = Course { desk, progress: Progress::new(plan, &visits), open, began, unsteerable: BTreeSet::new() };
     for visit in &visits {
-        if desk.is_over() {
+        if course.desk.is_over() {
             break;
         }
-        visit_one(plan, visit, &mut comparison, (desk, &mut progress), (open, began));
+        visit_one(plan, visit, &mut comparison, &mut course);
     }
-    comparison.interrupted = desk.is_over();
+    comparison.interrupted = course.desk.is_over();
     comparison
+}
+
+/// What goes on from visit to visit.
+struct Course<'a> {
+    desk: &'a mut dyn Desk,
+    progress: Progress,
+    open: OpensFeed<'a>,
+    began: Instant,
+    /// Loads on paths that have nothing to steer: they are not tried again.
+    unsteerable: BTreeSet<(usize, Load, Treatment)>,
+}
+
+/// Why nothing is steered where pins are measured.
+fn unsteered(plan: &ComparePlan) -> Option<String> {
+    let is_left_out = plan.pins && !plan.steers && !plan.is_root && plan.loads.iter().any(|load| load.is_bulk());
+    is_left_out.then(|| "rps_cpus takes root of the machine, in a user namespace too".to_owned())
 }
 
 fn path(selected: &Selected, loads: &[Load]) -> ComparedPath {
@@ -119,43 +147,44 @@ fn try_all(plan: &ComparePlan, comparison: &mut Comparison, desk: &mut dyn Desk)
 }
 
 /// Sets a path up, runs its loads, takes it away.
-fn visit_one(
-    plan: &ComparePlan,
-    visit: &Visit,
-    comparison: &mut Comparison,
-    (desk, progress): (&mut dyn Desk, &mut Progress),
-    (open, began): (OpensFeed<'_>, Instant),
-) {
+fn visit_one(plan: &ComparePlan, visit: &Visit, comparison: &mut Comparison, course: &mut Course<'_>) {
     let selected = &plan.paths[visit.path];
+    let began = course.began;
+    let is_left = |&(load, treatment): &(Load, Treatment)| !course.unsteerable.contains(&(visit.path, load, treatment));
+    let (left, out): (Vec<_>, Vec<_>) = visit.measurements.iter().copied().partition(is_left);
+    for _ in &out {
+        course.progress.leave_out();
+    }
     let failed = |why: String| {
-        let missing = |&(load, pinned): &(Load, bool)| crate::sample::Measurement {
+        let missing = |&(load, treatment): &(Load, Treatment)| Measurement {
             missing: Some(why.clone()),
             at_s: began.elapsed().as_secs_f64(),
-            ..crate::sample::Measurement::begun(visit.round, load, pinned)
+            ..Measurement::begun(visit.round, load, treatment)
         };
-        visit.measurements.iter().map(missing).collect::<Vec<_>>()
+        left.iter().map(missing).collect::<Vec<_>>()
     };
     let network = match PrivateNetwork::build(selected.kind) {
         Ok(network) => network,
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };
-    let mut running = match measured_network::RunningVisit::start(plan, &network, open) {
+    let mut running = match measured_network::RunningVisit::start(plan, &network, course.open) {
         Ok(running) => running,
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };
-    let others_cores = running.rest(desk);
-    for &(load, pinned) in &visit.measurements {
-        if desk.is_over() {
+    let others_cores = running.rest(course.desk);
+    for &(load, treatment) in &left {
+        if course.desk.is_over() {
             break;
         }
-        progress.next(selected, visit.round, load, pinned);
-        desk.begins(progress);
-        let measured = running.measure(visit.round, load, pinned, desk);
+        course.progress.next(selected, visit.round, load, treatment);
+        course.desk.begins(&course.progress);
+        let measured = running.measure((visit.round, load, treatment), course.desk);
         let Some(mut measured) = measured else { break };
         measured.at_s = began.elapsed().as_secs_f64();
         measured.others_cores = others_cores;
         comparison.paths[visit.path].measurements.push(measured);
     }
+    course.unsteerable.extend(running.unsteerable.drain(..).map(|(load, treatment)| (visit.path, load, treatment)));
     if comparison.plan.iperf3.is_none() {
         comparison.plan.iperf3 = running.iperf3.take();
     }

@@ -11,13 +11,14 @@ use std::time::Duration;
 const EXAMPLES: &str = "\
 Each path that this machine can make is made in private namespaces and measured
 in turn: TCP with 1 and 4 streams, request/response, UDP packets of 64 bytes.
-Each is measured unpinned, and pinned as the key p would.
+Each is measured unpinned, and pinned as the key p would; TCP also pinned
+and steered (root): its packets on one core, so that they keep their order.
 No link, namespace, rule or process is left, however it stops.
 Ctrl-C or q keeps what was measured.
 No packet gets out of the machine.
 
 Root can make all paths; an ordinary user those that user namespaces allow.
-The rest is listed with reasons. All of it takes about 25 minutes.
+The rest is listed with reasons. All of it takes about 30 minutes.
 
 Examples:
   vnettop compare --only veth,bridge,ovs --repeat 5 -o here.json -o here.md
@@ -48,9 +49,12 @@ pub struct AskedComparison {
     /// Only these loads: tcp, tcp4, rr, udp
     #[arg(long = "load", value_name = "LOAD,…", value_delimiter = ',', default_value = "tcp,tcp4,rr,udp", hide_default_value = true, value_parser = words::<Load, 4>(["tcp", "tcp4", "rr", "udp"]))]
     pub loads: Vec<Load>,
-    /// Pin nothing; takes half of the time
+    /// Pin and steer nothing; takes less than half of the time
     #[arg(long)]
     pub unpinned: bool,
+    /// Measure TCP with steered packets and unpinned threads too (needs root)
+    #[arg(long, conflicts_with = "unpinned")]
+    pub steers: bool,
     /// A line for each path instead of the live screen
     #[arg(long)]
     pub plain: bool,

@@ -31,14 +31,21 @@ pub fn run(config: &Config, configured: &Configured, asked: &AskedComparison) ->
     // What cannot be read or written is told before an hour of measuring, not after it.
     let earlier = asked.against.as_deref().map(app::compare::read).transpose()?;
     let outputs = asked.output.iter().map(|path| CompareOutput::open(path)).collect::<Result<Vec<_>, _>>()?;
+    let (pins, is_root) = (!(asked.unpinned || config.preferences.readonly), networks::is_capable_root());
+    if asked.steers && !(pins && is_root) {
+        term::say("--steers needs root and no --readonly: nothing is steered");
+    }
     let plan = ComparePlan {
         paths,
         loads: asked.loads.clone(),
         rounds: asked.rounds,
         length: asked.length,
         warm_up: asked.warm_up,
-        pins: !(asked.unpinned || config.preferences.readonly),
-        is_root: networks::is_capable_root(),
+        pins,
+        // The kernel asks for rights in the machine's user namespace, not in one of vnettop's own.
+        steers: pins && is_root,
+        steers_alone: pins && is_root && asked.steers,
+        is_root,
     };
     let machine = host::machine(&Roots::default());
     // Before any thread: entering namespaces is for single-threaded processes.

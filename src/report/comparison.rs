@@ -5,6 +5,8 @@ mod against;
 mod cells;
 mod json;
 mod published;
+mod treatment_words;
+mod treatments;
 
 use super::WrittenAs;
 use super::document::{Block, Document, ListItem, Section, written};
@@ -47,7 +49,8 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
         blocks.push(Block::Heading(table.load.label().to_owned()));
         blocks.push(Block::Table(cells::table(comparison, table)));
         blocks.extend(cells::same(table));
-        blocks.extend(cells::gains(table).map(Block::Text));
+        blocks.extend(treatments::table(comparison, table).map(Block::Table));
+        blocks.extend(treatments::gains(table).into_iter().map(Block::Text));
         blocks.push(Block::Plot(cells::plot(comparison, table)));
     }
     if let Some(claims) = cells::claims(comparison, &tables) {
@@ -96,7 +99,12 @@ fn skipped(comparison: &Comparison) -> Vec<ListItem> {
 fn unknown(comparison: &Comparison, tables: &[LoadTable]) -> Vec<ListItem> {
     let mut reported: Vec<(String, Vec<String>)> = Vec::new();
     let reasons = |load: Load, row: &PathRow| {
-        let whys = [row.missing.clone(), cells::without_cv(comparison, load, row), cells::without_samples(row)];
+        let whys = [
+            row.missing.clone(),
+            row.unsteered.clone(),
+            cells::without_cv(comparison, load, row),
+            cells::without_samples(row),
+        ];
         let of = format!("{} {}", row.name, load);
         whys.into_iter().flatten().map(move |why| (why, of.clone())).collect::<Vec<_>>()
     };

@@ -14,7 +14,7 @@ use super::experiment::Difference;
 use super::migration_cost::series;
 use groups::PairVerdicts;
 use std::collections::BTreeMap;
-use vnettop_sample::{ComparedPath, Comparison, Load, Measurement};
+use vnettop_sample::{ComparedPath, Comparison, Load, Measurement, Treatment};
 
 /// A mean over rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +51,7 @@ impl Estimate {
     }
 }
 
-/// A load on a path, unpinned or pinned, over all rounds. Figures other than the rate are means of the rounds in which they are
+/// A load on a path after one treatment, over all rounds. Figures other than the rate are means of the rounds in which they are
 /// known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SideFigures {
@@ -67,6 +67,8 @@ pub struct SideFigures {
     pub softirq_cores: Option<f64>,
     /// Packets that did not arrive, share.
     pub lost_share: Option<f64>,
+    /// Segments that TCP sent again in one measurement.
+    pub retransmits: Option<f64>,
 }
 
 impl SideFigures {
@@ -78,7 +80,7 @@ impl SideFigures {
 }
 
 /// A path in the table of one load.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct PathRow {
     /// Its name.
     pub name: String,
@@ -86,15 +88,49 @@ pub struct PathRow {
     pub unpinned: Option<SideFigures>,
     /// Pinned.
     pub pinned: Option<SideFigures>,
+    /// Pinned, and its packets steered.
+    pub steered: Option<SideFigures>,
+    /// Its packets steered and nothing pinned.
+    pub steer_alone: Option<SideFigures>,
     /// What pinning changed.
     pub gain: Option<PinningGain>,
+    /// What pinning and steering changed together, of the unpinned rate too.
+    pub steered_gain: Option<PinningGain>,
+    /// What steering changed alone, of the unpinned rate too.
+    pub steer_alone_gain: Option<PinningGain>,
     /// Its place by the unpinned rate, from 1: the best and the worst that it can have; none without an interval.
     pub place: Option<(usize, usize)>,
     /// Why something is not known, as it was last.
     pub missing: Option<String>,
+    /// Why it was not steered, as it was last; `missing` is of the rest.
+    pub unsteered: Option<String>,
 }
 
-/// What pinning changed, as a share of the unpinned rate, round by round: what the machine did in a round, it did to both.
+impl PathRow {
+    /// Its figures after a treatment.
+    #[must_use]
+    pub fn side(&self, treatment: Treatment) -> Option<&SideFigures> {
+        match treatment {
+            Treatment::Unpinned => self.unpinned.as_ref(),
+            Treatment::Pinned => self.pinned.as_ref(),
+            Treatment::PinnedAndSteered => self.steered.as_ref(),
+            Treatment::Steered => self.steer_alone.as_ref(),
+        }
+    }
+
+    /// What a treatment changed.
+    #[must_use]
+    pub fn gain_of(&self, treatment: Treatment) -> Option<&PinningGain> {
+        match treatment {
+            Treatment::Unpinned => None,
+            Treatment::Pinned => self.gain.as_ref(),
+            Treatment::PinnedAndSteered => self.steered_gain.as_ref(),
+            Treatment::Steered => self.steer_alone_gain.as_ref(),
+        }
+    }
+}
+
+/// What a treatment (pinning, steering, both) changed, as a share of the unpinned rate, round by round: what the machine did in a round, it did to both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PinningGain {
     /// By the means of both.
@@ -106,17 +142,17 @@ pub struct PinningGain {
 }
 
 impl PinningGain {
-    /// The gain from pinned and unpinned rates of the same rounds; `None` without rounds, or when nothing arrived unpinned.
+    /// The gain from treated and unpinned rates of the same rounds; `None` without rounds, or when nothing arrived unpinned.
     fn of(pairs: &[[f64; 2]]) -> Option<Self> {
-        let [pinned, unpinned] = [0, 1].map(|side| pairs.iter().map(|pair| pair[side]).sum::<f64>());
+        let [treated, unpinned] = [0, 1].map(|side| pairs.iter().map(|pair| pair[side]).sum::<f64>());
         (unpinned > 0.0).then(|| Self {
-            mean: pinned / unpinned - 1.0,
+            mean: treated / unpinned - 1.0,
             rounds: pairs.len(),
             interval: Difference::paired(pairs),
         })
     }
 
-    /// Whether pinning makes a difference; `None` for one round.
+    /// Whether it makes a difference; `None` for one round.
     #[must_use]
     pub fn verdict(&self) -> Option<PathVerdict> {
         self.interval.map(PathVerdict::from)
@@ -159,17 +195,32 @@ fn table(comparison: &Comparison, load: Load) -> LoadTable {
 /// A path's row for one load; `None` when the load was not tried on the path.
 fn row(path: &ComparedPath, load: Load) -> Option<PathRow> {
     let of_load = || path.measurements.iter().filter(move |one| one.load == load);
-    let last = of_load().next_back()?;
-    let missing = of_load().rev().find_map(|one| one.missing.clone()).or(last.missing.clone());
-    let side = |pinned: bool| of_side(&of_load().filter(|one| one.pinned == pinned).collect::<Vec<_>>());
-    let rates = |pinned: bool| {
-        let of_side = of_load().filter(move |one| one.pinned == pinned);
-        of_side.filter_map(|one| Some((one.round, one.rate?))).collect::<BTreeMap<u32, f64>>()
+    of_load().next()?;
+    let missing =
+        |steered: bool| of_load().rev().filter(|one| one.steered == steered).find_map(|one| one.missing.clone());
+    let of = |treatment| of_load().filter(move |one| one.treatment() == treatment);
+    let side = |treatment| of_side(&of(treatment).collect::<Vec<_>>());
+    let rates =
+        |treatment| of(treatment).filter_map(|one| Some((one.round, one.rate?))).collect::<BTreeMap<u32, f64>>();
+    let before = rates(Treatment::Unpinned);
+    let gain = |treatment| {
+        let after = rates(treatment);
+        let pairs = after.iter().filter_map(|(round, rate)| Some([*rate, *before.get(round)?]));
+        PinningGain::of(&pairs.collect::<Vec<_>>())
     };
-    let (before, after) = (rates(false), rates(true));
-    let pairs: Vec<[f64; 2]> = after.iter().filter_map(|(round, rate)| Some([*rate, *before.get(round)?])).collect();
-    let (unpinned, pinned, gain) = (side(false), side(true), PinningGain::of(&pairs));
-    Some(PathRow { name: path.name.clone(), unpinned, pinned, gain, place: None, missing })
+    Some(PathRow {
+        name: path.name.clone(),
+        unpinned: side(Treatment::Unpinned),
+        pinned: side(Treatment::Pinned),
+        steered: side(Treatment::PinnedAndSteered),
+        steer_alone: side(Treatment::Steered),
+        gain: gain(Treatment::Pinned),
+        steered_gain: gain(Treatment::PinnedAndSteered),
+        steer_alone_gain: gain(Treatment::Steered),
+        place: None,
+        missing: missing(false),
+        unsteered: missing(true),
+    })
 }
 
 fn of_side(measurements: &[&Measurement]) -> Option<SideFigures> {
@@ -184,6 +235,7 @@ fn of_side(measurements: &[&Measurement]) -> Option<SideFigures> {
         busy_cores: plain(|one| one.busy_cores),
         softirq_cores: plain(|one| one.softirq_cores),
         lost_share: plain(|one| one.lost_share),
+        retransmits: plain(|one| one.retransmits.map(|count| count as f64)),
     })
 }
 

@@ -1,21 +1,20 @@
-//! A network under load, watched: one load after the other, its threads pinned where that is asked for, and what the machine does meanwhile.
+//! A network under load, watched: one load after the other, its threads pinned and its packets steered where that is asked for, and what
+//! the machine does meanwhile.
 
 use super::ComparePlan;
 use super::load_programs::RunningLoad;
 use super::progress::Desk;
-use crate::app::phase_schedule::{PhaseSchedule, Rule, Wish};
+use super::treated::Treated;
 use crate::app::signals::wait;
 use crate::derive::comparison::{LoadFigures, LoadWindow};
 use crate::derive::{Derivation, Metrics};
 use crate::effect::{Kernel, PinController};
 use crate::networks::PrivateNetwork;
-use crate::sample::{ClaimedLink, Item, Load, Measurement, ThreadOnCore, Word};
+use crate::sample::{ClaimedLink, Item, Load, Measurement, Treatment, Word};
 use crate::source::feed::{Feed, Next};
 use crate::source::{SourceError, now_ns};
 use std::time::{Duration, Instant};
 
-/// How long the busy threads of a load are looked at before they are pinned, ns: all of them are busy by then.
-const LOOK_NS: u64 = 400_000_000;
 /// How long the machine is looked at before the loads of a visit.
 const REST: Duration = Duration::from_millis(500);
 /// How much longer than it should a load may take.
@@ -36,16 +35,8 @@ pub(super) struct RunningVisit<'a> {
     pub(super) size: (usize, u32),
     /// How iperf3 calls itself.
     pub(super) iperf3: Option<String>,
-}
-
-/// What is to be pinned during a measurement, and what became of it.
-struct Pinning {
-    schedule: PhaseSchedule<'static>,
-    /// When the masks were set.
-    done_ns: Option<u64>,
-    pins: Vec<ThreadOnCore>,
-    /// Why nothing was pinned, as it was last.
-    why: Option<String>,
+    /// What was tried in vain, because there is nothing to steer: another round would find the same.
+    pub(super) unsteerable: Vec<(Load, Treatment)>,
 }
 
 impl<'a> RunningVisit<'a> {
@@ -55,8 +46,9 @@ impl<'a> RunningVisit<'a> {
         network: &'a PrivateNetwork,
         open: &dyn Fn(&[u32]) -> Result<Feed, SourceError>,
     ) -> Result<Self, SourceError> {
+        let changes = plan.pins || plan.steers;
         // Its journal goes with the network, and with the network go the threads that are pinned.
-        let controller = PinController::new(Box::new(Kernel), Some(network.state_folder()), !plan.pins);
+        let controller = PinController::new(Box::new(Kernel), Some(network.state_folder()), !changes);
         Ok(Self {
             plan,
             network,
@@ -66,20 +58,29 @@ impl<'a> RunningVisit<'a> {
             links: Vec::new(),
             size: (0, 0),
             iperf3: None,
+            unsteerable: Vec::new(),
         })
     }
 
     /// Runs a load; none where an end was asked for before it was over.
-    pub(super) fn measure(&mut self, round: u32, load: Load, pinned: bool, desk: &mut dyn Desk) -> Option<Measurement> {
-        let begun = Measurement::begun(round, load, pinned);
+    pub(super) fn measure(
+        &mut self,
+        (round, load, treatment): (u32, Load, Treatment),
+        desk: &mut dyn Desk,
+    ) -> Option<Measurement> {
+        let begun = Measurement::begun(round, load, treatment);
+        if let Some(why) = self.is_still_steered(treatment) {
+            return Some(Measurement { missing: Some(why), ..begun });
+        }
         let mut running = match RunningLoad::start(self.network, load, self.plan) {
             Ok(running) => running,
             Err(why) => return Some(Measurement { missing: Some(why), ..begun }),
         };
         let began_ns = now_ns();
+        let warm_ns = began_ns + ns(self.plan.warm_up);
         let mut window = LoadWindow::default();
-        let mut pinning = Pinning::new(if pinned { Rule::Pinned(LOOK_NS) } else { Rule::Never });
-        let ended = self.follow(&mut running, (&mut window, began_ns), &mut pinning, desk);
+        let mut treated = Treated::new(treatment, warm_ns);
+        let ended = self.follow(&mut running, (&mut window, began_ns), &mut treated, desk);
         if desk.is_over() {
             return None;
         }
@@ -89,20 +90,22 @@ impl<'a> RunningVisit<'a> {
         };
         let sender = running.sender.to_owned();
         drop(running);
-        // The threads are gone; what is left to be done is to forget them.
+        // The threads are gone; what is left to be done is to forget them, and to put the links' settings back.
         let restored = self.controller.restore();
         restored.events.into_iter().for_each(|event| drop(self.derivation.advance(Item::Event(event))));
+        if treated.is_unsteerable() {
+            self.unsteerable.push((load, treatment));
+        }
         let result = match result {
             Ok(result) => result,
             Err(why) => return Some(Measurement { missing: Some(why), sender, ..begun }),
         };
         self.iperf3 = self.iperf3.take().or(result.version);
-        let warm_ns = began_ns + u64::try_from(self.plan.warm_up.as_nanos()).unwrap_or(u64::MAX);
-        let missing = pinned.then(|| pinning.failure(warm_ns)).flatten();
-        let length_ns = u64::try_from(self.plan.length.as_nanos()).unwrap_or(u64::MAX);
+        let missing = treated.failure();
+        let length_ns = ns(self.plan.length);
         let figures = window.figures(warm_ns + EDGE_NS, warm_ns + length_ns.saturating_sub(EDGE_NS));
         let LoadFigures { bits_per_s, cv, moves_per_s, busy_cores, softirq_cores } = figures;
-        let is_bulk = matches!(load, Load::Tcp | Load::Tcp4);
+        let is_bulk = load.is_bulk();
         Some(Measurement {
             sender,
             seconds: Some(result.seconds),
@@ -113,10 +116,18 @@ impl<'a> RunningVisit<'a> {
             moves_per_s,
             busy_cores,
             softirq_cores,
-            pins: pinning.pins,
+            retransmits: window.retransmits(warm_ns, warm_ns + length_ns),
+            pins: treated.pins,
+            steers: treated.steers,
             missing,
             ..begun
         })
+    }
+
+    /// Why a measurement without steers would be worth nothing: those of the one before stand.
+    fn is_still_steered(&self, treatment: Treatment) -> Option<String> {
+        let stand = !treatment.steers() && self.controller.steers() > 0;
+        stand.then(|| "a link's setting of the measurement before could not be restored".to_owned())
     }
 
     /// What other programs use while nothing is sent, cores' worth; none where that is not known.
@@ -155,7 +166,7 @@ impl<'a> RunningVisit<'a> {
         &mut self,
         running: &mut RunningLoad,
         (window, began_ns): (&mut LoadWindow, u64),
-        pinning: &mut Pinning,
+        treated: &mut Treated,
         desk: &mut dyn Desk,
     ) -> Result<(), String> {
         let deadline = Instant::now() + self.plan.warm_up + self.plan.length + PATIENCE;
@@ -163,11 +174,17 @@ impl<'a> RunningVisit<'a> {
             self.hear(desk, |visit, metrics| {
                 window.observe(metrics);
                 if metrics.machine.at_ns >= began_ns {
-                    visit.pin(metrics, pinning);
+                    let events = treated.next(metrics, &mut visit.controller);
+                    for event in events {
+                        drop(visit.derivation.advance(Item::Event(event)));
+                    }
                 }
             })?;
             if desk.is_over() {
                 return Ok(());
+            }
+            if let Some(why) = treated.in_vain() {
+                return Err(why);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -203,40 +220,8 @@ impl<'a> RunningVisit<'a> {
         }
         Some(metrics)
     }
-
-    fn pin(&mut self, metrics: &Metrics, pinning: &mut Pinning) {
-        match pinning.schedule.next(metrics) {
-            Some(Wish::Refuse(why)) => pinning.why = Some(why),
-            Some(Wish::Pin(asked)) => {
-                pinning.schedule.stop();
-                let outcome = self.controller.pin(&asked);
-                pinning.why = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
-                pinning.done_ns = Some(now_ns());
-                outcome.events.into_iter().for_each(|event| drop(self.derivation.advance(Item::Event(event))));
-                let on = |request: &crate::effect::PinRequest| {
-                    Some(ThreadOnCore { thread: request.label.clone(), core: request.cores.first()? })
-                };
-                pinning.pins = asked.iter().filter_map(on).collect();
-            }
-            _ => {}
-        }
-    }
 }
 
-impl Pinning {
-    fn new(rule: Rule) -> Self {
-        Self { schedule: PhaseSchedule::new(rule, &[]), done_ns: None, pins: Vec::new(), why: None }
-    }
-
-    /// Why what was measured is not of pinned threads; none where it is.
-    fn failure(&self, warm_ns: u64) -> Option<String> {
-        match (self.done_ns, &self.why) {
-            (_, Some(why)) => Some(format!("nothing was pinned: {why}")),
-            (None, None) => Some("nothing was pinned: no thread of the load was busy".to_owned()),
-            (Some(done_ns), None) if done_ns > warm_ns => {
-                Some("the threads were pinned after the warm-up: use a longer --warm-up".to_owned())
-            }
-            _ => None,
-        }
-    }
+fn ns(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

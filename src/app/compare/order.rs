@@ -1,9 +1,10 @@
-//! What is measured when: every path once a round, there and back, so that what changes slowly on the machine favours none; unpinned and
-//! pinned one after the other, and each of them first as often as second.
+//! What is measured when: every path once a round, there and back, so that what changes slowly on the machine favours none; the treatments
+//! of a load one after the other, and each of them first equally often.
 
 use super::ComparePlan;
-use crate::networks::{KINDS, NetworkKind};
-use crate::sample::{Load, Word};
+use crate::networks::{KINDS, NetworkKind, Through};
+use crate::sample::{Load, Treatment, Word};
+use strum::VariantArray;
 
 /// A path that is to be measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +22,8 @@ pub(super) struct Visit {
     pub path: usize,
     /// The round, from 1.
     pub round: u32,
-    /// The loads, each unpinned or pinned, in their order.
-    pub measurements: Vec<(Load, bool)>,
+    /// The loads, each with a treatment, in their order.
+    pub measurements: Vec<(Load, Treatment)>,
 }
 
 /// The paths of these names, all where none is given, without those that are to be skipped.
@@ -69,19 +70,30 @@ pub(super) fn visits(plan: &ComparePlan, possible: &[bool]) -> Vec<Visit> {
     visits
 }
 
-fn measurements(plan: &ComparePlan, path: usize, round: u32) -> Vec<(Load, bool)> {
-    let possible = plan.paths[path].kind.loads();
+fn measurements(plan: &ComparePlan, path: usize, round: u32) -> Vec<(Load, Treatment)> {
+    let kind = plan.paths[path].kind;
+    let possible = kind.loads();
     let carries = |load: Load| possible.as_ref().is_none_or(|loads| loads.contains(&load.word()));
     let mut measurements = Vec::new();
     for (at, load) in plan.loads.iter().copied().filter(|load| carries(*load)).enumerate() {
-        let pinned_first = (round as usize + at).is_multiple_of(2);
-        if plan.pins {
-            measurements.extend([(load, pinned_first), (load, !pinned_first)]);
-        } else {
-            measurements.push((load, false));
-        }
+        let mut treatments = treatments(plan, kind, load);
+        let first = (round as usize + at + 1) % treatments.len();
+        treatments.rotate_left(first);
+        measurements.extend(treatments.into_iter().map(|treatment| (load, treatment)));
     }
     measurements
+}
+
+/// The treatments of a load on a kind of path. Only TCP as fast as it goes sends again because packets overtake each other.
+fn treatments(plan: &ComparePlan, kind: NetworkKind, load: Load) -> Vec<Treatment> {
+    let is_steered = plan.steers && load.is_bulk() && kind.through() == Through::Network;
+    let wanted = |treatment: &Treatment| match treatment {
+        Treatment::Unpinned => true,
+        Treatment::Pinned => plan.pins,
+        Treatment::PinnedAndSteered => plan.pins && is_steered,
+        Treatment::Steered => is_steered && plan.steers_alone,
+    };
+    Treatment::VARIANTS.iter().copied().filter(wanted).collect()
 }
 
 #[cfg(test)]
@@ -111,6 +123,8 @@ mod tests {
             length: Duration::from_secs(1),
             warm_up: Duration::from_secs(1),
             pins: true,
+            steers: false,
+            steers_alone: false,
             is_root: true,
         };
         let visits = visits(&plan, &[true, true, false]);
@@ -119,8 +133,44 @@ mod tests {
         assert_eq!(visits[1].measurements.len(), 2, "the proxy carries no UDP");
         let first = |load| {
             let first = |visit: &Visit| visit.measurements.iter().find(|(other, _)| *other == load).map(|one| one.1);
-            visits.iter().filter(|visit| visit.path == 0).filter_map(first).filter(|pinned| *pinned).count()
+            let is_pinned = |treatment: &Treatment| treatment.pins();
+            visits.iter().filter(|visit| visit.path == 0).filter_map(first).filter(is_pinned).count()
         };
         assert_eq!((first(Load::Tcp), first(Load::Udp)), (2, 2), "pinned is first in half of the rounds");
+    }
+
+    #[test]
+    fn tcp_is_steered_too_and_each_treatment_is_first_equally_often() {
+        let plan = |rounds, pins, alone| ComparePlan {
+            paths: select(&["veth".to_owned(), "unix".to_owned()], &[]).expect("they exist"),
+            loads: vec![Load::Tcp, Load::Rr],
+            rounds,
+            length: Duration::from_secs(1),
+            warm_up: Duration::from_secs(1),
+            pins,
+            steers: true,
+            steers_alone: alone,
+            is_root: true,
+        };
+        let of = |visit: &Visit, load| {
+            let its = visit.measurements.iter().filter(move |(other, _)| *other == load);
+            its.map(|one| one.1).collect::<Vec<_>>()
+        };
+        let visits_of = |plan: &ComparePlan, path| {
+            visits(plan, &[true, true]).into_iter().filter(move |visit| visit.path == path).collect::<Vec<_>>()
+        };
+        for (alone, count) in [(false, 3_usize), (true, 4)] {
+            let visits = visits_of(&plan(2 * u32::try_from(count).expect("few"), true, alone), 0);
+            for treatment in &Treatment::VARIANTS[..count] {
+                let first = visits.iter().filter(|visit| of(visit, Load::Tcp)[0] == *treatment).count();
+                assert_eq!(first, 2, "{treatment:?} of {count}");
+                assert!(visits.iter().all(|visit| of(visit, Load::Tcp).contains(treatment)));
+            }
+            assert!(visits.iter().all(|visit| of(visit, Load::Rr).iter().all(|one| !one.steers())));
+        }
+        let unix = visits_of(&plan(1, true, true), 1);
+        assert!(of(&unix[0], Load::Tcp).iter().all(|one| !one.steers()), "nothing to steer in a socket");
+        let alone = visits_of(&plan(1, false, true), 0);
+        assert!(of(&alone[0], Load::Tcp).iter().all(|one| !one.pins()));
     }
 }

@@ -8,7 +8,7 @@ use crate::app::{Ended, Signals};
 use crate::derive::Metrics;
 use crate::derive::history::History;
 use crate::input::Input;
-use crate::sample::Load;
+use crate::sample::{Load, Treatment, Word};
 use crate::state::State;
 use crate::term;
 use crate::update;
@@ -40,14 +40,18 @@ impl Progress {
         Self { began: Instant::now(), done: 0, total, each, now: String::new(), round: 0 }
     }
 
-    pub(super) fn next(&mut self, path: &Selected, round: u32, load: Load, pinned: bool) {
+    pub(super) fn next(&mut self, path: &Selected, round: u32, load: Load, treatment: Treatment) {
         if self.done > 0 {
             self.each = self.began.elapsed().div_f64(self.done as f64);
         }
         self.done += 1;
         self.round = round;
-        let pinned = if pinned { "pinned" } else { "unpinned" };
-        self.now = format!("{}, {}, {pinned}", path.name, load.label());
+        self.now = format!("{}, {}, {}", path.name, load.label(), treatment.word());
+    }
+
+    /// A measurement is left out.
+    pub(super) fn leave_out(&mut self) {
+        self.total = self.total.saturating_sub(1);
     }
 
     /// The number of the measurement that begins.

@@ -1,13 +1,14 @@
 //! The tables, plots and sentences of a comparison.
 
-use crate::derive::comparison::{Estimate, LoadTable, PathRow, PathVerdict, SideFigures};
+use super::treatment_words;
+use crate::derive::comparison::{Estimate, LoadTable, PathRow, SideFigures};
 use crate::derive::experiment::Difference;
 use crate::derive::plural;
 use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, points_range, rate_range, seconds, signed_points, small_digits};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 use crate::report::timestamp;
-use crate::sample::{ClaimedLink, Comparison, Load, Measurement};
+use crate::sample::{ClaimedLink, Comparison, Load, Measurement, Treatment, Word};
 
 pub(super) const UNKNOWN: &str = "–";
 
@@ -51,6 +52,7 @@ pub(super) fn facts(comparison: &Comparison) -> Vec<String> {
     if !plan.is_root {
         facts.push("Without root: what needs it is listed as not measured".to_owned());
     }
+    facts.extend(plan.unsteered.as_ref().map(|why| format!("Nothing is steered: {why}")));
     if comparison.interrupted {
         facts.push("It was stopped early: these are the figures up to there".to_owned());
     }
@@ -86,7 +88,7 @@ pub(super) fn unit(load: Load) -> (f64, &'static str) {
 }
 
 /// What CPU time is told in, and how many of these a second of it for one bit, transaction or packet is.
-fn cpu_unit(load: Load) -> (f64, &'static str, &'static str) {
+pub(super) fn cpu_unit(load: Load) -> (f64, &'static str, &'static str) {
     match load {
         Load::Tcp | Load::Tcp4 => (1e12, ">CPU ms/Gbit", ">SOFTIRQ ms"),
         Load::Rr => (1e6, ">CPU µs/trans.", ">SOFTIRQ µs"),
@@ -104,15 +106,39 @@ pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
         Load::Udp => columns.push(">LOST"),
         Load::Rr => {}
     }
+    let has = Beside { retransmits: tells_retransmits(table), pins: comparison.plan.pins && !is_apart(table) };
+    if has.retransmits {
+        columns.push(">RETRANS");
+    }
     columns.extend([">MIGR/S", cpu_unit(load).1, cpu_unit(load).2]);
-    if comparison.plan.pins {
+    if has.pins {
         columns.extend([">PINNED", ">GAIN (99 %)"]);
     }
-    let rows = table.rows.iter().map(|row| cells(comparison.plan.pins, load, row)).collect();
+    let rows = table.rows.iter().map(|row| cells(has, load, row)).collect();
     ReportTable::new(load.label(), &columns, rows)
 }
 
-fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
+/// What stands beside an unpinned rate, where it is known.
+#[derive(Clone, Copy)]
+struct Beside {
+    retransmits: bool,
+    pins: bool,
+}
+
+/// The treatments have a table of their own: there is more than the rate to say of them.
+pub(super) fn is_apart(table: &LoadTable) -> bool {
+    let is_treated = |row: &PathRow| row.pinned.is_some() || row.steered.is_some() || row.steer_alone.is_some();
+    let is_steered = |row: &PathRow| row.steered.is_some() || row.steer_alone.is_some();
+    table.rows.iter().any(is_steered) || (tells_retransmits(table) && table.rows.iter().any(is_treated))
+}
+
+/// It is known of some path how much TCP sent again.
+fn tells_retransmits(table: &LoadTable) -> bool {
+    let known = |row: &PathRow| row.unpinned.as_ref().is_some_and(|side| side.retransmits.is_some());
+    table.load.is_bulk() && table.rows.iter().any(known)
+}
+
+fn cells(has: Beside, load: Load, row: &PathRow) -> Vec<String> {
     let (scale, (cpu, ..)) = (unit(load).0, cpu_unit(load));
     let place = row.place.map(|(best, worst)| if best == worst { best.to_string() } else { format!("{best}–{worst}") });
     let side = row.unpinned.as_ref();
@@ -124,10 +150,13 @@ fn cells(pins: bool, load: Load, row: &PathRow) -> Vec<String> {
         Load::Udp => cells.push(side.and_then(|side| Some(percent(side.lost_share?)))),
         Load::Rr => {}
     }
+    if has.retransmits {
+        cells.push(side.and_then(|side| Some(digits(side.retransmits?))));
+    }
     cells.push(side.and_then(|side| Some(digits(side.moves_per_s?))));
     cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.busy_cores)? * cpu))));
     cells.push(side.and_then(|side| Some(digits(side.cpu_s_each(side.softirq_cores)? * cpu))));
-    if pins {
+    if has.pins {
         cells.push(row.pinned.as_ref().map(|side| small_digits(side.rate.mean / scale)));
         cells.push(row.gain.as_ref().map(|gain| change(gain.mean, gain.interval)));
     }
@@ -139,8 +168,7 @@ const CV_S: f64 = 2.0;
 
 /// Why a rate has no coefficient of variation, where it could have one.
 pub(super) fn without_cv(comparison: &Comparison, load: Load, row: &PathRow) -> Option<String> {
-    let is_bulk = matches!(load, Load::Tcp | Load::Tcp4);
-    if !is_bulk || row.unpinned.as_ref()?.cv.is_some() {
+    if !load.is_bulk() || row.unpinned.as_ref()?.cv.is_some() {
         return None;
     }
     let why =
@@ -188,7 +216,7 @@ pub(super) fn claims(comparison: &Comparison, tables: &[LoadTable]) -> Option<Re
     (!rows.is_empty()).then(|| ReportTable::new("Nominal speed and measured rate", &columns, rows))
 }
 
-/// The rates of one load as bars, unpinned and pinned below each other.
+/// The rates of one load as bars, the treatments of a path below each other.
 pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     let (scale, unit) = unit(table.load);
     let bar = |label: String, side: Option<&SideFigures>, color: PlotColor| {
@@ -197,10 +225,11 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
         let interval = rate.and_then(|rate| rate.interval).map(|of| (of.from / scale, of.to / scale));
         BarRow { label, value: rate.map(|rate| rate.mean / scale), interval, words, color }
     };
-    let pins = comparison.plan.pins;
+    let treated = treatment_words::measured(comparison, table);
     let bars_of = |row: &PathRow| {
-        let pinned = pins.then(|| bar(String::new(), row.pinned.as_ref(), PlotColor::Orange));
-        std::iter::once(bar(row.name.clone(), row.unpinned.as_ref(), PlotColor::Blue)).chain(pinned).collect::<Vec<_>>()
+        let others = treated.iter().filter(|of| row.side(**of).is_some() || **of == Treatment::Pinned);
+        let others = others.map(|of| bar(String::new(), row.side(*of), color(*of).0)).collect::<Vec<_>>();
+        std::iter::once(bar(row.name.clone(), row.unpinned.as_ref(), PlotColor::Blue)).chain(others).collect::<Vec<_>>()
     };
     let rows: Vec<BarRow> = table.rows.iter().flat_map(bars_of).collect();
     let reported: Vec<String> =
@@ -210,12 +239,20 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
         description: format!("Unpinned, in {unit}: {}.", reported.join("; ")),
     };
     let mut colors = vec![legend("blue", "unpinned")];
-    if pins {
-        colors.push(legend("orange", "pinned"));
-    }
+    colors.extend(treated.iter().map(|of| legend(color(*of).1, of.word())));
     colors.push(legend("text", "99 % interval of the mean (line; without an end: longer than shown)"));
     let plot = BarPlot { x_label: unit.to_owned(), rows };
     ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
+}
+
+/// The colour of a treatment's bars, and what the legend calls it.
+fn color(treatment: Treatment) -> (PlotColor, &'static str) {
+    match treatment {
+        Treatment::Unpinned => (PlotColor::Blue, "blue"),
+        Treatment::Pinned => (PlotColor::Orange, "orange"),
+        Treatment::PinnedAndSteered => (PlotColor::Green, "green"),
+        Treatment::Steered => (PlotColor::Purple, "purple"),
+    }
 }
 
 /// `31.0 (28.6 to 33.6)`.
@@ -253,31 +290,12 @@ fn reported(what: &str, groups: &[Vec<String>], rest: &str) -> Vec<Block> {
     }
 }
 
-fn and(names: &[&str]) -> String {
+pub(super) fn and(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-/// Where pinning changed the rate, where not, and where that is not known.
-pub(super) fn gains(table: &LoadTable) -> Option<String> {
-    let part = |(verdict, what): (PathVerdict, &str)| {
-        let is = |row: &&PathRow| row.gain.is_some_and(|gain| gain.verdict() == Some(verdict));
-        let names: Vec<&str> = table.rows.iter().filter(is).map(|row| row.name.as_str()).collect();
-        (!names.is_empty()).then(|| format!("{what} {}", and(&names)))
-    };
-    let parts: Vec<String> = [
-        (PathVerdict::Faster, "raised the rate of"),
-        (PathVerdict::Slower, "lowered the rate of"),
-        (PathVerdict::NoDifference, "makes no difference (within 3 %) for"),
-        (PathVerdict::Inconclusive, "is inconclusive for"),
-    ]
-    .into_iter()
-    .filter_map(part)
-    .collect();
-    (!parts.is_empty()).then(|| format!("Pinning {}", parts.join("; it ")))
 }
 
 /// What the heads mean.
@@ -290,10 +308,7 @@ pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)
         ("CPU", "time of all cores, without vnettop, for each Gbit, transaction or packet"),
         ("SOFTIRQ", "the part of CPU that is spent in softirqs"),
     ];
-    if comparison.plan.pins {
-        words.push(("PINNED", "rate with threads pinned as the key p would; columns to the left: unpinned"));
-        words.push(("GAIN", "what pinning changed, of the unpinned rate, round by round"));
-    }
+    words.extend(treatment_words::words(comparison));
     words.push(("OF NOMINAL", "rate divided by the lowest nominal speed, which virtual drivers make up"));
     words.push((UNKNOWN, "not known"));
     words

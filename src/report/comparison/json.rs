@@ -18,7 +18,11 @@ pub(super) fn json(comparison: &Comparison) -> String {
                 "place": row.place.map(|(best, worst)| [best, worst]),
                 "unpinned": row.unpinned.as_ref().map(side),
                 "pinned": row.pinned.as_ref().map(side),
+                "steered": row.steered.as_ref().map(side),
+                "steer_alone": row.steer_alone.as_ref().map(side),
                 "gain": row.gain.as_ref().map(gain),
+                "steered_gain": row.steered_gain.as_ref().map(gain),
+                "steer_alone_gain": row.steer_alone_gain.as_ref().map(gain),
             })
         };
         json!({
@@ -40,6 +44,7 @@ fn side(side: &SideFigures) -> Value {
         "busy_cores": side.busy_cores,
         "softirq_cores": side.softirq_cores,
         "lost_share": side.lost_share,
+        "retransmits": side.retransmits,
     })
 }
 
@@ -113,7 +118,9 @@ fn clean(comparison: &mut Comparison) {
     });
     let host = &mut comparison.machine.host;
     [&mut host.name, &mut host.kernel, &mut host.arch].into_iter().for_each(clean);
-    let optional = [&mut comparison.machine.processor, &mut host.policy.governor, &mut comparison.plan.iperf3];
+    let plan = &mut comparison.plan;
+    let optional =
+        [&mut comparison.machine.processor, &mut host.policy.governor, &mut plan.iperf3, &mut plan.unsteered];
     optional.into_iter().flatten().for_each(clean);
     for path in &mut comparison.paths {
         [&mut path.name, &mut path.what].into_iter().chain(&mut path.skipped).for_each(clean);
@@ -123,6 +130,8 @@ fn clean(comparison: &mut Comparison) {
         for one in &mut path.measurements {
             [&mut one.sender].into_iter().chain(&mut one.missing).for_each(clean);
             one.pins.iter_mut().map(|pin| &mut pin.thread).for_each(clean);
+            let steers = one.steers.iter_mut();
+            steers.flat_map(|steer| [&mut steer.link, &mut steer.setting, &mut steer.value]).for_each(clean);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A comparison with everything in it, and files that are none.
 
 use super::*;
-use crate::sample::{ClaimedLink, ComparedPath, ComparisonPlan, Host, Machine, Measurement};
+use crate::sample::{ClaimedLink, ComparedPath, ComparisonPlan, Host, Machine, Measurement, Treatment};
 
 fn path(name: &str, rates: &[(f64, f64)]) -> ComparedPath {
     let one = |round: usize, pinned: bool, rate: f64| Measurement {
@@ -12,7 +12,11 @@ fn path(name: &str, rates: &[(f64, f64)]) -> ComparedPath {
         moves_per_s: Some(4.0),
         busy_cores: Some(1.8),
         softirq_cores: Some(0.6),
-        ..Measurement::begun(u32::try_from(round + 1).expect("few"), Load::Tcp, pinned)
+        ..Measurement::begun(
+            u32::try_from(round + 1).expect("few"),
+            Load::Tcp,
+            if pinned { Treatment::Pinned } else { Treatment::Unpinned },
+        )
     };
     let of_round =
         |(round, &(unpinned, pinned)): (usize, &(f64, f64))| [one(round, false, unpinned), one(round, true, pinned)];
@@ -50,6 +54,9 @@ pub(super) fn whole() -> Comparison {
             rounds: 3,
             loads: vec![Load::Tcp],
             pins: true,
+            steers: false,
+            steers_alone: false,
+            unsteered: None,
             iperf3: Some("iperf 3.12".to_owned()),
             is_root: true,
         },
@@ -120,4 +127,52 @@ fn what_is_written_is_read_back_and_anything_else_is_one_sentence() {
     }
     let steers = json.replace("kp920", "kp\\u001b[31m");
     assert!(!comparison(&read(steers.as_bytes()).expect("a comparison"), None, WrittenAs::Text).contains('\u{1b}'));
+}
+
+/// The same, and TCP was steered too, but over a tun.
+fn steered() -> Comparison {
+    let mut all = whole();
+    (all.plan.steers, all.plan.steers_alone) = (true, true);
+    for path in all.paths.iter_mut().filter(|path| !path.measurements.is_empty()) {
+        let steers = vec![crate::sample::SetOnLink {
+            link: "eth0".to_owned(),
+            setting: "rps_cpus".to_owned(),
+            value: "2".to_owned(),
+        }];
+        path.measurements.iter_mut().for_each(|one| one.retransmits = Some(if one.pinned { 90_000 } else { 40_000 }));
+        let unpinned: Vec<Measurement> = path.measurements.iter().filter(|one| !one.pinned).cloned().collect();
+        if path.name == "tun" {
+            let begun = Measurement::begun(1, Load::Tcp, Treatment::PinnedAndSteered);
+            let why = "no steer is proposed: a device or a program hands its packets on".to_owned();
+            path.measurements.push(Measurement { missing: Some(why), ..begun });
+            continue;
+        }
+        for one in unpinned {
+            let rate = |times: f64| one.rate.map(|rate| rate * times);
+            let of = |pinned, times| Measurement {
+                pinned,
+                steered: true,
+                rate: rate(times),
+                retransmits: Some(7),
+                steers: steers.clone(),
+                ..one.clone()
+            };
+            path.measurements.extend([of(true, 1.6), of(false, 1.2)]);
+        }
+    }
+    all
+}
+
+#[test]
+fn steered_packets_have_a_table_with_gain_and_retransmits_that_fits() {
+    let text = comparison(&steered(), None, WrittenAs::Text);
+    insta::assert_snapshot!("comparison_steered", text);
+    let tables = text.lines().filter(|line| line.starts_with("  "));
+    assert!(tables.clone().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.contains("Pinning and steering raised the rate of veth and bridge"), "{text}");
+    let json = comparison(&steered(), None, WrittenAs::Json);
+    assert_eq!(read(json.as_bytes()), Ok(steered()), "and it is read back");
+    let mut unsteered = whole();
+    unsteered.plan.unsteered = Some("rps_cpus takes root".to_owned());
+    assert!(comparison(&unsteered, None, WrittenAs::Text).contains("Nothing is steered: rps_cpus takes root"));
 }

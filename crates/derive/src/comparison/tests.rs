@@ -2,14 +2,18 @@
 
 use super::*;
 use crate::migration_cost::chance::Chance;
-use vnettop_sample::{COMPARISON_VERSION, ComparisonPlan, Machine};
+use vnettop_sample::{COMPARISON_VERSION, ComparisonPlan, Machine, Treatment};
 
 fn path(name: &str, unpinned: &[f64], pinned: &[f64]) -> ComparedPath {
     let measured = |pinned: bool, rates: &[f64]| {
         let one = move |(at, &rate): (usize, &f64)| Measurement {
             rate: Some(rate),
             busy_cores: Some(1.5),
-            ..Measurement::begun(u32::try_from(at + 1).expect("few"), Load::Tcp, pinned)
+            ..Measurement::begun(
+                u32::try_from(at + 1).expect("few"),
+                Load::Tcp,
+                if pinned { Treatment::Pinned } else { Treatment::Unpinned },
+            )
         };
         rates.iter().enumerate().map(one).collect::<Vec<_>>()
     };
@@ -34,6 +38,9 @@ fn comparison(paths: Vec<ComparedPath>) -> Comparison {
             rounds: 3,
             loads: vec![Load::Tcp, Load::Rr],
             pins: true,
+            steers: false,
+            steers_alone: false,
+            unsteered: None,
             iperf3: None,
             is_root: true,
         },
@@ -164,4 +171,29 @@ fn groups_say_of_every_pair_what_its_interval_says() {
         }
     }
     assert!(seen[0] > 100 && seen[1] > 100, "the cases have both: {seen:?}");
+}
+
+/// Pinning costs, steering mends that, and steering alone was tried in one round.
+#[test]
+fn each_treatment_has_its_gain_against_the_unpinned_rate_and_its_retransmits() {
+    let mut veth = path("veth", &[10.0, 10.1, 9.9], &[8.0, 8.1, 7.9]);
+    let mut more = |treatment, rates: &[f64], again| {
+        for (at, &rate) in rates.iter().enumerate() {
+            let begun = Measurement::begun(u32::try_from(at + 1).expect("few"), Load::Tcp, treatment);
+            veth.measurements.push(Measurement { rate: Some(rate), retransmits: again, ..begun });
+        }
+    };
+    more(Treatment::PinnedAndSteered, &[20.0, 20.2, 19.8], Some(4));
+    more(Treatment::Steered, &[15.0], None);
+    let nothing = Measurement::begun(2, Load::Tcp, Treatment::Steered);
+    veth.measurements.push(Measurement { missing: Some("nothing to steer".to_owned()), ..nothing });
+    let row = &tables(&comparison(vec![veth]))[0].rows[0];
+    let gains = [Treatment::Pinned, Treatment::PinnedAndSteered, Treatment::Steered].map(|of| row.gain_of(of));
+    let gains = gains.map(|gain| gain.map(|gain| (format!("{:.0}", gain.mean * 100.0), gain.verdict())));
+    let [faster, slower] = [PathVerdict::Faster, PathVerdict::Slower].map(Some);
+    let known = |percent: &str, verdict| Some((percent.to_owned(), verdict));
+    assert_eq!(gains, [known("-20", slower), known("100", faster), known("50", None)]);
+    assert_eq!(row.steered.as_ref().and_then(|side| side.retransmits), Some(4.0));
+    assert_eq!(row.pinned.as_ref().and_then(|side| side.retransmits), None, "not known is not 0");
+    assert_eq!((row.missing.as_deref(), row.unsteered.as_deref()), (None, Some("nothing to steer")));
 }

@@ -24,6 +24,8 @@ struct LoadTick {
     moves: Option<f64>,
     busy: Option<f64>,
     softirq: Option<f64>,
+    /// Segments sent again.
+    again: Option<f64>,
 }
 
 /// What happened in a window. Each is none where it is not known.
@@ -42,6 +44,17 @@ pub struct LoadFigures {
 }
 
 impl LoadWindow {
+    /// Segments that were sent again between two moments, monotonic ns, as far as connections were there to tell; none where no
+    /// kernel told. It is not of whole intervals alone: what was sent again at an edge counts with its part.
+    #[must_use]
+    pub fn retransmits(&self, from_ns: u64, to_ns: u64) -> Option<u64> {
+        let window = TimeSpan { from_ns, to_ns };
+        let counted = window.counted(self.ticks.reaching_in(window), |tick| tick.again);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count of segments, made whole")]
+        let segments = counted.sum.round() as u64;
+        (counted.weight > 0.0).then_some(segments)
+    }
+
     /// Takes an interval in.
     pub fn observe(&mut self, metrics: &Metrics) {
         let Some(from_ns) = metrics.machine.began_ns() else { return };
@@ -54,6 +67,7 @@ impl LoadWindow {
             span: TimeSpan { from_ns, to_ns: metrics.machine.at_ns },
             moves: (!moves.is_empty()).then(|| moves.iter().sum::<f64>() * elapsed_s),
             busy: busy.map(|busy| ((busy - metrics.machine.own_cpu.unwrap_or(0.0)) * elapsed_s).max(0.0)),
+            again: again(metrics, elapsed_s),
             softirq: shares.map(|shares| shares.iter().map(|one| one.softirq).sum::<f64>() * elapsed_s),
         });
         self.bins.follow(metrics.subject.timeline.bins.iter(), 0);
@@ -80,4 +94,11 @@ impl LoadWindow {
             softirq_cores,
         }
     }
+}
+
+/// What all senders sent again over an interval; a proxy's two connections are two senders.
+fn again(metrics: &Metrics, elapsed_s: f64) -> Option<f64> {
+    let connections = metrics.subject.flow.connections.iter().filter(|one| !one.relayed);
+    let rates = connections.filter_map(|one| one.tcp()?.retransmits_per_s);
+    rates.reduce(|sum, one| sum + one).map(|per_s| per_s * elapsed_s)
 }

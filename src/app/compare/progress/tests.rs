@@ -75,10 +75,12 @@ fn progress() -> Progress {
         length: Duration::from_secs(3),
         warm_up: Duration::from_secs(1),
         pins: true,
+        steers: false,
+        steers_alone: false,
         is_root: true,
     };
     let mut progress = Progress::new(&plan, &super::super::order::visits(&plan, &[true, true]));
-    progress.next(&selected[1], 1, Load::Tcp4, true);
+    progress.next(&selected[1], 1, Load::Tcp4, Treatment::Pinned);
     progress
 }
 
