@@ -5,20 +5,26 @@
 mod found_placements;
 mod journal;
 mod kernel;
+mod link_settings;
 mod own_pins;
+mod own_steers;
 mod pin;
 mod put_back;
+mod put_back_steer;
+mod steer;
 #[cfg(test)]
 mod tests;
 mod undo_left_behind;
+mod undo_steers;
 
 pub use found_placements::{FOUND_FILE, found_placements, remember_placement};
 pub use journal::{Journal, JournalError, LockError, journal_dir};
 pub use kernel::{Kernel, NumberSpaces, Pinner};
+pub use link_settings::LinkSettings;
 pub use own_pins::PinController;
-pub use undo_left_behind::{left_behind, undo};
+pub use undo_left_behind::{LeftBehind, left_behind, undo};
 
-pub use crate::sample::{OutcomeLine, PinRequest};
+pub use crate::sample::{OutcomeLine, PinRequest, SteerRequest};
 
 use crate::sample::{CoreSet, Event};
 use std::error::Error;
@@ -29,7 +35,9 @@ use std::time::Duration;
 pub enum Effect {
     /// Set these affinity masks, one thread after the other.
     Pin(Vec<PinRequest>),
-    /// Put back every mask that this vnettop replaced.
+    /// Set these masks, and then change these settings of links.
+    Place(Vec<PinRequest>, Vec<SteerRequest>),
+    /// Put back every mask and every setting that this vnettop replaced.
     Restore,
     /// Sample at this interval from now on.
     SetInterval(Duration),
@@ -102,6 +110,13 @@ impl<E: Error> From<Result<String, E>> for Outcome {
     fn from(done: Result<String, E>) -> Self {
         Self::line(done.is_err(), done.unwrap_or_else(|error| error.to_string()))
     }
+}
+
+/// A word as a shell takes it: a link may be called almost anything.
+fn shell_word(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-@".contains(&byte);
+    let word: String = word.chars().filter(|c| !c.is_control()).collect();
+    if word.bytes().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// `core 4`, `cores 0-3`: a mask inside a sentence.

@@ -1,11 +1,14 @@
-//! The file that outlives a killed vnettop: one JSON line for each mask about to be set, given and put back. It only
-//! writes its own file; reading those of others is in `past`. A file is made at the first pin and removed with the last.
+//! The file that outlives a killed vnettop: one JSON line for each mask and each setting of a link about to be set, given and
+//! put back. It only writes its own file; reading those of others is in `past`. A file is made at the first pin or steer and
+//! removed with the last.
 
+pub(super) mod begun;
 pub(super) mod others;
 pub(super) mod past;
+pub(super) mod steer_lines;
 
 use super::NumberSpaces;
-use crate::sample::{CoreSet, ThreadId};
+use crate::sample::{CoreSet, SteeredFile, ThreadId};
 use crate::trust::{self, Doubt};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -14,6 +17,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use steer_lines::SteerIntent;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -62,6 +66,24 @@ pub(super) enum Entry {
     Restored {
         #[serde(flatten)]
         thread: ThreadId,
+    },
+    /// A file of a link's setting is about to be written.
+    Steer(SteerIntent),
+    /// It was written; the text read back.
+    Steered {
+        #[serde(flatten)]
+        file: SteeredFile,
+        got: String,
+    },
+    /// It was not written.
+    SteerFailed {
+        #[serde(flatten)]
+        file: SteeredFile,
+    },
+    /// Its old text is in force again, or the link is gone.
+    Unsteered {
+        #[serde(flatten)]
+        file: SteeredFile,
     },
 }
 

@@ -1,13 +1,15 @@
 //! The seam between this room and the machine, and the real machine behind it. It judges nothing: errors go up as the
 //! kernel gave them.
 
-use crate::sample::{CoreSet, ThreadId};
+use super::link_settings::{self, LinkSettings};
+use crate::sample::{CoreSet, LinkKey, ThreadId};
 use crate::sched;
+use crate::source::steering::LinkFolderError;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::{fs, io};
 
-/// What pinning needs from a machine; tests put a recording fake in its place.
+/// What pinning and steering need from a machine; tests put a recording fake in its place.
 pub trait Pinner {
     /// When the thread with this pid and tid was born: field 22 of `/proc/PID/task/TID/stat`, clock ticks since boot.
     ///
@@ -38,6 +40,12 @@ pub trait Pinner {
 
     /// Where the numbers of threads and their start times hold.
     fn number_spaces(&mut self) -> NumberSpaces;
+
+    /// The settings of the link with this identity, whatever it is called now.
+    ///
+    /// # Errors
+    /// The link or its namespace is gone, or may not be looked at.
+    fn link(&mut self, link: LinkKey) -> Result<Box<dyn LinkSettings>, LinkFolderError>;
 }
 
 /// The namespaces without which neither a thread's number nor its start time says who it is: `/proc/self/ns/pid` and `time`, by
@@ -98,6 +106,10 @@ impl Pinner for Kernel {
     fn number_spaces(&mut self) -> NumberSpaces {
         let inode = |path: &str| fs::metadata(path).ok().map(|found| found.ino());
         NumberSpaces { pid_ns: inode("/proc/self/ns/pid"), time_ns: inode("/proc/self/ns/time") }
+    }
+
+    fn link(&mut self, link: LinkKey) -> Result<Box<dyn LinkSettings>, LinkFolderError> {
+        link_settings::of_kernel(link)
     }
 }
 

@@ -1,12 +1,14 @@
-//! The pins now in force, and the two things that can be done about them: add some, put all back. It journals before it
-//! sets, and it keeps for every thread the mask from before vnettop touched it first,
+//! The pins now in force, and the two things that can be done about them: add some, put all back; steers are told to
+//! `own_steers`. It journals before it sets, and it keeps for every thread the mask from before vnettop touched it first,
 //! or the one that someone else has set since. What another vnettop that runs has pinned it leaves alone.
 
-use super::journal::others::ForeignPins;
-use super::journal::{Entry, Journal, JournalError, PinOwner};
+use super::journal::begun::begun;
+use super::journal::others::ForeignClaims;
+use super::journal::{Entry, Journal, JournalError};
+use super::own_steers::{OwnSteers, SteerTools};
 use super::pin::{self, PinError};
 use super::put_back::{self, ActivePin};
-use super::{Outcome, PinRequest, Pinner, cores_of};
+use super::{Outcome, PinRequest, Pinner, SteerRequest, cores_of};
 use crate::clock::{now_ns, wall_ms};
 use crate::sample::{CoreSet, Event, ThreadId};
 use std::collections::HashSet;
@@ -21,6 +23,7 @@ pub struct PinController {
     compares: bool,
     /// In the order they were pinned first.
     held: Vec<ActivePin>,
+    steers: OwnSteers,
 }
 
 impl PinController {
@@ -28,7 +31,8 @@ impl PinController {
     /// once something is to be pinned; `readonly` refuses everything.
     #[must_use]
     pub fn new(pinner: Box<dyn Pinner>, journal_dir: Option<PathBuf>, readonly: bool) -> Self {
-        Self { pinner, journal: Journal::new(journal_dir), readonly, compares: false, held: Vec::new() }
+        let (held, steers) = (Vec::new(), OwnSteers::default());
+        Self { pinner, journal: Journal::new(journal_dir), readonly, compares: false, held, steers }
     }
 
     /// One that pins and unpins in turn until [`PinController::finish`]: no other vnettop pins its threads in between, and it pins
@@ -42,7 +46,7 @@ impl PinController {
     /// `None` when they can be.
     pub fn taken(&mut self, threads: impl Iterator<Item = ThreadId>) -> Option<String> {
         let dir = self.journal.dir().ok()?;
-        match ForeignPins::read(self.pinner.as_mut(), dir) {
+        match ForeignClaims::read(self.pinner.as_mut(), dir) {
             Ok(claims) => claims.sentences(threads).into_iter().next(),
             Err(error) => Some(error.to_string()),
         }
@@ -74,6 +78,41 @@ impl PinController {
         outcome
     }
 
+    /// Sets these masks, and then changes these settings of links.
+    pub fn place(&mut self, pins: &[PinRequest], steers: &[SteerRequest]) -> Outcome {
+        if self.readonly {
+            return Outcome::readonly();
+        }
+        let mut outcome = if pins.is_empty() { Outcome::default() } else { self.pin(pins) };
+        let steered = self.steer(steers);
+        outcome.lines.extend(steered.lines);
+        outcome.events.extend(steered.events);
+        outcome.taken |= steered.taken;
+        outcome
+    }
+
+    /// Changes these settings of links, one after the other, each for all queues of its link or for none. What fails is told and
+    /// does not undo what succeeded. A text that is there already is no steer; that from before vnettop is put back.
+    pub fn steer(&mut self, requests: &[SteerRequest]) -> Outcome {
+        let mut outcome = Outcome::default();
+        if requests.is_empty() {
+            return outcome;
+        }
+        if self.readonly {
+            return Outcome::readonly();
+        }
+        let (pinner, journal, compares) = (self.pinner.as_mut(), &mut self.journal, self.compares);
+        self.steers.steer(SteerTools { pinner, journal, compares }, requests, &mut outcome);
+        self.close_if_done();
+        outcome
+    }
+
+    /// How many files of links' settings are changed by this vnettop and not put back; one for each queue.
+    #[must_use]
+    pub fn steers(&self) -> usize {
+        self.steers.files()
+    }
+
     /// Finds out what each thread has now, and writes down what is about to be set; none where nothing may be. No other
     /// vnettop pins meanwhile: its mask would be taken for the thread's own.
     fn prepare<'a>(&mut self, requests: &'a [PinRequest], outcome: &mut Outcome) -> Option<Ready<'a>> {
@@ -88,9 +127,9 @@ impl PinController {
     }
 
     /// Pins of other vnettops; `None` when they forbid to pin anything.
-    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Option<ForeignPins> {
+    fn claims(&mut self, requests: &[PinRequest], outcome: &mut Outcome) -> Option<ForeignClaims> {
         outcome.taken = true;
-        let read = self.journal.dir().and_then(|dir| ForeignPins::read(self.pinner.as_mut(), dir));
+        let read = self.journal.dir().and_then(|dir| ForeignClaims::read(self.pinner.as_mut(), dir));
         let claims = read.map_err(|error| outcome.warn(format!("nothing was pinned: {error}"))).ok()?;
         let sentences = claims.sentences(requests.iter().map(|request| request.thread));
         outcome.taken = !sentences.is_empty();
@@ -104,7 +143,7 @@ impl PinController {
     }
 
     /// What is to be pinned, each with the mask it has now. What has the mask asked for already is no pin.
-    fn look<'a>(&mut self, requests: &'a [PinRequest], claims: &ForeignPins, outcome: &mut Outcome) -> Ready<'a> {
+    fn look<'a>(&mut self, requests: &'a [PinRequest], claims: &ForeignClaims, outcome: &mut Outcome) -> Ready<'a> {
         let mut ready = Ready::default();
         let (free, taken): (Vec<_>, Vec<_>) = requests.iter().partition(|one| claims.of(one.thread).is_none());
         ready.left += taken.len();
@@ -144,15 +183,17 @@ impl PinController {
         self.close_if_done();
     }
 
-    /// Puts every mask back that this vnettop replaced, newest first.
+    /// Puts every setting and every mask back that this vnettop replaced, newest first.
     pub fn restore(&mut self) -> Outcome {
         if self.readonly {
             return Outcome::readonly();
         }
         let mut outcome = Outcome::default();
-        if self.held.is_empty() {
+        if self.held.is_empty() && self.steers.files() == 0 {
             outcome.say("nothing to undo: this vnettop has pinned nothing".to_owned());
         }
+        let (pinner, journal, compares) = (self.pinner.as_mut(), &mut self.journal, self.compares);
+        self.steers.restore(SteerTools { pinner, journal, compares }, &mut outcome);
         let mut kept = Vec::new();
         for held in std::mem::take(&mut self.held).into_iter().rev() {
             if !self.release(&held, &mut outcome) {
@@ -164,7 +205,8 @@ impl PinController {
         outcome
     }
 
-    /// What is to be said at the end where nothing was put back: how many threads stay pinned, and what undoes that.
+    /// What is to be said at the end where nothing was put back: how many threads stay pinned and how many settings
+    /// of links stay changed, and what undoes that.
     pub fn staying(&mut self) -> Outcome {
         let mut outcome = Outcome::default();
         let pinner = self.pinner.as_mut();
@@ -173,6 +215,11 @@ impl PinController {
             0 => {}
             1 => outcome.say("1 thread stays pinned: vnettop undo restores its affinity".to_owned()),
             more => outcome.say(format!("{more} threads stay pinned: vnettop undo restores their affinities")),
+        }
+        match self.steers.staying(self.pinner.as_mut()) {
+            0 => {}
+            1 => outcome.say("1 setting of a link stays changed: vnettop undo restores it".to_owned()),
+            more => outcome.say(format!("{more} settings of links stay changed: vnettop undo restores them")),
         }
         outcome
     }
@@ -260,7 +307,7 @@ impl PinController {
     }
 
     fn close_if_done(&mut self) {
-        if self.held.is_empty() && !self.compares {
+        if self.held.is_empty() && self.steers.files() == 0 && !self.compares {
             self.journal.close();
         }
     }
@@ -273,12 +320,4 @@ struct Ready<'a> {
     pins: Vec<(&'a PinRequest, CoreSet)>,
     /// How many cannot be pinned.
     left: usize,
-}
-
-/// The first line of this process's journal.
-fn begun(pinner: &mut dyn Pinner, compares: bool) -> Result<Entry, JournalError> {
-    let pid = std::process::id();
-    let start = pinner.start_of(ThreadId { pid, tid: pid, start: 0 }).map_err(JournalError::OwnerUnknown)?;
-    let boot = pinner.boot_id().map_err(JournalError::OwnerUnknown)?;
-    Ok(Entry::Begun { owner: PinOwner { pid, start }, boot, spaces: pinner.number_spaces(), compares })
 }

@@ -3,9 +3,12 @@
 mod journals;
 mod others;
 mod pinning;
+mod steered;
+mod steering;
 
-use super::{Kernel, NumberSpaces, Outcome, PinController, PinRequest, Pinner};
-use crate::sample::{CoreSet, ThreadId};
+use super::{Kernel, LinkSettings, NumberSpaces, Outcome, PinController, PinRequest, Pinner};
+use crate::sample::{CoreSet, LinkKey, ThreadId};
+use crate::source::steering::LinkFolderError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
@@ -44,6 +47,7 @@ struct World {
     set: Vec<String>,
     /// Where to look for the intention at the moment a mask is set.
     dir: Option<PathBuf>,
+    links: steered::Links,
 }
 
 /// The fake machine; clones are the same machine.
@@ -141,6 +145,10 @@ impl Pinner for Fake {
 
     fn number_spaces(&mut self) -> NumberSpaces {
         self.0.borrow().spaces
+    }
+
+    fn link(&mut self, link: LinkKey) -> Result<Box<dyn LinkSettings>, LinkFolderError> {
+        steered::open(self, link)
     }
 }
 

@@ -1,18 +1,21 @@
-//! `vnettop undo`: puts back what vnettops that no longer run left pinned. All their journals are judged together, a
-//! thread at a time, so that the oldest old mask wins; what a running vnettop holds is left to it.
+//! `vnettop undo`: puts back what vnettops that no longer run left pinned or steered. All their journals are judged together,
+//! a thread or a file at a time, so that the oldest old mask wins; what a running vnettop holds is left to it.
 
 use super::journal::others::{Claimant, has_ended};
 use super::journal::past::{self, Past};
 use super::journal::{self, Entry};
 use super::pin::{Identity, identity};
 use super::put_back::{self, ActivePin};
-use super::{Outcome, Pinner};
+use super::put_back_steer::{ActiveSteer, SteerId};
+use super::steer::OpenedLinks;
+use super::undo_steers::{self, RunningSteers};
+use super::{Outcome, Pinner, own_steers};
 use crate::sample::{CoreSet, ThreadId};
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 
-/// Puts back every mask that a vnettop which no longer runs left in force, by the journals in `dir`. Journals with
+/// Puts back every mask and every setting of a link that a vnettop which no longer runs left in force, by the journals in `dir`. Journals with
 /// nothing left to do are removed.
 pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     let mut outcome = Outcome::default();
@@ -25,9 +28,12 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
         }
     };
     let Some(journals) = journals(pinner, dir, &mut outcome) else { return outcome };
-    let settled = put_back_all(pinner, &journals, &mut outcome);
+    // A placement pins first and steers then: it is undone the other way round.
+    let mut links = OpenedLinks::new(pinner);
+    let steers = undo_steers::put_back_all(&mut links, &journals.dead, &journals.steering, &mut outcome);
+    let threads = put_back_all(pinner, &journals, &mut outcome);
     for journal in &journals.dead {
-        tidy(journal, &settled, &mut outcome);
+        tidy(journal, &threads, &steers, &mut outcome);
     }
     if outcome.lines.is_empty() {
         outcome.say("nothing to undo: no vnettop left a pin behind".to_owned());
@@ -35,22 +41,45 @@ pub fn undo(pinner: &mut dyn Pinner, dir: &Path) -> Outcome {
     outcome
 }
 
-/// How many threads that still run a vnettop has left pinned which no longer does; what cannot be read is not counted.
-/// It changes nothing.
+/// What vnettops that no longer run have left in force.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LeftBehind {
+    /// Threads that still run and are pinned.
+    pub threads: usize,
+    /// Settings of links that are still there; all queues of a link are one.
+    pub settings: usize,
+}
+
+impl LeftBehind {
+    /// What is to be said of it, with what to do; `None` where nothing is left.
+    #[must_use]
+    pub fn sentence(self) -> Option<String> {
+        let Self { threads, settings } = self;
+        let pinned = still(threads, 0);
+        match (threads, settings) {
+            (0, 0) => None,
+            (_, 0) => Some(format!("{pinned} by a stopped vnettop: run vnettop undo to unpin")),
+            _ => Some(format!("{} by a stopped vnettop: run vnettop undo", still(threads, settings))),
+        }
+    }
+}
+
+/// What a vnettop has left in force which no longer does; what cannot be read is not counted. It changes nothing.
 #[must_use]
-pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> usize {
+pub fn left_behind(pinner: &mut dyn Pinner, dir: &Path) -> LeftBehind {
     let (found, boot) = (past::list(dir).unwrap_or_default(), pinner.boot_id().ok());
     let here = pinner.number_spaces();
-    let mut threads = HashSet::new();
+    let (mut threads, mut steers) = (HashSet::new(), Vec::<ActiveSteer>::new());
     for (path, owner) in found {
         let Ok(past) = past::read(path, owner) else { continue };
         let is_of_now = past.boot.is_none() || past.boot == boot;
         if is_of_now && here.differs_from(past.spaces).is_none() && has_ended(pinner, past.owner) {
             let held = past.held.iter().map(|(_, pin)| pin.thread);
             threads.extend(held.filter(|&thread| matches!(identity(pinner, thread), Identity::Same)));
+            steers.extend(past.steers.held.into_iter().map(|(_, steer)| steer));
         }
     }
-    threads.len()
+    LeftBehind { threads: threads.len(), settings: own_steers::count_there(pinner, &steers) }
 }
 
 /// The journals of this boot.
@@ -59,6 +88,8 @@ struct Journals {
     dead: Vec<Past>,
     /// Threads of vnettops that run.
     running: HashMap<ThreadId, Claimant>,
+    /// Settings of links of vnettops that run.
+    steering: RunningSteers,
 }
 
 /// Reads all journals and sorts them; none where the directory or the boot id cannot be read.
@@ -70,7 +101,7 @@ fn journals(pinner: &mut dyn Pinner, dir: &Path, outcome: &mut Outcome) -> Optio
         outcome.warn(format!("nothing was restored: no boot id ({error}); is /proc mounted?"));
     });
     let (found, boot) = (found.ok()?, boot.ok()?);
-    let mut journals = Journals { dead: Vec::new(), running: HashMap::new() };
+    let mut journals = Journals { dead: Vec::new(), running: HashMap::new(), steering: RunningSteers::new() };
     for (path, named) in found {
         match past::read(path.clone(), named) {
             Ok(past) => sort(pinner, past, &boot, &mut journals, outcome),
@@ -82,12 +113,13 @@ fn journals(pinner: &mut dyn Pinner, dir: &Path, outcome: &mut Outcome) -> Optio
 
 fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals, outcome: &mut Outcome) {
     if past.boot.as_ref().is_some_and(|written_in| written_in != boot) {
-        // None of its threads can have lived through the reboot.
+        // None of its threads and links can have lived through the reboot.
         return remove(&past.path, outcome);
     }
     if let Some(space) = pinner.number_spaces().differs_from(past.spaces) {
-        // Its numbers mean other threads here: neither its vnettop nor the pinned threads can be looked up.
-        if !past.held.is_empty() {
+        // Its numbers mean other threads here: neither its vnettop nor the pinned threads can be looked up. Links could be, but
+        // whether its vnettop still has them cannot be told.
+        if !past.held.is_empty() || !past.steers.held.is_empty() {
             outcome.warn(elsewhere(&past, &space));
         }
         return;
@@ -96,6 +128,8 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
         let runs = Claimant { pid: past.owner.pid, compares: past.compares };
         outcome.say(format!("vnettop {} still runs: {}", runs.pid, runs.way_out()));
         journals.running.extend(past.claims().into_iter().map(|(thread, _)| (thread, runs)));
+        let settings = past.steers.claims(past.compares);
+        journals.steering.extend(settings.into_keys().map(|setting| (setting, runs)));
         return;
     }
     let path = past.path.display();
@@ -110,14 +144,24 @@ fn sort(pinner: &mut dyn Pinner, past: Past, boot: &str, journals: &mut Journals
     journals.dead.push(past);
 }
 
-/// The sentence about pins whose threads cannot be identified here.
+/// The sentence about pins and steers whose threads and vnettop cannot be identified here.
 fn elsewhere(past: &Past, space: &str) -> String {
     let (path, kind) =
         (past.path.display(), if space.starts_with("pid") { "a process number" } else { "a start time" });
-    let count = past.held.len();
-    let pins = if count == 1 { "1 pin".to_owned() } else { format!("{count} pins") };
+    let settings = undo_steers::settings(past.steers.held.iter().map(|(_, held)| held));
+    let pins = match past.held.len() {
+        0 => String::new(),
+        1 => "1 pin".to_owned(),
+        more => format!("{more} pins"),
+    };
+    let steers = match settings {
+        0 => String::new(),
+        1 => "1 setting of a link".to_owned(),
+        more => format!("{more} settings of links"),
+    };
+    let and = if pins.is_empty() || steers.is_empty() { "" } else { " and " };
     format!(
-        "{pins} in {path} left alone: written in another namespace, {space}, where {kind} means another thread; \
+        "{pins}{and}{steers} in {path} left alone: written in another namespace, {space}, where {kind} means another thread; \
          run vnettop undo there, or remove the file once its threads are over"
     )
 }
@@ -159,16 +203,19 @@ fn original(same_thread: &[&ActivePin]) -> CoreSet {
 }
 
 /// Removes a journal with nothing left to do, or writes into it what was done.
-fn tidy(past: &Past, settled: &HashSet<ThreadId>, outcome: &mut Outcome) {
+fn tidy(past: &Past, threads: &HashSet<ThreadId>, steers: &HashSet<SteerId>, outcome: &mut Outcome) {
     let (done, left): (Vec<_>, Vec<_>) =
-        past.held.iter().map(|(_, held)| held.thread).partition(|t| settled.contains(t));
+        past.held.iter().map(|(_, held)| held.thread).partition(|t| threads.contains(t));
+    let (unsteered, steered): (Vec<_>, Vec<_>) =
+        past.steers.held.iter().map(|(_, held)| held).partition(|held| steers.contains(&held.id()));
     let path = past.path.display();
-    if !left.is_empty() {
-        let lines: Vec<Entry> = done.into_iter().map(|thread| Entry::Restored { thread }).collect();
+    if !left.is_empty() || !steered.is_empty() {
+        let mut lines: Vec<Entry> = done.into_iter().map(|thread| Entry::Restored { thread }).collect();
+        lines.extend(unsteered.into_iter().map(|held| Entry::Unsteered { file: held.file }));
         let noted = if lines.is_empty() { Ok(()) } else { journal::add_to(&past.path, &lines) };
         let trouble = noted.err().map_or_else(String::new, |error| format!(" (it cannot be written: {error})"));
-        return outcome
-            .warn(format!("{} still pinned: {path} is kept; run vnettop undo again{trouble}", threads(left.len())));
+        let what = still(left.len(), undo_steers::settings(steered));
+        return outcome.warn(format!("{what}: {path} is kept; run vnettop undo again{trouble}"));
     }
     if past.damaged.is_empty() {
         return remove(&past.path, outcome);
@@ -180,8 +227,19 @@ fn tidy(past: &Past, settled: &HashSet<ThreadId>, outcome: &mut Outcome) {
     }
 }
 
-fn threads(count: usize) -> String {
-    if count == 1 { "1 thread is".to_owned() } else { format!("{count} threads are") }
+/// What a journal leaves in force.
+fn still(threads: usize, settings: usize) -> String {
+    let threads = match threads {
+        0 => None,
+        1 => Some("1 thread is still pinned".to_owned()),
+        more => Some(format!("{more} threads are still pinned")),
+    };
+    let settings = match settings {
+        0 => None,
+        1 => Some("1 setting of a link is still changed".to_owned()),
+        more => Some(format!("{more} settings of links are still changed")),
+    };
+    threads.into_iter().chain(settings).collect::<Vec<_>>().join(", ")
 }
 
 fn remove(path: &Path, outcome: &mut Outcome) {

@@ -25,5 +25,6 @@ mod replay;
 mod reported;
 mod rights;
 mod screen;
+mod steer;
 mod switches;
 mod systems;

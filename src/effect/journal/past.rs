@@ -1,6 +1,8 @@
 //! Journals of vnettops that may be gone, read back. A line torn by a crash is nothing, a damaged line is told and left
-//! out, and no line can make vnettop do more than put a mask back on the very thread it names.
+//! out, and no line can make vnettop do more than put a mask back on the very thread it names, or a
+//! setting on the very link.
 
+use super::steer_lines::{PastSteers, SteerEnd};
 use super::{Entry, PinOwner};
 use crate::effect::NumberSpaces;
 use crate::effect::put_back::ActivePin;
@@ -30,6 +32,8 @@ pub(in crate::effect) struct Past {
     pub(in crate::effect) named: BTreeMap<ThreadId, String>,
     /// What was in force at its end, oldest first, each with the time it was pinned first (`CLOCK_MONOTONIC`, ns).
     pub(in crate::effect) held: Vec<(u64, ActivePin)>,
+    /// Settings of links that it changed.
+    pub(in crate::effect) steers: PastSteers,
     /// Numbers of lines that are not journal lines, from 1.
     pub(in crate::effect) damaged: Vec<usize>,
 }
@@ -76,6 +80,10 @@ impl Past {
                 let Some(at) = of(thread) else { return false };
                 self.held.remove(at);
             }
+            Entry::Steer(intent) => return self.steers.intend(intent),
+            Entry::Steered { file, got } => return self.steers.end(file, SteerEnd::Given(&got)),
+            Entry::SteerFailed { file } => return self.steers.end(file, SteerEnd::Failed),
+            Entry::Unsteered { file } => return self.steers.end(file, SteerEnd::Over),
         }
         true
     }

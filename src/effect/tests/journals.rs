@@ -26,15 +26,15 @@ fn undone(fake: &Fake, dir: &TempDir) -> String {
 fn undo_puts_back_what_a_killed_vnettop_left() {
     let (fake, dir) = (Fake::new(), temporary());
     killed_after(&fake, &dir, &[request(101, "4"), request(102, "5")]);
-    assert_eq!(left_behind(&mut fake.clone(), dir.path()), 2, "the next vnettop says so");
+    assert_eq!(left_behind(&mut fake.clone(), dir.path()).threads, 2, "the next vnettop says so");
     fake.end(102);
-    assert_eq!(left_behind(&mut fake.clone(), dir.path()), 1, "but for those that are gone");
+    assert_eq!(left_behind(&mut fake.clone(), dir.path()).threads, 1, "but for those that are gone");
     assert_eq!(
         undone(&fake, &dir),
         "iperf3 server 102 has exited, nothing to undo\niperf3 server 101 is back on cores 0-7\n"
     );
     assert_eq!(fake.mask(101), "0-7", "the old mask is in force");
-    assert_eq!(left_behind(&mut fake.clone(), dir.path()), 0, "nothing is left");
+    assert_eq!(left_behind(&mut fake.clone(), dir.path()).threads, 0, "nothing is left");
     assert_eq!(journals_in(dir.path()), Vec::<PathBuf>::new(), "a journal that is undone is removed");
     assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n");
 }
@@ -99,7 +99,7 @@ fn an_undo_in_another_time_or_pid_namespace_leaves_the_journal_for_the_right_one
         // The same thread has another start time there.
         fake.change(101, |thread| thread.start += 100);
         fake.end(102);
-        assert_eq!(left_behind(&mut fake.clone(), dir.path()), 0, "who is pinned cannot be told");
+        assert_eq!(left_behind(&mut fake.clone(), dir.path()).threads, 0, "who is pinned cannot be told");
         let reported = undone(&fake, &dir);
         assert!(reported.starts_with("! 2 pins in ") && reported.contains(named), "{reported}");
         assert!(!reported.contains("exited") && reported.contains("run vnettop undo there"), "{reported}");
