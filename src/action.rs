@@ -8,7 +8,7 @@ mod mouse;
 mod parse;
 mod sort;
 
-use crate::sample::{CoreId, LinkKey, ThreadId};
+use crate::sample::{CoreId, LinkKey, ProposalPart, ThreadId};
 
 pub use keymap::KeyMap;
 pub use keys::{Binding, KEYS};
@@ -280,7 +280,7 @@ pub enum Action {
     /// Change the text being typed.
     Edit(Edit),
     /// Take this thread off the proposal, or on again; none: the chosen one.
-    ToggleThread(Option<ThreadId>),
+    TogglePart(Option<ProposalPart>),
     /// Say yes to the overlay.
     Accept,
     /// Leave the overlay; without one, clear filter and selection.

@@ -234,6 +234,7 @@ impl App {
         }
         self.seen.observe(&metrics);
         self.state.receive(metrics);
+        self.ask();
         update::tick(&mut self.state).map_or(Ok(()), |effect| self.perform(effect))?;
         Ok(true)
     }
@@ -282,10 +283,21 @@ impl App {
     /// The only place where a wish becomes a deed.
     fn perform(&mut self, effect: Effect) -> Result<(), AppError> {
         let outcome = match effect {
-            Effect::Pin(_) | Effect::Restore if self.is_replay() => Outcome::of("pinning is not possible in a replay"),
+            Effect::Pin(_) | Effect::Place(..) | Effect::Restore if self.is_replay() => {
+                Outcome::of("pinning is not possible in a replay")
+            }
             Effect::Pin(requests) => match &mut self.controls {
                 Controls::Here(controller) => controller.pin(&requests),
                 Controls::There(_) => return self.ask_agent(AgentCommand::Pin(requests)),
+            },
+            Effect::Place(pins, steers) => match &mut self.controls {
+                Controls::Here(controller) => controller.place(&pins, &steers),
+                Controls::There(_) => {
+                    if !pins.is_empty() {
+                        self.ask_agent(AgentCommand::Pin(pins))?;
+                    }
+                    return self.ask_agent(AgentCommand::Steer(steers));
+                }
             },
             Effect::Restore => match &mut self.controls {
                 Controls::Here(controller) => controller.restore(),

@@ -21,7 +21,6 @@ pub use run::{AskedCard, CardFormat, ObservedCommand};
 
 use crate::action::KeyStep;
 use crate::config::{Override, Preferences};
-use crate::sample::PinMode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use fleet::FleetArguments;
@@ -85,7 +84,7 @@ impl Config {
         self.preferences = preferences;
         match &self.face {
             Face::Watch(Presentation::Screen) => self.interval = self.preferences.interval,
-            Face::Run(run) if self.preferences.readonly && run.asked.pin == PinMode::Compare => {
+            Face::Run(run) if self.preferences.readonly && run.asked.takes_turns() => {
                 return Err(CliError::usage(run::READONLY_COMPARES));
             }
             Face::Run(_) if !self.named => self.preferences.watch = Preferences::default().watch,

@@ -345,11 +345,9 @@ fn found_placements(dir: &Path) -> (Vec<FoundPlacement>, Option<String>) {
     }
 }
 
-/// What is to be said of pins that stopped vnettops have left on this machine.
+/// What is to be said of pins and steers that stopped vnettops have left on this machine.
 fn left_behind(dir: &Path) -> Option<String> {
-    let left = effect::left_behind(&mut effect::Kernel, dir);
-    let threads = if left == 1 { "1 thread is".to_owned() } else { format!("{left} threads are") };
-    (left > 0).then(|| format!("{threads} still pinned by a stopped vnettop: run vnettop undo to unpin"))
+    effect::left_behind(&mut effect::Kernel, dir).sentence()
 }
 
 fn own_controller(config: &Config) -> PinController {

@@ -7,7 +7,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// Files wherever the user may write: recordings, journals, settings.
 const FILES: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH);
 /// Namespaces and BPF; processes of others; masks and real-time priority; functions of the kernel by name. What the kernel
-/// counts for a link on request, and locked memory for BPF before Linux 5.11.
+/// counts for a link on request and a link's settings, and locked memory for BPF before Linux 5.11.
 const WATCHING: CapabilitySet = FILES
     .union(CapabilitySet::SYS_ADMIN)
     .union(CapabilitySet::BPF)

@@ -16,6 +16,7 @@ mod overlay;
 mod playback;
 mod selection;
 mod settings;
+mod steers;
 mod sticky;
 mod test_choice;
 mod threads;
@@ -27,8 +28,7 @@ use crate::derive::experiment::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::{Event, FoundPlacement, HostState};
-use std::collections::BTreeSet;
+use crate::sample::{Event, FoundPlacement, HostState, SteeredFile, Word};
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use all_hosts::AllHosts;
@@ -43,6 +43,7 @@ pub use overlay::{HelpPage, Overlay};
 pub use playback::Playback;
 pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
+pub use steers::SteerNotices;
 pub use sticky::Sticky;
 pub use test_choice::{TestList, rows};
 pub use threads::{ThreadChoices, ThreadList};
@@ -81,6 +82,8 @@ pub struct State {
     pub(crate) notices: Notices,
     /// Whether new workers of pinned processes are pinned as well.
     pub sticky: Sticky,
+    /// What was said of changed settings of links.
+    pub steers: SteerNotices,
     /// Placements that a card found worse.
     pub worse: WorsePlacements,
     /// What searches have found, for kinds of tests.
@@ -112,6 +115,12 @@ pub struct State {
 fn undone(pins: &[OverriddenPin], keys: &KeyMap) -> Option<String> {
     let (first, more) = (pins.first()?.sentence(), pins.len() - 1);
     Some(if more == 0 { first } else { format!("{first} (and {more} more: {})", keys.key("findings")) })
+}
+
+/// `rps_cpus of veth2`
+fn steered(metrics: &Metrics, file: &SteeredFile) -> String {
+    let name = metrics.machine.link(file.link).map_or("a link", |link| &link.facts.name);
+    format!("{} of {name}", file.setting.word())
 }
 
 impl State {
@@ -167,7 +176,8 @@ impl State {
 
     /// Shows a proposed placement, or the sentence why there is none.
     pub fn open_proposal(&mut self, result: Result<Proposal, String>) {
-        self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off: BTreeSet::new() };
+        let off = result.as_ref().map(Proposal::off_at_first).unwrap_or_default();
+        self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off };
     }
 
     /// Remembers when threads were pinned, adds notices of a recording's pins and of undone pins, and says once when the card
@@ -187,6 +197,13 @@ impl State {
                     self.pinned_at_ns = None;
                     reported.push(format!("{} restored to {got}", thread.tid));
                 }
+                Event::Steered { file, got, .. } if file.queue == 0 => {
+                    self.pinned_at_ns = Some(metrics.machine.at_ns);
+                    reported.push(format!("{} set to {got}", steered(metrics, file)));
+                }
+                Event::Unsteered { file, got, .. } if file.queue == 0 => {
+                    reported.push(format!("{} restored to {got}", steered(metrics, file)));
+                }
                 _ => {}
             }
         }
@@ -198,9 +215,17 @@ impl State {
             let is_worse = metrics.subject.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
             if is_worse && self.settings.mode != Mode::Replay {
                 let undo = self.keys().key("undo");
-                self.notice(true, format!("the pin made it worse: {undo} undoes it ({key}: before and after)"));
+                self.notice(
+                    true,
+                    format!("{} made it worse: {undo} undoes it ({key}: before and after)", self.change()),
+                );
             } else {
-                self.notice(false, format!("the card is ready: press {key} to see before and after the pin"));
+                self.notice(false, format!("the card is ready: press {key} to see before and after {}", self.change()));
+            }
+        }
+        if self.settings.mode != Mode::Replay {
+            for (warning, sentence) in self.steers.observe(metrics) {
+                self.add_notice(warning, sentence);
             }
         }
         if let Some(text) = undone(&metrics.machine.undone, self.keys()) {
@@ -277,6 +302,27 @@ impl State {
     #[must_use]
     pub fn pins(&self) -> usize {
         self.shown.as_ref().map_or(0, |metrics| metrics.threads.iter().filter(|thread| thread.pinned).count())
+    }
+
+    /// Settings of links on screen that vnettop changed.
+    #[must_use]
+    pub fn steers(&self) -> usize {
+        self.shown.as_ref().map_or(0, |metrics| metrics.machine.steers.len())
+    }
+
+    /// What stands, at the start or end of a sentence.
+    fn change(&self) -> &'static str {
+        match (self.pins(), self.steers()) {
+            (0, 1..) => "the steer",
+            (_, 0) => "the pin",
+            _ => "pin and steer",
+        }
+    }
+
+    /// Something stands that vnettop has pinned or steered.
+    #[must_use]
+    pub fn is_placed(&self) -> bool {
+        self.pins() + self.steers() > 0
     }
 
     /// The row whose details can be shown: the selected one of the focused pane, else of cores the one looked at, else the first.

@@ -96,7 +96,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::StartFilter => overlay::start_filter(state),
         Action::ChooseCores => overlay::choose_cores(state),
         Action::Edit(edit) => overlay::edit(state, edit),
-        Action::ToggleThread(thread) => overlay::toggle_thread(state, thread),
+        Action::TogglePart(part) => overlay::toggle(state, part),
         Action::Accept => return overlay::accept(state),
         Action::Cancel => overlay::cancel(state),
     }

@@ -172,7 +172,7 @@ pub const KEYS: &[Binding] = &[
     row("tree", &[Key::Char('t')], Action::ToggleTree, MAIN, "links as a tree or a flat list", "tree"),
     row("idle", &[Key::Char('i')], Action::ToggleIdle(None), MAIN, IDLE, "idle"),
     row("units", &[Key::Char('u')], Action::ToggleUnits, WATCHED, "links in bits, bytes or packets", "units"),
-    row("toggle_thread", &[Key::Char(' ')], Action::ToggleThread(None), &[KeyContext::Proposal], SPACE, "on/off"),
+    row("toggle_thread", &[Key::Char(' ')], Action::TogglePart(None), &[KeyContext::Proposal], SPACE, "on/off"),
     row("pause", &[Key::Char(' ')], Action::ToggleFreeze, WATCHED, SPACE, "pause"),
     row("time_back", &[Key::Char(',')], Action::Earlier, MAIN, TIME, "time"),
     row("time_forward", &[Key::Char('.')], Action::Later, MAIN, TIME, ""),

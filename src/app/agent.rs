@@ -154,9 +154,14 @@ impl Agent<'_> {
                 return Ok(());
             }
             AgentCommand::Pin(requests) => self.controller.pin(&requests),
+            AgentCommand::Steer(requests) => self.controller.steer(&requests),
             AgentCommand::Restore => self.controller.restore(),
             AgentCommand::RestoreLeft => {
-                let own = if self.controller.pins() > 0 { self.controller.restore() } else { Outcome::default() };
+                let own = if self.controller.pins() + self.controller.steers() > 0 {
+                    self.controller.restore()
+                } else {
+                    Outcome::default()
+                };
                 let left = self.journals.as_deref().map(|dir| undo(&mut Kernel, dir)).unwrap_or_default();
                 Outcome { lines: [own.lines, left.lines].concat(), events: [own.events, left.events].concat(), ..left }
             }
@@ -168,7 +173,8 @@ impl Agent<'_> {
         for event in outcome.events {
             stream.item(&Item::Event(event))?;
         }
-        stream.reply(&AgentReply { lines: outcome.lines, pins: self.controller.pins(), taken: outcome.taken })
+        let (pins, steers) = (self.controller.pins(), self.controller.steers());
+        stream.reply(&AgentReply { lines: outcome.lines, pins, steers, taken: outcome.taken })
     }
 }
 

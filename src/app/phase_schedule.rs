@@ -5,7 +5,9 @@ use crate::derive::Metrics;
 use crate::derive::experiment::{PhaseMeans, Rounds, Turn, side_of};
 use crate::derive::placement::{self, BUSY, ClassPlacements, Proposal};
 use crate::effect::PinRequest;
-use crate::sample::{FoundPlacement, PlacementClass, StretchSide, TestKind, ThreadId, TriedPlacement, Word};
+use crate::sample::{
+    FoundPlacement, PinMode, PlacementClass, SteerMode, StretchSide, TestKind, ThreadId, TriedPlacement, Word,
+};
 use crate::update::requests;
 use std::collections::BTreeSet;
 
@@ -21,8 +23,15 @@ pub(super) enum Rule {
     Turns(u64),
     /// Pinned to the end, once busy threads were looked at for so many ns.
     Pinned(u64),
-    /// The placement of each class, in phases of so many ns. Threads that start later stay as they are.
-    Search(u64),
+    /// Treatment after treatment, in phases of so many ns. Threads that start later stay as they are.
+    Search {
+        /// Length of a phase.
+        phase_ns: u64,
+        /// Which placements of the threads.
+        pin: PinMode,
+        /// Which cores for the packets.
+        steer: SteerMode,
+    },
 }
 
 /// The phase of a run that is pinned as a whole.
@@ -91,6 +100,8 @@ impl<'a> PhaseSchedule<'a> {
         // A test that is over while its command goes on is not placed any more.
         let is_there = |id| metrics.threads.iter().any(|thread| thread.sample.id == id);
         let concerns = match &self.search {
+            // A search that pins nobody goes on as long as somebody works.
+            Some((_, placements)) if placements.iter().all(|tried| tried.threads.is_empty()) => !busy.is_empty(),
             Some((_, placements)) => placements.iter().flat_map(|tried| &tried.threads).any(|at| is_there(at.thread)),
             None => !busy.is_empty(),
         };
@@ -100,7 +111,9 @@ impl<'a> PhaseSchedule<'a> {
         let at_ns = metrics.machine.at_ns;
         let lasted_ns = at_ns.saturating_sub(*self.since_ns.get_or_insert(at_ns));
         self.wished = match self.rule {
-            Rule::Search(phase_ns) => return self.next_of_search(metrics, lasted_ns, phase_ns),
+            Rule::Search { phase_ns, pin, steer } => {
+                return self.next_of_search(metrics, lasted_ns, (phase_ns, pin, steer));
+            }
             Rule::Turns(length_ns) | Rule::Pinned(length_ns) if lasted_ns < length_ns => self.phase,
             Rule::Pinned(_) => PINNED,
             Rule::Turns(_) | Rule::Never => self.phase + 1,
@@ -115,11 +128,16 @@ impl<'a> PhaseSchedule<'a> {
         }
     }
 
-    fn next_of_search(&self, metrics: &Metrics, lasted_ns: u64, phase_ns: u64) -> Option<Wish> {
+    fn next_of_search(
+        &self,
+        metrics: &Metrics,
+        lasted_ns: u64,
+        (phase_ns, pin, steer): (u64, PinMode, SteerMode),
+    ) -> Option<Wish> {
         if self.search.is_some() {
             return (lasted_ns >= phase_ns).then_some(Wish::NextPlacement);
         }
-        (lasted_ns >= LOOK_NS).then(|| match placement::by_class(&metrics.subject) {
+        (lasted_ns >= LOOK_NS).then(|| match placement::treatments(&metrics.subject, pin, steer) {
             Ok(found) => Wish::Search(found, placement::test_kind(&metrics.subject)),
             Err(why) => Wish::Refuse(why),
         })
@@ -226,9 +244,12 @@ mod tests {
 
     #[test]
     fn a_search_that_was_stopped_wishes_for_nothing_whatever_comes() {
-        let mut search = PhaseSchedule::new(Rule::Search(1), &[]);
+        let search_rule = Rule::Search { phase_ns: 1, pin: PinMode::Search, steer: SteerMode::Never };
+        let mut search = PhaseSchedule::new(search_rule, &[]);
         assert_eq!(search.next(&at(10 * LOOK_NS)), None, "no thread is busy, so there is nothing to place");
-        search.search(7, vec![TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new() }]);
+        let untouched =
+            TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new(), steers: Vec::new() };
+        search.search(7, vec![untouched]);
         search.stop();
         search.refused(20 * LOOK_NS);
         assert_eq!(search.next(&at(40 * LOOK_NS)), None, "a refusal that comes late does not begin it again");

@@ -1,6 +1,7 @@
 //! What changes a host: here it is done at once, there an agent is asked for it and answers later.
 
 use super::App;
+use crate::derive::plural;
 use crate::effect::{Outcome, OutcomeLine, PinController};
 use crate::sample::{AgentCommand, AgentReply, Event, HostState};
 use crate::source::feed::HostNews;
@@ -34,6 +35,8 @@ pub struct RemoteAgent {
     name: String,
     /// Threads that it has pinned and not restored, by its last answer.
     pins: usize,
+    /// Files of links' settings that it has changed and not restored, by its last answer.
+    steers: usize,
     /// Threads of agents that are gone, which stay pinned.
     left: usize,
     /// The connection was lost after something had been shown, and is not back yet.
@@ -53,7 +56,10 @@ impl RemoteAgent {
 
     /// Remembers what it has done to threads, until it answers.
     pub(super) fn happened(&mut self, event: &Event) {
-        let is_pin = matches!(event, Event::Pinned { .. } | Event::Restored { .. });
+        let is_pin = matches!(
+            event,
+            Event::Pinned { .. } | Event::Restored { .. } | Event::Steered { .. } | Event::Unsteered { .. }
+        );
         if is_pin && self.events.len() < MOST_EVENTS {
             self.events.push(event.clone());
         }
@@ -77,6 +83,11 @@ impl RemoteAgent {
     fn pinned_words(&self) -> Option<String> {
         let name = &self.name;
         match self.pins + self.left {
+            pins if self.steers > 0 => Some(format!(
+                "{} and {} stay changed on {name}: ssh {name} vnettop undo restores them",
+                plural(pins, "mask"),
+                plural(self.steers, "setting")
+            )),
             0 => None,
             1 => Some(format!("1 thread stays pinned on {name}: ssh {name} vnettop undo restores it")),
             more => Some(format!("{more} threads stay pinned on {name}: ssh {name} vnettop undo restores them")),
@@ -100,7 +111,7 @@ impl App {
                     HostState::Lost { why, again_s } => {
                         let pinned = agent.pinned_words().map_or_else(String::new, |words| format!("; {words}"));
                         // The agent that would restore them is gone, and its journal is that host's.
-                        agent.left += std::mem::take(&mut agent.pins);
+                        agent.left += std::mem::take(&mut agent.pins) + std::mem::take(&mut agent.steers);
                         self.state.notice(true, format!("{why}; next try in {again_s} s{pinned}"));
                     }
                     HostState::Silent => {
@@ -121,8 +132,8 @@ impl App {
                 }
                 self.state.connection = Some(state);
             }
-            HostNews::Reply(AgentReply { lines, pins, taken }) => {
-                agent.pins = pins;
+            HostNews::Reply(AgentReply { lines, pins, steers, taken }) => {
+                (agent.pins, agent.steers) = (pins, steers);
                 if std::mem::take(&mut agent.restores_left) {
                     agent.left = 0;
                 }

@@ -153,6 +153,9 @@ mod tests {
             rounds: 1,
             loads: Vec::new(),
             pins: false,
+            steers: false,
+            steers_alone: false,
+            unsteered: None,
             iperf3: None,
             is_root: true,
         };

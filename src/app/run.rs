@@ -141,9 +141,10 @@ fn card_of(recording: Recording, format: Format) -> Result<Option<String>, AppEr
 #[must_use]
 pub fn remember(card: &RunCard, dir: Option<&Path>) -> Option<String> {
     let search = card.search.as_ref().filter(|search| search.is_enough())?;
-    let found = search.found().map(|class| FoundPlacement {
+    let found = search.found().map(|(class, steered)| FoundPlacement {
         test: search.test.clone(),
         class,
+        steered,
         gain_ppm: search.gain_ppm(),
         day: timestamp(card.asked.wall_ms).split('T').next().unwrap_or_default().to_owned(),
     });

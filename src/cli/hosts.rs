@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::{CliCommand, CliError};
-use crate::sample::PinMode;
+use crate::sample::{PinMode, SteerMode};
 use clap::Args;
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl HostOptions {
             return Ok(None);
         }
         let is_run = matches!(command, Some(CliCommand::Run(_)));
-        let compares = matches!(command, Some(CliCommand::Run(run)) if run.pin == PinMode::Compare);
+        let compares = matches!(command, Some(CliCommand::Run(run)) if run.pin == PinMode::Compare && run.steer == SteerMode::Never);
         let refused = [
             (command.is_some() && !is_run, "--host cannot be combined with this command"),
             (is_run && !compares, "--host in a run needs --pin compare: it pins the other end in the same phases"),

@@ -68,7 +68,7 @@ pub(super) struct Options {
     /// Time of softirqs measured from entry to exit, not sampled at clock ticks (root or BPF rights; 0.3 us a softirq)
     #[arg(long, global = true)]
     pub(super) exact_softirqs: bool,
-    /// Packets of each hop counted by core, for 100 ms of each second (root or BPF rights)
+    /// Packets of each hop and flow counted by core (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) hop_cores: bool,
     /// Change nothing on this machine: no pins, no undo

@@ -7,7 +7,7 @@ use super::hosts::HostOptions;
 use super::options::Options;
 use super::values::{packets, seconds_of};
 use super::{CliCommand, CliError, hosts, report};
-use crate::sample::{PinMode, RunAsked, Word};
+use crate::sample::{PinMode, RunAsked, SteerMode, Word};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -43,6 +43,7 @@ impl ObservedCommand {
             return None;
         }
         let (phases, what) = match self.asked.pin {
+            _ if self.asked.steer != SteerMode::Never => (LEAST_SEARCHED, "three rounds of two treatments"),
             PinMode::Compare => (LEAST_PHASES, "four unpinned and four pinned phases"),
             PinMode::Search => (LEAST_SEARCHED, "three rounds of only two placements"),
             PinMode::Never | PinMode::Propose => return None,
@@ -82,6 +83,19 @@ const PIN_MODES: [(PinMode, &str); 4] = [
 fn pin_mode() -> impl TypedValueParser<Value = PinMode> {
     let named = PIN_MODES.map(|(mode, help)| PossibleValue::new(mode.word()).help(help));
     let of = |word: &String| PIN_MODES.into_iter().find(|(mode, _)| mode.word() == word).map(|(mode, _)| mode);
+    PossibleValuesParser::new(named).try_map(move |word| of(&word).ok_or("no such value"))
+}
+
+/// What may be asked for about the cores of packets, and what the help says of each.
+const STEER_MODES: [(SteerMode, &str); 3] = [
+    (SteerMode::Never, "Packets stay on the cores that handle them"),
+    (SteerMode::Compare, "Steered and not in turn, with --pin compare both; everything is restored"),
+    (SteerMode::Search, "Rank the receiver's core, the sender's and an idle one; everything is restored"),
+];
+
+fn steer_mode() -> impl TypedValueParser<Value = SteerMode> {
+    let named = STEER_MODES.map(|(mode, help)| PossibleValue::new(mode.word()).help(help));
+    let of = |word: &String| STEER_MODES.into_iter().find(|(mode, _)| mode.word() == word).map(|(mode, _)| mode);
     PossibleValuesParser::new(named).try_map(move |word| of(&word).ok_or("no such value"))
 }
 
@@ -126,7 +140,10 @@ Examples:
     vnettop run --host kp2 --pin compare -- iperf3 -c kp2 -t 60
 
   Which cores are best? One placement of each class, ranked, in phases of 1 s:
-    vnettop run --pin search --phase 1 -- iperf3 -c 198.18.0.2 -t 60";
+    vnettop run --pin search --phase 1 -- iperf3 -c 198.18.0.2 -t 60
+
+  Do packets change cores? Pinned and not, steered and not, ranked:
+    vnettop run --pin compare --steer compare -- iperf3 -c 198.18.0.2 -t 60";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -134,6 +151,9 @@ pub(super) struct RunArguments {
     /// Pins: never, propose (say which), compare (pin and unpin in turn) or search (try and rank placements)
     #[arg(long, value_parser = pin_mode(), default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pub(super) pin: PinMode,
+    /// Packets: never, compare (steered and not in turn) or search (try and rank cores for them)
+    #[arg(long, value_parser = steer_mode(), default_value = "never", value_name = "WHAT", hide_possible_values = true)]
+    pub(super) steer: SteerMode,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -175,21 +195,28 @@ pub struct AskedCard {
     pub card: Option<PathBuf>,
 }
 
-pub(super) const READONLY_COMPARES: &str = "--readonly pins nothing, so there is nothing to compare: use --pin propose";
+pub(super) const READONLY_COMPARES: &str =
+    "--readonly changes nothing, so there is nothing to compare: use --pin propose";
 
 impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
-        let takes_turns = matches!(self.pin, PinMode::Compare | PinMode::Search);
+        let steers = self.steer != SteerMode::Never;
+        let is_search = self.pin == PinMode::Search || steers;
+        let takes_turns = self.pin == PinMode::Compare || is_search;
         if readonly && takes_turns {
             return Err(CliError::usage(READONLY_COMPARES));
         }
-        if self.pin == PinMode::Search && self.repeat > 1 {
-            return Err(CliError::usage(
-                "--pin search takes phases within one run: use a longer command, not --repeat",
-            ));
+        if is_search && self.repeat > 1 {
+            return Err(CliError::usage(if steers {
+                "--steer takes phases within one run: use a longer command, not --repeat"
+            } else {
+                "--pin search takes phases within one run: use a longer command, not --repeat"
+            }));
         }
-        if self.pin != PinMode::Search && self.stretch < LEAST_PHASE {
-            return Err(CliError::usage("a phase is between 1 and 3600 seconds; with --pin search from 0.5 on"));
+        if !is_search && self.stretch < LEAST_PHASE {
+            return Err(CliError::usage(
+                "a phase is between 1 and 3600 seconds; with --pin search or --steer from 0.5 on",
+            ));
         }
         if takes_turns && self.settle.is_some_and(|settle| settle >= self.stretch) {
             return Err(CliError::usage("--settle must be shorter than --phase"));
@@ -197,6 +224,7 @@ impl RunArguments {
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let asked = RunAsked {
             pin: self.pin,
+            steer: self.steer,
             repeat: self.repeat,
             stretch_ns: ns(self.stretch),
             settle_ns: ns(self.settle.unwrap_or(MOST_SETTLE.min(self.stretch / 5))),

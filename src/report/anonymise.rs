@@ -249,6 +249,8 @@ impl Anonymiser {
             Event::Search { at_ns, step } => Event::Search { at_ns, step: search_step(step) },
             Event::Pinned { .. }
             | Event::Restored { .. }
+            | Event::Steered { .. }
+            | Event::Unsteered { .. }
             | Event::Mark { .. }
             | Event::RunStarted { .. }
             | Event::Stretch { .. }

@@ -8,6 +8,7 @@ mod flow;
 mod loss;
 mod ovs;
 mod path;
+mod steer;
 mod test;
 
 pub(super) use finding::Numbers;
@@ -92,6 +93,7 @@ impl JsonObject for Metrics {
         let tests_of = self.tests_of_threads();
         let threads: Vec<_> = self.threads.iter().map(|thread| ThreadRow::of(thread, &tests_of)).collect();
         object.serialize_entry("threads", &threads)?;
+        object.serialize_entry("steers", &Each(&machine.steers, of))?;
         object.serialize_entry("short_lives", &machine.short_lives)?;
         object.serialize_entry("test", &self.test)?;
         object.serialize_entry("flows", &Each(&of.flow.connections, of))?;

@@ -10,7 +10,6 @@ mod tests;
 use super::Format;
 use super::page::Page;
 use crate::derive::run::RunCard;
-use crate::sample::PinMode;
 
 /// The card, ending with an end of line.
 #[must_use]
@@ -36,7 +35,7 @@ pub(super) fn page(card: &RunCard) -> Page {
 /// The sentence that nothing was compared, or ranked, though that was asked for, and why.
 #[must_use]
 pub fn not_compared(card: &RunCard) -> Option<String> {
-    if card.asked.pin == PinMode::Search {
+    if card.asked.is_search() {
         return card.missing.first().map(|why| format!("placements were not ranked: {why}"));
     }
     let is_empty = card.comparison.as_ref().is_some_and(|both| both.card.is_none());

@@ -3,7 +3,7 @@
 use super::{Mode, State};
 use crate::action::{KeyContext, Pane, RowId};
 use crate::derive::placement::Proposal;
-use crate::sample::{OnRequest, ThreadId};
+use crate::sample::{OnRequest, ProposalPart, ThreadId};
 use std::collections::BTreeSet;
 
 /// A half of the help.
@@ -77,10 +77,10 @@ pub enum Overlay {
         result: Result<Proposal, String>,
         /// First line shown, where no thread is chosen.
         scroll: usize,
-        /// The thread that is chosen, by its place among the steps.
+        /// The line that is chosen, by its place among those that can be taken off.
         chosen: Option<usize>,
-        /// Threads that were taken off.
-        off: BTreeSet<ThreadId>,
+        /// Lines that are off.
+        off: BTreeSet<ProposalPart>,
     },
     /// Cores being typed for one thread.
     ChooseCores {
@@ -132,7 +132,9 @@ impl State {
         let asked = self.settings.on_request;
         OnRequest {
             drops: asked.drops || matches!(self.overlay, Overlay::Drops { .. }),
-            hops: asked.hops || matches!(self.overlay, Overlay::Paths { .. }),
+            hops: asked.hops
+                || matches!(self.overlay, Overlay::Paths { .. })
+                || self.steers.awaits(self.newest().map(|metrics| metrics.machine.at_ns)),
             softirqs: asked.softirqs,
         }
     }

@@ -5,7 +5,7 @@ use crate::action::{Edit, Pane};
 use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
 use crate::effect::{Effect, PinRequest};
-use crate::sample::{CoreSet, ThreadId};
+use crate::sample::{CoreSet, ProposalPart, ThreadId};
 use crate::state::{HelpPage, Overlay, State};
 
 /// A text longer than this is no filter and no list of cores.
@@ -64,14 +64,15 @@ pub(super) fn edit(state: &mut State, edit: Edit) {
     }
 }
 
-/// Takes a thread off the proposal, or on again, and chooses it.
-pub(super) fn toggle_thread(state: &mut State, thread: Option<ThreadId>) {
+/// Takes a line off the proposal, or on again, and chooses it.
+pub(super) fn toggle(state: &mut State, part: Option<ProposalPart>) {
     let Overlay::Proposal { result: Ok(proposal), chosen, off, .. } = &mut state.overlay else { return };
-    let clicked = thread.and_then(|thread| proposal.steps.iter().position(|step| step.thread == thread));
+    let parts = proposal.parts();
+    let clicked = part.and_then(|part| parts.iter().position(|one| *one == part));
     let at = *chosen.insert(clicked.or(*chosen).unwrap_or(0));
-    let Some(step) = proposal.steps.get(at) else { return };
-    if !off.remove(&step.thread) {
-        off.insert(step.thread);
+    let Some(&part) = parts.get(at) else { return };
+    if !off.remove(&part) {
+        off.insert(part);
     }
 }
 
@@ -80,9 +81,9 @@ pub(super) fn accept(state: &mut State) -> Option<Effect> {
     match std::mem::replace(&mut state.overlay, Overlay::None) {
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
             let rest = proposal.without(&off);
-            if rest.steps.is_empty() {
+            if rest.parts().is_empty() {
                 state.overlay = Overlay::Proposal { result: Ok(proposal), scroll, chosen, off };
-                state.notice(false, "every thread is off: Space turns one on again, Esc closes");
+                state.notice(false, "every line is off: Space turns one on again, Esc closes");
                 return None;
             }
             apply(state, &rest)
@@ -130,7 +131,8 @@ fn apply(state: &mut State, proposal: &Proposal) -> Option<Effect> {
         state.notice(true, why);
         return None;
     }
-    Some(Effect::Pin(requests(proposal)))
+    let (pins, steers) = (requests(proposal), proposal.steers.iter().map(|steer| steer.request.clone()).collect());
+    Some(if proposal.steers.is_empty() { Effect::Pin(pins) } else { Effect::Place(pins, steers) })
 }
 
 /// The cores typed, if they can be meant on this machine.

@@ -3,7 +3,7 @@
 
 use crate::derive::Metrics;
 use crate::derive::experiment::Verdict;
-use crate::derive::placement::{Proposal, found_for, propose, propose_class};
+use crate::derive::placement::{Proposal, found_for, propose, propose_class, steer, with_measured_steers, with_steers};
 use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
 use crate::state::{Mode, State};
 
@@ -18,12 +18,15 @@ pub(super) fn open(state: &mut State) {
 
 fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
     if let Some(why) = undo_first(state, metrics) {
-        return Err(why);
+        // What the pins have cost may be the order of the packets, which one setting brings back.
+        return steer(&metrics.subject).ok_or(why);
     }
-    let proposal = match found(state, metrics) {
-        Some(found) => found?,
-        None => propose(&metrics.subject)?,
-    };
+    let measured = found_for(&metrics.subject, &state.found).filter(|found| found.steered);
+    let pins = found(state, metrics).unwrap_or_else(|| propose(&metrics.subject));
+    let proposal = match measured {
+        Some(found) => with_measured_steers(&metrics.subject, pins, &gain(found, "steered packets")),
+        None => with_steers(&metrics.subject, pins),
+    }?;
     let worse = state.worse.against(metrics, &proposal);
     worse.map_or(Ok(proposal), |why| {
         Err(format!(
@@ -36,7 +39,8 @@ fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
 fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
     let card = metrics.subject.card.as_ref().filter(|card| card.verdict == Verdict::Worse)?;
     let is_pinned = metrics.subject.threads.iter().any(|thread| thread.pinned);
-    (is_pinned && state.settings().mode != Mode::Replay).then(|| {
+    let stands = is_pinned || !metrics.machine.steers.is_empty();
+    (stands && state.settings().mode != Mode::Replay).then(|| {
         let [undo, propose] = ["undo", "propose"].map(|name| state.keys().key(name));
         format!("the pin made it worse ({}): {undo} undoes it; {propose} proposes again after that", card.why())
     })
@@ -47,6 +51,9 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
     let found = found_for(&metrics.subject, &state.found)?;
     let when = format!("vnettop run --pin search, {}", found.day);
+    if found.class == PlacementClass::Unpinned && found.steered {
+        return Some(Err("measured: for this kind of test no pin was faster".to_owned()));
+    }
     if found.class == PlacementClass::Unpinned {
         let why = "for this kind of test no pin was faster, and the rule's was slower";
         return Some(Err(format!("measured: {why} ({when})")));
@@ -57,13 +64,14 @@ fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
     if proposal.steps.iter().all(is_there) {
         return Some(Err(format!("nothing to gain: the busy threads are pinned as was best for this test: {class}")));
     }
-    proposal.reasons.insert(0, reason(found, class, &when));
+    proposal.reasons.insert(0, gain(found, class));
     Some(Ok(proposal))
 }
 
-/// `measured: same cluster, 12.3 % faster than unpinned (…)`
-fn reason(found: &FoundPlacement, class: &str, when: &str) -> String {
+/// `measured: same cluster, 12 % faster than untouched (…)`
+fn gain(found: &FoundPlacement, what: &str) -> String {
     let percent = found.gain_ppm.map(|ppm| ppm as f64 / 1e4).filter(|percent| *percent > 0.0);
     let gain = percent.map_or_else(String::new, |percent| format!(", {percent:.0} % faster than unpinned"));
-    format!("measured: {class}{gain} ({when})")
+    let option = if found.steered { "--steer" } else { "--pin search" };
+    format!("measured: {what}{gain} (vnettop run {option}, {})", found.day)
 }

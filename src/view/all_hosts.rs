@@ -102,7 +102,7 @@ fn footer(state: &State, all: &AllHosts, area: Area) -> Canvas {
     let mut x = 1;
     for (key, word, action) in state.keys().hints(place) {
         // A thread is taken off on the screen of its host.
-        let is_elsewhere = matches!(action, Action::ToggleThread(_) | Action::Card);
+        let is_elsewhere = matches!(action, Action::TogglePart(_) | Action::Card);
         if is_elsewhere || is_replay && matches!(action, Action::Propose | Action::Undo) {
             continue;
         }

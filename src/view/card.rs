@@ -34,18 +34,27 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 fn is_to_be_undone(state: &State) -> bool {
     let card = state.metrics().and_then(|metrics| metrics.subject.card.as_ref());
     let is_worse = card.is_some_and(|card| card.verdict == Verdict::Worse);
-    is_worse && state.settings().mode != Mode::Replay && state.pins() > 0
+    is_worse && state.settings().mode != Mode::Replay && state.is_placed()
+}
+
+/// The title of the box.
+pub(super) fn title(state: &State) -> &'static str {
+    match (state.pins(), state.steers()) {
+        (0, 1..) => "Before and after the steer",
+        (_, 0) => "Before and after the pin",
+        _ => "Before and after pin and steer",
+    }
 }
 
 /// The keys that make sense beside the reason why nothing is proposed.
 pub(super) fn foot_of_refusal(state: &State) -> &'static str {
-    if is_to_be_undone(state) { "U restores the masks · Esc closes" } else { "Esc closes" }
+    if is_to_be_undone(state) { "U undoes it · Esc closes" } else { "Esc closes" }
 }
 
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.subject.card.as_ref()) {
-        Some(_) if is_to_be_undone(state) => "U restores the masks · w saves · Esc closes",
+        Some(_) if is_to_be_undone(state) => "U undoes it · w saves · Esc closes",
         Some(_) => "w saves · Esc closes",
         None => "Esc closes",
     }
@@ -86,7 +95,7 @@ pub(super) fn is_filling(state: &State, metrics: &Metrics) -> bool {
         .and_then(|card| card.pinned_at_ns)
         .map(|at_ns| at_ns + SETTLING_NS + MOST_AFTER_NS);
     until_ns.is_some_and(|until_ns| metrics.machine.at_ns < until_ns)
-        && state.pins() > 0
+        && state.is_placed()
         && metrics.ended_test().is_none()
 }
 

@@ -176,17 +176,20 @@ fn unseen_links(metrics: &Metrics) -> Option<&'static str> {
 
 /// What can be done now.
 fn next_step(state: &State, metrics: &Metrics) -> Option<String> {
-    let pins = state.pins();
-    if pins > 0 {
+    let (pins, steers) = (state.pins(), state.steers());
+    if state.is_placed() {
         let key = state.keys().key("card");
         let card = metrics.subject.card.as_ref().filter(|_| !matches!(state.overlay, Overlay::Card { .. }));
         let card = card.map_or_else(String::new, |card| format!(" · {key}: {}", card.verdict.word()));
         let whose = match state.settings().mode {
             Mode::Replay => "in the recording",
             Mode::Compare => "by this comparison",
-            Mode::Live | Mode::Demo => "by vnettop · U restores the masks",
+            Mode::Live | Mode::Demo => "by vnettop · U undoes it",
         };
-        return Some(format!("{} pinned {whose}{card}", plural(pins, "thread")));
+        let pinned = (pins > 0).then(|| format!("{} pinned", plural(pins, "thread")));
+        let steered = (steers > 0).then(|| format!("{} steered", plural(steers, "link")));
+        let what = [pinned, steered].into_iter().flatten().collect::<Vec<_>>().join(", ");
+        return Some(format!("{what} {whose}{card}"));
     }
     let busy = metrics.subject.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= 0.05)).count();
     let offered = metrics.conclusions.findings.iter().any(|finding| finding.key == Some('p'));

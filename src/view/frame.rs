@@ -103,7 +103,7 @@ fn finding(canvas: &mut Canvas, layout: &Layout) {
 
 /// The card of a pin that stands.
 fn proven(state: &State) -> Option<&Card> {
-    state.metrics()?.subject.card.as_ref().filter(|_| state.pins() > 0)
+    state.metrics()?.subject.card.as_ref().filter(|_| state.is_placed())
 }
 
 /// Without a graph, the spread of the watched flow: beside the title of the finding, or in the lower border of the only pane.

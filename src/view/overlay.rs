@@ -8,7 +8,7 @@ use super::placement::{self, PlacementLines};
 use super::{Tone, card, drops, finding, help, path, row_details};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
-use crate::sample::{ThreadId, Word};
+use crate::sample::{ProposalPart, ThreadId, Word};
 use crate::state::{Mode, Overlay, State};
 
 /// Most cells of a table, which may be wider than what is read as sentences.
@@ -33,15 +33,15 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes")
         }
         Overlay::Details { row, scroll } => ("Details", row_details::lines(state, *row, inner), *scroll, "Esc closes"),
-        Overlay::Card { scroll } => ("Before and after the pin", card::lines(state, inner), *scroll, card::foot(state)),
+        Overlay::Card { scroll } => (card::title(state), card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
-            let PlacementLines { lines, threads } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);
+            let PlacementLines { lines, parts } = placement::lines(proposal, (*chosen, off), state.metrics(), inner);
             let foot = answer(state, proposal.doubt.is_some());
             // As far down as the chosen thread is seen whole.
-            let ends_at = chosen.map(|at| threads.get(at + 1).map_or(lines.len(), |next| next.0));
+            let ends_at = chosen.map(|at| parts.get(at + 1).map_or(lines.len(), |next| next.0));
             let first = ends_at.map_or(*scroll, |end| end.saturating_sub(usize::from(height - 4)));
-            let whole = |&(line, thread): &(usize, ThreadId)| (line, 0, inner, Action::ToggleThread(Some(thread)));
-            let spots: Vec<LineSpot> = threads.iter().map(whole).collect();
+            let whole = |&(line, part): &(usize, ProposalPart)| (line, 0, inner, Action::TogglePart(Some(part)));
+            let spots: Vec<LineSpot> = parts.iter().map(whole).collect();
             return boxed(state, (width, height), &proposal_title(state, proposal), &lines, first, foot, &spots);
         }
         Overlay::Proposal { result: Err(why), .. } => {
@@ -93,7 +93,8 @@ fn proposal_title(state: &State, proposal: &Proposal) -> String {
         metrics.tests.iter().find(|test| test.number == of)
     });
     let of = test.map_or_else(String::new, |test| format!(" ── test {}: {}", test.number, test.words()));
-    format!("Proposed placement{of}")
+    let what = if proposal.steps.is_empty() { "Proposed steer" } else { "Proposed placement" };
+    format!("{what}{of}")
 }
 
 fn answer(state: &State, doubtful: bool) -> &'static str {
@@ -101,8 +102,8 @@ fn answer(state: &State, doubtful: bool) -> &'static str {
         _ if state.settings().readonly => "--readonly: nothing is changed here · Esc closes",
         Mode::Replay => "a replay: pinning is not possible · Esc closes",
         Mode::Compare => "compare pins by itself · Esc closes",
-        Mode::Live | Mode::Demo if doubtful => "p again: pin anyway · ↑ ↓ Space: thread off · Esc closes",
-        Mode::Live | Mode::Demo => "p again: pin · ↑ ↓ Space: thread off · Esc closes",
+        Mode::Live | Mode::Demo if doubtful => "p again: apply anyway · ↑ ↓ Space: line off · Esc closes",
+        Mode::Live | Mode::Demo => "p again: apply · ↑ ↓ Space: line off · Esc closes",
     }
 }
 

@@ -7,7 +7,7 @@ use super::format::{Claim, Count, Rate, Share, UNKNOWN};
 use super::lines::{Line, sentences};
 use super::text::{namespace, plural};
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
-use crate::derive::paths::{self, HopMetrics, PathMetrics, SoftirqBy};
+use crate::derive::paths::{self, FlowAtHop, HopMetrics, PathMetrics, SoftirqBy};
 use crate::derive::{Loss, Metrics};
 use crate::sample::{HopWay, Offload, Offloads, Word};
 use crate::state::{Mode, State, Units};
@@ -166,12 +166,18 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
         let netns = (above != Some(hop.hop.link.netns)).then(|| namespace(metrics, hop.hop.link.netns));
         above = Some(hop.hop.link.netns);
         lines.push(row(widths, line(metrics, hop, netns.unwrap_or_default(), smallest == Some(at), units)));
+        lines.extend(
+            hop.flow
+                .iter()
+                .filter(|flow| flow.switches_per_s >= 1.0)
+                .flat_map(|flow| sentences(Tone::Warning, &switches_text(flow), width)),
+        );
         lines.extend(hop.losses.iter().flat_map(|loss| sentences(Tone::Bad, &loss_text(metrics, loss), width)));
     }
     let by_counting =
         |hop: &HopMetrics<'_>| hop.softirq.as_ref().is_ok_and(|softirq| softirq.by == SoftirqBy::Measured);
     if path.hops.iter().any(by_counting) && widths[CORES] > 0 {
-        let text = "CORES: measured, packets of each hop counted for 100 ms of each second";
+        let text = "CORES: measured, packets counted on the cores that handle them";
         lines.extend(sentences(Tone::Muted, text, width));
     }
     if let Some(gap) = path.gap {
@@ -181,6 +187,15 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
         lines.extend(sentences(Tone::Muted, note, width));
     }
     lines
+}
+
+/// `  911 changes of core/s: core 0 54 %, core 1 46 %`: where the flow's own packets are handled.
+fn switches_text(flow: &FlowAtHop) -> String {
+    const MOST: usize = 4;
+    let shares: Vec<String> =
+        flow.shares.iter().take(MOST).map(|(core, share)| format!("core {core} {}", Share(*share))).collect();
+    let more = if flow.shares.len() > MOST { format!(" and {} more", flow.shares.len() - MOST) } else { String::new() };
+    format!("  {} changes of core/s: {}{more}", Count(Some(flow.switches_per_s)), shares.join(", "))
 }
 
 /// `  ▸ 708/s refused by nft_do_chain: NETFILTER_DROP`: what the kernel says of a loss.

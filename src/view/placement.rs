@@ -6,8 +6,8 @@ use super::lines::{Line, sentences};
 use super::text::wrap;
 use super::{Tone, canvas::cells, strip};
 use crate::derive::Metrics;
-use crate::derive::placement::{CoreChange, Proposal, Step};
-use crate::sample::{CoreId, CorePlace, ThreadId};
+use crate::derive::placement::{CoreChange, Proposal, ProposedSteer, Step};
+use crate::sample::{CoreId, CorePlace, ProposalPart, SteerRequest, SteerValue, Word};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Up to so many cores are a table of their own.
@@ -21,14 +21,14 @@ const IN_A_ROW: usize = 32;
 pub(super) struct PlacementLines {
     /// Top to bottom.
     pub lines: Vec<Line>,
-    /// The first line of each thread, in the order of the steps.
-    pub threads: Vec<(usize, ThreadId)>,
+    /// The first line of each part that can be taken off, in their order.
+    pub parts: Vec<(usize, ProposalPart)>,
 }
 
-/// Everything; of the threads one may be chosen, and some may be taken off.
+/// Everything; one part may be chosen, and some may be off.
 pub(super) fn lines(
     all: &Proposal,
-    (chosen, off): (Option<usize>, &BTreeSet<ThreadId>),
+    (chosen, off): (Option<usize>, &BTreeSet<ProposalPart>),
     metrics: Option<&Metrics>,
     width: u16,
 ) -> PlacementLines {
@@ -37,26 +37,38 @@ pub(super) fn lines(
     lines.extend(proposal.reasons.iter().flat_map(|why| sentences(Tone::Normal, why, width)));
     let strips = metrics.filter(|metrics| metrics.machine.facts.topology.cores.len() >= STRIPS_FROM);
     lines.extend(strips.into_iter().flat_map(|metrics| self::strips(proposal, metrics)));
-    if strips.is_none() || proposal.cores.len() <= MOST_ROWS {
+    if !proposal.cores.is_empty() && (strips.is_none() || proposal.cores.len() <= MOST_ROWS) {
         lines.extend(table(&proposal.cores, &proposal.steps));
         if proposal.cores.iter().any(comes_and_goes) {
             let text = "BUSY% − OTHERS = share of your threads";
             lines.extend(sentences(Tone::Muted, text, width));
         }
     }
-    lines.push(Vec::new());
+    if !lines.is_empty() {
+        lines.push(Vec::new());
+    }
     let who: Vec<String> = all.steps.iter().map(|step| format!("{} {}", step.label, step.thread.tid)).collect();
     let widest = who.iter().map(|who| cells(who)).max().unwrap_or(0).min(40);
-    let mut threads = Vec::new();
-    for (at, (step, who)) in all.steps.iter().zip(&who).enumerate() {
-        threads.push((lines.len(), step.thread));
-        let mark = Mark { is_chosen: chosen == Some(at), is_off: off.contains(&step.thread) };
+    let mut parts: Vec<(usize, ProposalPart)> = Vec::new();
+    let mark = |parts: &[_], part| Mark { is_chosen: chosen == Some(parts.len()), is_off: off.contains(&part) };
+    for (step, who) in all.steps.iter().zip(&who) {
+        let part = ProposalPart::Thread(step.thread);
+        let mark = mark(&parts, part);
+        parts.push((lines.len(), part));
         lines.extend(step_lines(step, mark, who, widest, width));
     }
-    lines.push(Vec::new());
-    lines.push(vec![(Tone::Muted, "equivalent commands:".to_owned())]);
-    lines.extend(proposal.taskset_lines().into_iter().map(|line| vec![(Tone::Accent, line)]));
-    PlacementLines { lines, threads }
+    for steer in &all.steers {
+        let mark = mark(&parts, steer.part());
+        parts.push((lines.len(), steer.part()));
+        lines.extend(steer_lines(steer, mark, width));
+    }
+    let by_hand = proposal.shell_lines();
+    if !by_hand.is_empty() {
+        lines.push(Vec::new());
+        lines.push(vec![(Tone::Muted, "equivalent commands:".to_owned())]);
+        lines.extend(by_hand.iter().flat_map(|line| sentences(Tone::Accent, line, width)));
+    }
+    PlacementLines { lines, parts }
 }
 
 /// How a thread of a proposal is marked.
@@ -89,6 +101,27 @@ fn step_lines(step: &Step, mark: Mark, who: &str, widest: usize, width: u16) -> 
     }
     lines.extend(step.others().iter().flat_map(|others| below(others)));
     lines
+}
+
+/// `[x] rps_cpus of veth2 (r1)  now 0, set to 2 (core 1)`, and why below.
+fn steer_lines(steer: &ProposedSteer, mark: Mark, width: u16) -> Vec<Line> {
+    let SteerRequest { name, setting, value, .. } = &steer.request;
+    let space = steer.space.as_ref().map_or_else(String::new, |space| format!(" ({space})"));
+    let cores = match value {
+        SteerValue::Cores(cores) if cores.len() == 1 => format!(" (core {cores})"),
+        SteerValue::Cores(cores) => format!(" (cores {cores})"),
+        SteerValue::Number(_) => String::new(),
+    };
+    let (cross, tones) = if mark.is_off { ("[ ] ", [Tone::Muted; 2]) } else { ("[x] ", [Tone::Normal, Tone::Good]) };
+    let tone = if mark.is_chosen { Tone::Key } else { tones[0] };
+    let change = format!("now {}, set to {}{cores}", steer.now, value.to_text());
+    let mut line =
+        vec![(tone, cross.to_owned()), (tone, format!("{} of {name}{space}  ", setting.word())), (tones[1], change)];
+    if mark.is_off {
+        line.push((Tone::Muted, "  unchanged".to_owned()));
+    }
+    let why = wrap(&steer.reason, width.saturating_sub(4));
+    std::iter::once(line).chain(why.into_iter().map(|part| vec![(Tone::Muted, format!("    {part}"))])).collect()
 }
 
 /// One row a core: its load now, who is there now, who would be there.

@@ -13,6 +13,7 @@ mod losses;
 mod moves;
 mod one_key;
 mod rates;
+mod reordered;
 mod run;
 mod saturation;
 mod shares;

@@ -21,7 +21,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("source", &["sample", "clock", "sched", "mounts", "bpf", "record", "text"]),
     ("derive", &["sample"]),
     ("report", &["sample", "derive", "text"]),
-    ("effect", &["sample", "clock", "sched", "trust"]),
+    ("effect", &["sample", "clock", "sched", "source", "trust"]),
     ("action", &["sample"]),
     ("input", &["action"]),
     ("state", &["sample", "derive", "effect", "action"]),

@@ -108,7 +108,7 @@ fn every_click_has_a_key() {
                     | Action::SortBy(_)
                     | Action::ToggleZoom(Some(_))
                     | Action::ToggleIdle(Some(_))
-                    | Action::ToggleThread(Some(_))
+                    | Action::TogglePart(Some(_))
                     | Action::Press(_)
             );
             // Esc lets go of a time as of everything else.
@@ -168,6 +168,6 @@ fn chosen_keys_stand_in_help_and_feet_and_are_pressed_by_a_click() {
     assert!(stage.text(SIZE.0, SIZE.1).contains("bytes/s"), "a click on F2 presses it");
     let threads: Vec<_> = stage.world.threads.iter().map(|thread| thread.sample.id).collect();
     stage.state.open_proposal(Ok(scenes::proposal(threads[0], threads[1], [0, 1])));
-    assert!(stage.text(SIZE.0, SIZE.1).contains("y again: pin"), "so does the foot of a proposal");
+    assert!(stage.text(SIZE.0, SIZE.1).contains("y again: apply"), "so does the foot of a proposal");
     assert!(clickable(&stage.view(SIZE.0, SIZE.1)).contains(&Action::Accept));
 }

@@ -221,7 +221,12 @@ fn every_step_of_a_search_comes_back() {
     let path = dir.path().join("run.jsonl");
     let thread = ThreadId { pid: 1, tid: 2, start: 3 };
     let placed = PlacedThread { thread, label: "iperf3 client".to_owned(), core: 4 };
-    let tried = |class, threads| TriedPlacement { class, is_rule: class == PlacementClass::SameCore, threads };
+    let tried = |class, threads| TriedPlacement {
+        class,
+        is_rule: class == PlacementClass::SameCore,
+        threads,
+        steers: Vec::new(),
+    };
     let placements = vec![tried(PlacementClass::Unpinned, vec![]), tried(PlacementClass::SameCore, vec![placed])];
     let test = TestKind { machine: "2 cores".to_owned(), links: vec!["veth".to_owned()], streams: 1, threads: 2 };
     let steps = [

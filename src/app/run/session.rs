@@ -14,7 +14,7 @@ use crate::derive::Metrics;
 use crate::derive::experiment::side_of;
 use crate::derive::run::Run;
 use crate::effect::PinController;
-use crate::sample::{Event, Item, PinMode, Report, RunAsked, Side, StretchSide};
+use crate::sample::{Event, Item, PinMode, Report, RunAsked, Side, SteerMode, StretchSide};
 use crate::sched;
 use crate::source::feed::{Feed, FeedCommand, Next};
 use crate::source::now_ns;
@@ -66,7 +66,7 @@ impl<'a> RunSession<'a> {
         controller: PinController,
         signals: PassedSignals,
     ) -> Self {
-        let controller = if plan.asked.pin.takes_turns() { controller.comparing() } else { controller };
+        let controller = if plan.asked.takes_turns() { controller.comparing() } else { controller };
         // A process of the command's whose parent ends becomes vnettop's child, and so stays known for one of its.
         let _where_it_can = set_child_subreaper(Some(getpid()));
         Self {
@@ -97,7 +97,7 @@ impl<'a> RunSession<'a> {
             return Some(format!("the command was not started: {why}"));
         }
         let metrics = self.sample_after(0)?;
-        if !self.plan.asked.pin.takes_turns() || !self.plan.named {
+        if !self.plan.asked.takes_turns() || !self.plan.named {
             return None;
         }
         let taken = self.controller.taken(metrics.subject.threads.iter().map(|thread| thread.sample.id))?;
@@ -185,11 +185,14 @@ impl<'a> RunSession<'a> {
     /// Says on a terminal, once, what goes on while only the command's own output is to be seen.
     fn announce(&self, nth: u32) {
         let RunAsked { pin, repeat, stretch_ns, .. } = self.plan.asked;
-        if nth > 0 || !pin.takes_turns() || !io::stderr().is_terminal() {
+        if nth > 0 || !self.plan.asked.takes_turns() || !io::stderr().is_terminal() {
             return;
         }
         let phases = format!("phases of {} s", stretch_ns as f64 / 1e9);
         let turns = match pin {
+            _ if self.plan.asked.steer != SteerMode::Never => {
+                format!("{phases}, packets steered and not in random order")
+            }
             PinMode::Search => format!("{phases}, one placement of each class in random order"),
             _ if repeat > 1 => format!("{repeat} runs, unpinned and pinned in turn"),
             _ => format!("{phases}, unpinned and pinned in turn"),
@@ -200,17 +203,19 @@ impl<'a> RunSession<'a> {
     /// Time from tick to tick: short enough that a phase of a search ends when it is over.
     fn interval(&self) -> Duration {
         let of_phase = Duration::from_nanos(self.plan.asked.stretch_ns / TICKS_OF_PHASE);
-        let is_search = self.plan.asked.pin == PinMode::Search;
+        let is_search = self.plan.asked.is_search();
         if is_search { self.plan.interval.min(of_phase.max(AT_ONCE)) } else { self.plan.interval }
     }
 
     /// How turns are taken in this start of the command.
     fn rule(&self, nth: u32) -> Rule {
         let asked = &self.plan.asked;
+        let search = Rule::Search { phase_ns: asked.stretch_ns, pin: asked.pin, steer: asked.steer };
         match asked.pin {
+            _ if asked.steer != SteerMode::Never => search,
             PinMode::Compare if asked.repeat <= 1 => Rule::Turns(asked.stretch_ns),
             PinMode::Compare if side_of(nth) == StretchSide::Pinned => Rule::Pinned(LOOK_NS),
-            PinMode::Search => Rule::Search(asked.stretch_ns),
+            PinMode::Search => search,
             PinMode::Compare | PinMode::Never | PinMode::Propose => Rule::Never,
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{InJson, JsonObject};
 use crate::derive::{MachineMetrics, MoveClass, OverriddenPin, TestMetrics, TracedMove};
-use crate::sample::{Event, Report, SearchStep, TraceSource, Word};
+use crate::sample::{Event, Report, SearchStep, SteeredFile, ThreadId, TraceSource, Word};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -64,17 +64,23 @@ impl JsonObject for Event {
                 object.serialize_entry("t_ns", at_ns)
             }
             Self::Pinned { thread, old, asked, got, .. } => {
-                object.serialize_entry("kind", "pinned")?;
-                object.serialize_entry("pid", &thread.pid)?;
-                object.serialize_entry("tid", &thread.tid)?;
+                of_thread(object, "pinned", *thread)?;
                 object.serialize_entry("old", old)?;
                 object.serialize_entry("asked", asked)?;
                 object.serialize_entry("got", got)
             }
             Self::Restored { thread, got, .. } => {
-                object.serialize_entry("kind", "restored")?;
-                object.serialize_entry("pid", &thread.pid)?;
-                object.serialize_entry("tid", &thread.tid)?;
+                of_thread(object, "restored", *thread)?;
+                object.serialize_entry("got", got)
+            }
+            Self::Steered { file, old, asked, got, .. } => {
+                steered(object, "steered", *file)?;
+                object.serialize_entry("old", old)?;
+                object.serialize_entry("asked", asked)?;
+                object.serialize_entry("got", got)
+            }
+            Self::Unsteered { file, got, .. } => {
+                steered(object, "unsteered", *file)?;
                 object.serialize_entry("got", got)
             }
             Self::RunAsked(asked) => {
@@ -112,6 +118,19 @@ impl JsonObject for Event {
             }
         }
     }
+}
+
+fn of_thread<M: SerializeMap>(object: &mut M, kind: &str, thread: ThreadId) -> Result<(), M::Error> {
+    object.serialize_entry("kind", kind)?;
+    object.serialize_entry("pid", &thread.pid)?;
+    object.serialize_entry("tid", &thread.tid)
+}
+
+fn steered<M: SerializeMap>(object: &mut M, kind: &str, file: SteeredFile) -> Result<(), M::Error> {
+    object.serialize_entry("kind", kind)?;
+    object.serialize_entry("netns", &file.link.netns)?;
+    object.serialize_entry("ifindex", &file.link.ifindex)?;
+    object.serialize_entry("file", &file.path())
 }
 
 /// One of the three is there.

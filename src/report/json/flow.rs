@@ -1,7 +1,7 @@
 //! The watched flow as JSON: its connections, and the spread of its rate.
 
 use super::{Each, InJson, JsonObject};
-use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, End, Speaks};
+use crate::derive::flow::{Connection, DATAGRAM_SOURCE, DatagramTest, DisorderRates, End, Speaks};
 use crate::derive::{FlowBasis, Jitter, LossPlace, TestMetrics, paths};
 use crate::sample::Word;
 use serde::Serialize;
@@ -35,6 +35,7 @@ impl JsonObject for Connection {
         object.serialize_entry("sent_bits_per_s", &udp.sent.map(|rate| rate.bits_per_s))?;
         object.serialize_entry("sent_packets_per_s", &udp.sent.and_then(|rate| rate.packets_per_s))?;
         object.serialize_entry("retransmits_per_s", &tcp.retransmits_per_s)?;
+        object.serialize_entry("disorder", &tcp.disorder.as_ref().map(|disorder| InJson(disorder, metrics)))?;
         object.serialize_entry("mss_bytes", &tcp.mss_bytes)?;
         object.serialize_entry("cwnd_bytes", &tcp.cwnd_bytes)?;
         object.serialize_entry("rtt_us", &tcp.rtt_us)?;
@@ -56,6 +57,17 @@ impl JsonObject for Connection {
         object.serialize_entry("path_gap", &path.as_ref().and_then(|path| path.gap))?;
         // Which packets go it, where rules route by marks.
         object.serialize_entry("path_note", &path.as_ref().and_then(|path| path.note))
+    }
+}
+
+/// Packets that overtook each other, over the last seconds.
+impl JsonObject for DisorderRates {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("over_s", &self.over_s)?;
+        object.serialize_entry("retransmits_per_s", &self.retransmits_per_s)?;
+        object.serialize_entry("dsack_dups_per_s", &self.dsack_dups_per_s)?;
+        object.serialize_entry("reord_seen_per_s", &self.reord_seen_per_s)?;
+        object.serialize_entry("out_of_order_per_s", &self.out_of_order_per_s)
     }
 }
 

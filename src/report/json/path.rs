@@ -32,7 +32,14 @@ impl JsonObject for HopMetrics<'_> {
         // In the kernel's syntax, what puts the packets onto these cores, and why neither is known.
         object.serialize_entry("softirq_cores", &softirq.ok().map(|softirq| &softirq.cores))?;
         object.serialize_entry("softirq_by", &softirq.ok().map(|softirq| softirq.by.word()))?;
-        object.serialize_entry("softirq_unknown", &softirq.err().map(ToString::to_string))
+        object.serialize_entry("softirq_unknown", &softirq.err().map(ToString::to_string))?;
+        // Of the flow's own packets, each core with its share, while that is counted.
+        let flow = self.flow.as_ref();
+        object.serialize_entry("flow_cores", &flow.map(|flow| &flow.shares))?;
+        object.serialize_entry("flow_packets_per_s", &flow.map(|flow| flow.packets_per_s))?;
+        object.serialize_entry("core_switches_per_s", &flow.map(|flow| flow.switches_per_s))?;
+        object.serialize_entry("flow_counted_s", &flow.map(|flow| flow.over_s))?;
+        object.serialize_entry("flow_counted_to_t_ns", &flow.map(|flow| flow.at_ns))
     }
 }
 

@@ -6,7 +6,7 @@ use crate::derive::run::{RunCard, SearchResult, SearchedPlacement};
 use crate::report::figures::{digits, points_range, rate_range, scale, signed_points};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{pins_json, unknown};
-use crate::sample::{PlacementClass, Word};
+use crate::sample::{PlacementClass, SteerMode, Word};
 use serde_json::{Value, json};
 
 /// The placements with their rates, the best first; none where nothing was ranked.
@@ -25,7 +25,7 @@ pub(super) fn table(search: &SearchResult) -> Option<ComparisonTable> {
             (_, None) => unknown(),
             (_, Some(of)) => format!("{} ({})", signed_points(of.estimate), points_range(of.from, of.to)),
         };
-        [one.tried.class.word().to_owned(), mean, against, one.phases.to_string()]
+        [one.tried.words(), mean, against, one.phases.to_string()]
     };
     let rows: Vec<[String; 4]> = search.ranking.iter().map(row).collect();
     (!rows.is_empty()).then_some(ComparisonTable { header, rows })
@@ -37,15 +37,18 @@ pub(super) fn conclusions(card: &RunCard, search: &SearchResult) -> Vec<Fact> {
     if search.is_enough() {
         facts.push(fact("verdict", verdict(search)));
         facts.extend(best(search));
-        facts.extend(search.found().map(|class| fact("p", proposed(class))));
+        facts.extend(search.found().map(|(class, steered)| fact("p", proposed(class, steered))));
     }
     let dropped = search.ranking.iter().filter_map(|one| {
         let rounds = plural(one.dropped_after?, "round");
-        Some(format!("{} after {rounds}", one.tried.class.word()))
+        Some(format!("{} after {rounds}", one.tried.words()))
     });
     let dropped = dropped.collect::<Vec<_>>().join(", ");
     facts.extend((!dropped.is_empty()).then(|| fact("dropped", dropped)));
     facts.extend(search.left_out.iter().map(|why| fact("left out", why.clone())));
+    if card.asked.steer != SteerMode::Never {
+        facts.extend(costs(search));
+    }
     if !search.ranking.is_empty() {
         facts.push(fact("method", method(card, search)));
     }
@@ -55,7 +58,9 @@ pub(super) fn conclusions(card: &RunCard, search: &SearchResult) -> Vec<Fact> {
 /// What can be said of all placements, one sentence. That nothing differs is said only where intervals say so.
 fn verdict(search: &SearchResult) -> String {
     let such = |standing: PlacementStanding| search.ranking.iter().filter(move |one| one.standing == standing);
-    let classes = |standing| such(standing).map(|one| one.tried.class.word()).collect::<Vec<_>>().join(", ");
+    // What is steered has a comma in its own words.
+    let between = if search.ranking.iter().any(|one| !one.tried.steers.is_empty()) { "; " } else { ", " };
+    let classes = |standing| such(standing).map(|one| one.tried.words()).collect::<Vec<_>>().join(between);
     let (same, open) = (classes(PlacementStanding::Same), classes(PlacementStanding::Open));
     match search.differs() {
         Some(true) => {}
@@ -87,20 +92,41 @@ fn undecided<'a>(open: impl Iterator<Item = &'a SearchedPlacement>) -> String {
 fn best(search: &SearchResult) -> Vec<Fact> {
     let Some(best) = search.best().filter(|_| search.differs() == Some(true)) else { return Vec::new() };
     let lines = best.tried.threads.iter().zip(best.taskset_lines());
-    let pins = lines.map(|(at, line)| format!("{line}   {} → core {}", at.label, at.core));
+    let pins = lines.map(|(at, line)| format!("{line}   {} → core {}", at.label, at.core)).chain(best.steer_lines());
     let is_needed = search.unpinned().is_some_and(|one| one.standing == PlacementStanding::Worse);
-    let none = (!is_needed).then(|| "unpinned: no pin was surely faster".to_owned());
+    let none = (!is_needed).then(|| "untouched: nothing was surely faster".to_owned());
     let label = |nth| if nth == 0 { "best" } else { "" };
     pins.chain(none).enumerate().map(|(nth, text)| fact(label(nth), text)).collect()
 }
 
+/// What each treatment cost beside its rate: segments sent again, and CPU time for what arrived.
+fn costs(search: &SearchResult) -> Vec<Fact> {
+    let line = |figure: &dyn Fn(&SearchedPlacement) -> Option<String>| {
+        let of = |one: &SearchedPlacement| format!("{} {}", one.tried.words(), figure(one).unwrap_or_else(unknown));
+        search.ranking.iter().map(of).collect::<Vec<_>>().join("; ")
+    };
+    let again = |one: &SearchedPlacement| one.retransmits_per_s.map(|again| format!("{}/s", digits(again)));
+    let cpu = |one: &SearchedPlacement| cpu_s_per_gbit(one).map(|each| format!("{} ms/Gbit", digits(each * 1e3)));
+    if search.ranking.is_empty() {
+        return Vec::new();
+    }
+    vec![fact("retransmits", line(&again)), fact("CPU", line(&cpu))]
+}
+
+/// CPU time of the whole machine for 10^9 bits, seconds.
+fn cpu_s_per_gbit(one: &SearchedPlacement) -> Option<f64> {
+    one.busy_cores.filter(|_| one.mean > 0.0).map(|cores| cores / (one.mean / 1e9))
+}
+
 /// What `p` proposes from now on.
-fn proposed(class: PlacementClass) -> String {
+fn proposed(class: PlacementClass, steered: bool) -> String {
+    let steers = if steered { " and steers its packets" } else { "" };
     match class {
+        PlacementClass::Unpinned if steered => "steers the packets of this kind of test from now on".to_owned(),
         PlacementClass::Unpinned => {
             "proposes no pin for this kind of test: its own proposal was measured worse".to_owned()
         }
-        class => format!("proposes {} for this kind of test from now on", class.word()),
+        class => format!("proposes {}{steers} for this kind of test from now on", class.word()),
     }
 }
 
@@ -123,7 +149,8 @@ pub(super) fn json(card: &RunCard, search: &SearchResult) -> Value {
             "class": one.tried.class.word(), "rule": one.tried.is_rule, "phases": one.phases,
             "mean_bits_per_s": one.mean, "mean_interval_bits_per_s": one.interval, "against_best": one.against_best,
             "standing": one.standing.word(), "dropped_after": one.dropped_after,
-            "pins": pins_json(&one.pins()), "taskset": one.taskset_lines(),
+            "retransmits_per_s": one.retransmits_per_s, "busy_cores": one.busy_cores, "cpu_s_per_gbit": cpu_s_per_gbit(one),
+            "pins": pins_json(&one.pins()), "taskset": one.taskset_lines(), "steers": one.tried.steers,
         })
     };
     json!({
@@ -132,7 +159,7 @@ pub(super) fn json(card: &RunCard, search: &SearchResult) -> Value {
         "ranking": search.ranking.iter().map(ranked).collect::<Vec<_>>(),
         "left_out": search.left_out,
         "differs": search.differs(),
-        "found": search.found().map(Word::word),
+        "found": search.found().map(|(class, _)| class.word()), "found_steered": search.found().is_some_and(|(_, steered)| steered),
         "text": search.is_enough().then(|| verdict(search)),
         "method": method(card, search),
         "test": search.test,

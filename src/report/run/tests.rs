@@ -36,6 +36,7 @@ fn never() -> RunCard {
             watch: vec!["iperf3".to_owned()],
             measure: None,
             pin: PinMode::Never,
+            steer: crate::sample::SteerMode::Never,
             repeat: 1,
             stretch_ns: 10_000_000_000,
             settle_ns: 2_000_000_000,
@@ -256,8 +257,10 @@ fn searched(ranking: &[(PlacementClass, f64, PlacementStanding)]) -> RunCard {
         let share = rate / best - 1.0;
         let behind = Difference { estimate: share, from: share - 0.02, to: share + 0.02 };
         SearchedPlacement {
-            tried: TriedPlacement { class, is_rule: class == PlacementClass::SameCluster, threads },
+            tried: TriedPlacement { class, is_rule: class == PlacementClass::SameCluster, threads, steers: Vec::new() },
             phases: 6,
+            retransmits_per_s: None,
+            busy_cores: None,
             mean: rate * 1e9,
             interval: Some(Difference { estimate: rate * 1e9, from: rate * 0.98e9, to: rate * 1.02e9 }),
             against_best: (standing != PlacementStanding::Best).then_some(behind),

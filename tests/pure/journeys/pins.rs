@@ -43,7 +43,7 @@ fn threads_are_taken_off_a_proposal() {
     assert!(shows(&stage, "unchanged") && !shows(&stage, &by_hand), "nor by hand: {}", stage.text(120, 40));
     stage.press("<down> ");
     assert_eq!(stage.press("p"), [], "of nobody nothing is asked");
-    assert!(shows(&stage, "every thread is off"), "and that is said: {}", stage.text(120, 40));
+    assert!(shows(&stage, "every line is off"), "and that is said: {}", stage.text(120, 40));
     let row = stage.text(120, 40).lines().position(|line| line.contains("[ ] iperf3 client")).expect("it is listed");
     let click = Mouse::Click { x: 60, y: u16::try_from(row).expect("a row") };
     let action = stage.view(120, 40).action_for(click).expect("its line is a place to click");
@@ -108,7 +108,7 @@ fn a_doubtful_proposal_says_so_first_and_may_be_applied_all_the_same() {
     let frame = stage.text(120, 40);
     let first = frame.lines().skip_while(|line| !line.contains("Proposed placement")).nth(1).unwrap_or_default();
     assert!(first.contains("pinning will probably not help"), "before anything else:\n{frame}");
-    assert!(shows(&stage, "p again: pin anyway"), "it may be applied:\n{frame}");
+    assert!(shows(&stage, "p again: apply anyway"), "it may be applied:\n{frame}");
     assert!(matches!(stage.press("p")[..], [Effect::Pin(_)]), "and is");
 }
 

@@ -204,6 +204,7 @@ pub fn proposal(server: ThreadId, client: ThreadId, cores: [CoreId; 2]) -> Propo
         runner_up: None,
     };
     Proposal {
+        steers: Vec::new(),
         steps: vec![
             step(server, "server", cores[0], "idle, no interrupt work there"),
             step(client, "client", cores[1], "same cluster as its server, another physical core"),

@@ -6,7 +6,7 @@ use crate::derive::Metrics;
 use crate::derive::experiment::Turn;
 use crate::derive::placement::ClassPlacements;
 use crate::effect::{Outcome, PinRequest};
-use crate::sample::{CoreSet, Event, PlacementClass, SearchStep, StretchSide, TestKind, TriedPlacement};
+use crate::sample::{CoreSet, Event, PlacementClass, SearchStep, SteerRequest, StretchSide, TestKind, TriedPlacement};
 use crate::source::now_ns;
 
 /// What became of a wish to pin.
@@ -97,8 +97,17 @@ impl RunSession<'_> {
 
     /// Pins the threads of a placement that are there, or puts every mask back where it has none.
     fn place(&mut self, metrics: &Metrics, tried: &TriedPlacement) -> Result<(), String> {
-        if tried.class == PlacementClass::Unpinned {
+        if tried.is_untouched() {
             self.restore();
+            self.stretch(Some(StretchSide::Unpinned));
+            return Ok(());
+        }
+        // What the phase before has steered is not this one's.
+        if self.controller.steers() > 0 || tried.class == PlacementClass::Unpinned {
+            self.restore();
+        }
+        self.steer(tried)?;
+        if tried.class == PlacementClass::Unpinned {
             self.stretch(Some(StretchSide::Unpinned));
             return Ok(());
         }
@@ -115,6 +124,24 @@ impl RunSession<'_> {
         }
         self.stretch(Some(StretchSide::Pinned));
         Ok(())
+    }
+
+    /// Steers the packets of a placement; nothing where it leaves them alone.
+    fn steer(&mut self, tried: &TriedPlacement) -> Result<(), String> {
+        if tried.steers.is_empty() {
+            return Ok(());
+        }
+        let ended_ns = now_ns();
+        let requests: Vec<SteerRequest> = tried.steers.iter().map(|steer| steer.request.clone()).collect();
+        let outcome = self.controller.steer(&requests);
+        let taken = outcome.taken;
+        let warning = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
+        self.report(Event::Stretch { at_ns: ended_ns, side: None });
+        self.outcome(outcome);
+        if taken {
+            self.end_comparison();
+        }
+        warning.map_or(Ok(()), Err)
     }
 
     /// Pins these threads. What was measured until then ends before the first mask is set.
@@ -166,7 +193,7 @@ impl RunSession<'_> {
     /// Puts every mask back that is pinned now.
     pub(super) fn restore(&mut self) {
         self.far.restore();
-        if self.controller.pins() > 0 {
+        if self.controller.pins() + self.controller.steers() > 0 {
             self.stretch(None);
             let outcome = self.controller.restore();
             self.outcome(outcome);
