@@ -365,7 +365,7 @@ impl App {
             Controls::Here(controller) if restores => controller.restore(),
             Controls::Here(controller) => controller.staying(),
             // Its agent restores by itself when its input ends.
-            Controls::There(agent) => agent.staying(if restores { 0 } else { self.state.pins() }),
+            Controls::There(agent) => agent.staying(if restores { 0 } else { self.state.pins() }, restores),
         };
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()));

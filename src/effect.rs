@@ -112,13 +112,6 @@ impl<E: Error> From<Result<String, E>> for Outcome {
     }
 }
 
-/// A word as a shell takes it: a link may be called almost anything.
-fn shell_word(word: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-@".contains(&byte);
-    let word: String = word.chars().filter(|c| !c.is_control()).collect();
-    if word.bytes().all(is_plain) { word } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
 /// `core 4`, `cores 0-3`: a mask inside a sentence.
 fn cores_of(mask: &CoreSet) -> String {
     match mask.len() {

@@ -72,10 +72,13 @@ impl RemoteAgent {
     }
 
     /// What is to be said at the end: how many threads stay pinned there, and what restores them. `seen` are those that the newest
-    /// sample shows as pinned.
-    pub(super) fn staying(&mut self, seen: usize) -> Outcome {
+    /// sample shows as pinned; where the agent `restores`, no setting of a link stays.
+    pub(super) fn staying(&mut self, seen: usize, restores: bool) -> Outcome {
         // Threads that have exited are pinned no more; what agents before have pinned is not seen as that.
         self.pins = self.pins.min(seen);
+        if restores {
+            self.steers = 0;
+        }
         let lines = self.pinned_words().map(|text| OutcomeLine { warning: false, text });
         Outcome { lines: lines.into_iter().collect(), ..Outcome::default() }
     }
@@ -83,6 +86,10 @@ impl RemoteAgent {
     fn pinned_words(&self) -> Option<String> {
         let name = &self.name;
         match self.pins + self.left {
+            0 if self.steers > 0 => Some(format!(
+                "{} of links stay changed on {name}: ssh {name} vnettop undo restores them",
+                plural(self.steers, "setting")
+            )),
             pins if self.steers > 0 => Some(format!(
                 "{} and {} stay changed on {name}: ssh {name} vnettop undo restores them",
                 plural(pins, "mask"),

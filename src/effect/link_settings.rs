@@ -76,9 +76,9 @@ impl LinkSettings for SysfsSettings {
             NetnsPlace::Process(pid) => Some(with_its_sysfs(&format!("/proc/{pid}/ns/net"))),
             NetnsPlace::Mounted(path) if path.parent().is_some_and(is_of_ip) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                Some(format!("ip netns exec {} sh -c", super::shell_word(&name)))
+                Some(format!("ip netns exec {} sh -c", crate::sample::shell_word(&name)))
             }
-            NetnsPlace::Mounted(path) => Some(with_its_sysfs(&super::shell_word(&path.to_string_lossy()))),
+            NetnsPlace::Mounted(path) => Some(with_its_sysfs(&crate::sample::shell_word(&path.to_string_lossy()))),
         }
     }
 

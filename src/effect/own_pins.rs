@@ -84,6 +84,14 @@ impl PinController {
             return Outcome::readonly();
         }
         let mut outcome = if pins.is_empty() { Outcome::default() } else { self.pin(pins) };
+        let is_pinned = outcome.events.iter().any(|event| matches!(event, Event::Pinned { .. }));
+        if !is_pinned && outcome.lines.iter().any(|line| line.warning) {
+            // The cores that the packets would go to are those of pins.
+            if !steers.is_empty() {
+                outcome.warn("no packets were steered, because nothing was pinned".to_owned());
+            }
+            return outcome;
+        }
         let steered = self.steer(steers);
         outcome.lines.extend(steered.lines);
         outcome.events.extend(steered.events);

@@ -1,11 +1,11 @@
 //! One file of a link's setting gets back the text it had before vnettop: only if the link is still the same and still has what
 //! vnettop gave it. A text that someone else wrote since is never overwritten.
 
+use super::Outcome;
 use super::link_settings::LinkSettings;
 use super::steer::{self, OpenedLinks, is_denied, is_gone, what};
-use super::{Outcome, shell_word};
 use crate::clock::now_ns;
-use crate::sample::{Event, SteeredFile};
+use crate::sample::{Event, SteeredFile, shell_word};
 use crate::source::steering::LinkFolderError;
 use std::io;
 

@@ -7,7 +7,7 @@ mod labels;
 use crate::sample::{
     Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, NextHop,
     OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem,
-    ProblemSource, RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, Steering, WireNames,
+    ProblemSource, RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, SpaceEntry, Steering, WireNames,
 };
 use labels::Labels;
 use std::sync::Arc;
@@ -66,6 +66,9 @@ impl Anonymiser {
                 }
                 list.sort_by(|one, other| one.key().cmp(&other.key()));
             }
+        }
+        for flow in counts.hops.iter_mut().flat_map(|hop| &mut hop.flows).map(|one| &mut one.flow) {
+            (flow.from, flow.to) = (self.labels.socket(flow.from), self.labels.socket(flow.to));
         }
         let became = Arc::new(counts);
         self.last_kernel = Some((kernel, Arc::clone(&became)));
@@ -260,12 +263,16 @@ impl Anonymiser {
     }
 }
 
-/// A step of a search, without the names of threads and without sentences, which may hold anything.
+/// A step of a search, without the names of threads and links, and without sentences, which may hold anything.
 fn search_step(step: SearchStep) -> SearchStep {
     match step {
         SearchStep::Started { seed, mut placements, left_out: _, test } => {
             for thread in placements.iter_mut().flat_map(|placement| &mut placement.threads) {
                 "thread".clone_into(&mut thread.label);
+            }
+            for steer in placements.iter_mut().flat_map(|placement| &mut placement.steers) {
+                "link".clone_into(&mut steer.request.name);
+                steer.space = SpaceEntry::Unknown;
             }
             SearchStep::Started { seed, placements, left_out: Vec::new(), test }
         }

@@ -59,6 +59,10 @@ impl WorsePlacements {
     #[must_use]
     pub fn against(&self, metrics: &Metrics, proposal: &Proposal) -> Option<&str> {
         let placed: Vec<(ThreadId, CoreId)> = proposal.steps.iter().map(|step| (step.thread, step.core)).collect();
+        // What pins nobody is not what a card of pins was about.
+        if placed.is_empty() {
+            return None;
+        }
         let class = class_of(&metrics.subject, &placed);
         let is_same = |one: &&WorsePlacement| {
             let has_cores = placed.iter().all(|at| one.placed.contains(at));

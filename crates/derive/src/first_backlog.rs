@@ -53,7 +53,9 @@ impl FirstBacklog<'_> {
     /// TCP sends again what was not lost, because packets overtook each other here: they were counted on changing cores, or the
     /// ends are on different ones where nothing could be counted.
     pub fn is_disordered(&self, metrics: &TestMetrics) -> bool {
-        let Some(disorder) = self.disorder.filter(|_| self.is_tcp()) else { return false };
+        // Beyond this machine anything may have happened to its packets.
+        let are_here = self.connections.iter().all(|one| one.to.pid.is_some());
+        let Some(disorder) = self.disorder.filter(|_| self.is_tcp() && are_here) else { return false };
         let noticed = disorder.dsack_dups_per_s + disorder.reord_seen_per_s;
         let is_again = disorder.retransmits_per_s >= LEAST_PER_S && noticed >= NOTICED * disorder.retransmits_per_s;
         let changes = match self.switches_per_s {
@@ -87,8 +89,13 @@ pub(crate) fn all(metrics: &TestMetrics) -> Vec<FirstBacklog<'_>> {
         if let Some(one) = all.iter_mut().find(|one| one.link.facts.key() == key) {
             one.connections.push(connection);
             one.disorder = sum(one.disorder, disorder);
-            one.switches_per_s = one.switches_per_s.zip(switches_per_s).map(|(all, more)| all + more);
-            one.cores = one.cores.take().zip(cores).map(|(all, more)| all.iter().chain(more.iter()).collect());
+            // Of several, those count that were counted.
+            one.switches_per_s =
+                [one.switches_per_s, switches_per_s].into_iter().flatten().reduce(|all, more| all + more);
+            one.cores = [one.cores.take(), cores]
+                .into_iter()
+                .flatten()
+                .reduce(|all, more| all.iter().chain(more.iter()).collect());
             continue;
         }
         let known = metrics.machine.link(key).zip(softirq::steering(metrics, key));

@@ -5,7 +5,7 @@ use super::machine::MachineMetrics;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vnettop_sample::{Ifindex, LinkKey, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Space, row_of};
+use vnettop_sample::{Ifindex, LinkKey, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Space, SpaceEntry, row_of};
 
 /// The owners of links; worked out again only when the sources have said something new.
 #[derive(Debug, Clone, Default)]
@@ -67,18 +67,18 @@ impl MachineMetrics {
         }
     }
 
-    /// What runs a command of the shell with a namespace's links and their files of sysfs; empty for vnettop's own. `None` where
-    /// it has neither a name for `ip netns` nor a process.
+    /// How a shell gets at a namespace's links and their files of sysfs.
     #[must_use]
-    pub fn enter_command(&self, netns: u64) -> Option<String> {
+    pub fn space_entry(&self, netns: u64) -> SpaceEntry {
         if netns == self.netns {
-            return Some(String::new());
+            return SpaceEntry::Own;
         }
-        let space = self.space(netns)?;
+        let Some(space) = self.space(netns) else { return SpaceEntry::Unknown };
         let is_named = self.owner(LinkKey { netns, ifindex: Ifindex(1) }).is_none();
         match (&space.name, space.pid) {
-            (Some(name), _) if is_named && !name.contains('/') => Some(format!("ip netns exec {name} ")),
-            (_, pid) => Some(format!("nsenter -t {} -n unshare -m ", pid?)),
+            (Some(name), _) if is_named && !name.contains('/') => SpaceEntry::Named(name.clone()),
+            (_, Some(pid)) => SpaceEntry::Process(pid),
+            _ => SpaceEntry::Unknown,
         }
     }
 

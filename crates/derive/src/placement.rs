@@ -24,8 +24,8 @@ pub use super::recent_load::{CoreRecent, RecentLoad};
 pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
-use steers::steers;
 pub use steers::{at_receivers, unsteerable};
+use steers::{measured_steers, steers};
 pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
 pub use treatments::treatments;
@@ -35,7 +35,7 @@ use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
 use fill::{Placement, placement};
-use vnettop_sample::{CoreId, FoundPlacement, ThreadId};
+use vnettop_sample::{CoreId, FoundPlacement, SteerTarget, ThreadId};
 
 /// Proposes a core of its own for every busy watched thread.
 ///
@@ -73,20 +73,17 @@ pub fn with_steers(metrics: &TestMetrics, pins: Result<Proposal, String>) -> Res
     }
 }
 
-/// The same where a search has found that steering helps: each setting is on, for this reason.
+/// The same where a search has found whose core is best for the packets: each setting is on, for this reason.
 ///
 /// # Errors
 /// Why no pin is proposed, where there is nothing to steer either.
 pub fn with_measured_steers(
     metrics: &TestMetrics,
     pins: Result<Proposal, String>,
-    reason: &str,
+    measured: (SteerTarget, &str),
 ) -> Result<Proposal, String> {
     let steps = pins.as_ref().map_or(&[][..], |proposal| &proposal.steps);
-    let mut steers = steers(metrics, steps);
-    for steer in &mut steers {
-        (steer.is_on, steer.reason) = (true, reason.to_owned());
-    }
+    let steers = measured_steers(metrics, steps, measured);
     match pins {
         Ok(proposal) => Ok(Proposal { steers, ..proposal }),
         Err(_) if !steers.is_empty() => Ok(Proposal { steers, ..Proposal::default() }),

@@ -1,7 +1,7 @@
 //! The settings of links that vnettop has changed and that stand, by the events of a run; whether the packets went where they
 //! were put, as far as that is counted, and which settings something else has changed since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use vnettop_sample::{CoreSet, Event, HopCores, HopWay, LinkFacts, LinkKey, Sample, SteerSetting, row_of};
 
 /// Packets that were put somewhere are there within this time, ns.
@@ -47,6 +47,8 @@ pub struct StandingSteer {
     pub overridden: Option<CoreSet>,
     /// When it was set, `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
+    /// The queues that have it.
+    queues: BTreeSet<u32>,
     /// It was seen in force among the settings that are read.
     is_seen: bool,
 }
@@ -94,10 +96,18 @@ impl Steers {
             Event::Steered { file, old, got, at_ns, .. } => {
                 let key = (file.link, file.setting);
                 // The first queue speaks for all of them.
-                if file.queue > 0 && self.0.contains_key(&key) || self.0.len() >= MOST {
+                if let Some(known) = self.0.get_mut(&key).filter(|_| file.queue > 0) {
+                    known.queues.insert(file.queue);
                     return;
                 }
-                let before = self.0.remove(&key).filter(|steer| steer.got == *old);
+                if self.0.len() >= MOST {
+                    return;
+                }
+                let same = |one: &str| {
+                    one == old || CoreSet::from_mask(one).is_some_and(|set| CoreSet::from_mask(old) == Some(set))
+                };
+                let before = self.0.remove(&key).filter(|steer| same(&steer.got));
+                let queues = before.iter().flat_map(|steer| steer.queues.clone()).chain([file.queue]).collect();
                 let effect =
                     if file.setting == SteerSetting::RpsCpus { SteerEffect::Awaited } else { SteerEffect::NoCore };
                 let steer = StandingSteer {
@@ -109,11 +119,20 @@ impl Steers {
                     effect,
                     overridden: None,
                     at_ns: *at_ns,
+                    queues,
                     is_seen: false,
                 };
                 self.0.insert(key, steer);
             }
-            Event::Unsteered { file, .. } => drop(self.0.remove(&(file.link, file.setting))),
+            Event::Unsteered { file, .. } => {
+                let key = (file.link, file.setting);
+                if let Some(steer) = self.0.get_mut(&key) {
+                    steer.queues.remove(&file.queue);
+                    if steer.queues.is_empty() {
+                        self.0.remove(&key);
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -169,8 +188,9 @@ impl StandingSteer {
             }
             return;
         };
-        let all: u64 = hop.cores.iter().map(|(_, packets)| packets).sum();
-        let there: u64 = hop.cores.iter().filter(|(core, _)| asked.contains(*core)).map(|(_, packets)| packets).sum();
+        let sum = |all: u64, (_, packets): &(u32, u64)| all.saturating_add(*packets);
+        let all = hop.cores.iter().fold(0, sum);
+        let there = hop.cores.iter().filter(|(core, _)| asked.contains(*core)).fold(0, sum);
         if there as f64 >= THERE * all as f64 {
             self.effect = SteerEffect::Moved;
         } else if since_ns >= WITHIN_NS {

@@ -108,6 +108,9 @@ fn check(sample: &Sample) -> Result<(), String> {
     sorted(sample.protocols.iter().map(|counters| counters.netns), "protocols")?;
     sorted(sample.datapaths.iter().map(OvsDatapath::key), "datapaths")?;
     possible(sample.cores.iter().map(|row| row.core).chain(sample.threads.iter().map(|thread| thread.core)))?;
+    let hops = || sample.kernel.iter().flat_map(|kernel| &kernel.hops);
+    let of_flows = hops().flat_map(|hop| &hop.flows).flat_map(|flow| &flow.cores);
+    possible(hops().flat_map(|hop| &hop.cores).chain(of_flows).map(|(core, _)| *core))?;
     possible(sample.trace.iter().flat_map(|trace| &trace.moves).flat_map(|moved| [moved.from, moved.to]))
 }
 

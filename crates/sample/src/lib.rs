@@ -32,6 +32,7 @@ mod paths;
 mod reports;
 mod rows;
 mod run;
+mod shell;
 mod spaces;
 mod steering;
 pub mod text;
@@ -74,9 +75,11 @@ pub use run::{
     FoundPlacement, Measure, PinMode, PlacedThread, PlacementClass, RunAsked, SearchStep, SteerMode, StretchSide,
     TestKind, TriedPlacement, TriedSteer,
 };
+pub use shell::shell_word;
 pub use spaces::Space;
 pub use steering::{
-    Interrupts, NapiThread, ProposalPart, SteerRequest, SteerSetting, SteerValue, SteeredFile, Steering,
+    Interrupts, NapiThread, ProposalPart, SpaceEntry, SteerRequest, SteerSetting, SteerTarget, SteerValue, SteeredFile,
+    Steering,
 };
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, ShortLived, Trace, TraceSource};

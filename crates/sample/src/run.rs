@@ -2,7 +2,7 @@
 //! what was asked for, which stretches of the run were pinned, and which placement each phase of a search had. Times are
 //! `CLOCK_MONOTONIC`, ns.
 
-use super::{CoreId, SteerRequest, ThreadId};
+use super::{CoreId, SpaceEntry, SteerRequest, SteerTarget, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// What is done about pins while the command runs.
@@ -195,8 +195,11 @@ pub struct TriedSteer {
     pub request: SteerRequest,
     /// What its cores are to the test, for people: `receiver's core 1`, `idle core 5`.
     pub whose: String,
-    /// The same by hand, a line of the shell.
-    pub by_hand: String,
+    /// Whose they are, so that the same is proposed for a later test.
+    #[serde(default)]
+    pub target: SteerTarget,
+    /// How a shell gets at the link.
+    pub space: SpaceEntry,
 }
 
 impl TriedPlacement {
@@ -276,9 +279,9 @@ pub struct FoundPlacement {
     pub test: TestKind,
     /// The class that was best; unpinned where no pin was better and the rule's own was worse.
     pub class: PlacementClass,
-    /// The packets were steered as well: that is proposed beside the pins, or where no pin helps, alone.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub steered: bool,
+    /// Whose core the packets were put onto as well: that is proposed beside the pins, or where no pin helps, alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steered: Option<SteerTarget>,
     /// Its rate above that of unpinned, millionths; none where that was not measured.
     pub gain_ppm: Option<i64>,
     /// The day of the search (UTC), `2026-01-02`; for people.

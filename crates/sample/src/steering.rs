@@ -1,6 +1,6 @@
 //! What decides on which core the packets that a link receives are handled, besides the core that they were sent on.
 
-use super::{CoreId, CoreSet, LinkKey, ThreadId};
+use super::{CoreId, CoreSet, LinkKey, ThreadId, shell_word};
 use serde::{Deserialize, Serialize};
 
 /// The settings of one link on a path (its namespace's `/sys/class/net/X`, and the kernel's `netdev` family).
@@ -113,6 +113,58 @@ pub struct SteerRequest {
     pub setting: SteerSetting,
     /// What it is to be.
     pub value: SteerValue,
+}
+
+/// How a shell gets at the links of a namespace and their files of sysfs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SpaceEntry {
+    /// It is vnettop's own.
+    Own,
+    /// By the name that `ip netns` has for it.
+    Named(String),
+    /// By a process in it.
+    Process(u32),
+    /// It has neither.
+    Unknown,
+}
+
+impl SteerRequest {
+    /// What sets each queue by hand, a line of the shell; names are quoted where they need it.
+    #[must_use]
+    pub fn shell_line(&self, entry: &SpaceEntry) -> String {
+        let (queue, file) = match self.setting {
+            SteerSetting::RpsCpus => ("queues/rx-*/", "rps_cpus"),
+            SteerSetting::RpsFlowCnt => ("queues/rx-*/", "rps_flow_cnt"),
+            SteerSetting::XpsCpus => ("queues/tx-*/", "xps_cpus"),
+            SteerSetting::Threaded => ("", "threaded"),
+        };
+        let line =
+            format!("echo {} | tee /sys/class/net/{}/{queue}{file}", self.value.to_text(), shell_word(&self.name));
+        match entry {
+            SpaceEntry::Own => line,
+            SpaceEntry::Named(name) => format!("ip netns exec {} sh -c {}", shell_word(name), shell_word(&line)),
+            // A namespace that is entered so keeps the /sys of before.
+            SpaceEntry::Process(pid) => {
+                let line = shell_word(&format!("mount -t sysfs sysfs /sys; {line}"));
+                format!("nsenter -t {pid} -n unshare -m sh -c {line}")
+            }
+            SpaceEntry::Unknown => format!("in its namespace: {line}"),
+        }
+    }
+}
+
+/// Whose core packets are put onto.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SteerTarget {
+    /// That of the thread that receives.
+    #[default]
+    Receiver,
+    /// That of the thread that sends.
+    Sender,
+    /// One that does nothing.
+    Idle,
 }
 
 /// One file of a steer: a setting of a link's queue.

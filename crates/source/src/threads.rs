@@ -104,7 +104,8 @@ impl ThreadReader {
             quotas_at_ns: 0,
             runners: Runners::default(),
             benchmarks: Arc::default(),
-            most_kept: proc_file::descriptor_limit() / 2,
+            // Where few are allowed, what loads the BPF programs needs some for a moment.
+            most_kept: (proc_file::descriptor_limit() / 2).saturating_sub(12),
             problems: lasting.clone(),
             lasting,
             reported: (false, None),

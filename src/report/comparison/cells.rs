@@ -1,6 +1,6 @@
 //! The tables, plots and sentences of a comparison.
 
-use super::treatment_words;
+use super::treatment_words::{self, is_apart, tells_retransmits};
 use crate::derive::comparison::{Estimate, LoadTable, PathRow, SideFigures};
 use crate::derive::experiment::Difference;
 use crate::derive::plural;
@@ -123,19 +123,6 @@ pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> ReportTable {
 struct Beside {
     retransmits: bool,
     pins: bool,
-}
-
-/// The treatments have a table of their own: there is more than the rate to say of them.
-pub(super) fn is_apart(table: &LoadTable) -> bool {
-    let is_treated = |row: &PathRow| row.pinned.is_some() || row.steered.is_some() || row.steer_alone.is_some();
-    let is_steered = |row: &PathRow| row.steered.is_some() || row.steer_alone.is_some();
-    table.rows.iter().any(is_steered) || (tells_retransmits(table) && table.rows.iter().any(is_treated))
-}
-
-/// It is known of some path how much TCP sent again.
-fn tells_retransmits(table: &LoadTable) -> bool {
-    let known = |row: &PathRow| row.unpinned.as_ref().is_some_and(|side| side.retransmits.is_some());
-    table.load.is_bulk() && table.rows.iter().any(known)
 }
 
 fn cells(has: Beside, load: Load, row: &PathRow) -> Vec<String> {

@@ -1,7 +1,20 @@
 //! Which treatments were measured of a load, and what the words mean that stand for them.
 
-use crate::derive::comparison::LoadTable;
+use crate::derive::comparison::{LoadTable, PathRow, tables};
 use crate::sample::{Comparison, Treatment};
+
+/// The treatments have a table of their own: there is more than the rate to say of them.
+pub(super) fn is_apart(table: &LoadTable) -> bool {
+    let is_treated = |row: &PathRow| row.pinned.is_some() || row.steered.is_some() || row.steer_alone.is_some();
+    let is_steered = |row: &PathRow| row.steered.is_some() || row.steer_alone.is_some();
+    table.rows.iter().any(is_steered) || (tells_retransmits(table) && table.rows.iter().any(is_treated))
+}
+
+/// It is known of some path how much TCP sent again.
+pub(super) fn tells_retransmits(table: &LoadTable) -> bool {
+    let known = |row: &PathRow| row.unpinned.as_ref().is_some_and(|side| side.retransmits.is_some());
+    table.load.is_bulk() && table.rows.iter().any(known)
+}
 
 /// What was measured of a load beside its unpinned rate.
 pub(super) fn measured(comparison: &Comparison, table: &LoadTable) -> Vec<Treatment> {
@@ -21,7 +34,7 @@ pub(super) fn words(comparison: &Comparison) -> Vec<(&'static str, &'static str)
     if all().any(|one| one.steered && one.rate.is_some()) {
         words.push(("steered", "rps_cpus puts packets onto the receiver's core, so that they keep order"));
     }
-    if comparison.plan.pins {
+    if comparison.plan.pins && !tables(comparison).iter().all(is_apart) {
         words.push(("PINNED", "rate with threads pinned as the key p would; columns to the left: unpinned"));
     }
     if comparison.plan.steers_alone || all().any(|one| one.steered) {

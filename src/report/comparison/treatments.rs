@@ -1,7 +1,7 @@
 //! What pinning and steering changed, beside the unpinned rate: a table of its own for TCP, and sentences.
 
-use super::cells::{UNKNOWN, and, change, cpu_unit, is_apart, unit};
-use super::treatment_words::measured;
+use super::cells::{UNKNOWN, and, change, cpu_unit, unit};
+use super::treatment_words::{is_apart, measured};
 use crate::derive::comparison::{LoadTable, PathRow, PathVerdict, SideFigures};
 use crate::report::document::ReportTable;
 use crate::report::figures::{digits, small_digits};
@@ -20,7 +20,7 @@ pub(super) fn table(comparison: &Comparison, table: &LoadTable) -> Option<Report
         let there: Vec<_> = treatments.iter().filter_map(|of| Some((*of, row.side(*of)?))).collect();
         there.into_iter().map(|(of, side)| cells(table, row, of, side))
     });
-    let caption = format!("{}, pinned and steered", table.load.label());
+    let caption = format!("{}, by treatment", table.load.label());
     Some(ReportTable::new(&caption, &columns, rows.collect()))
 }
 

@@ -37,7 +37,7 @@ pub(super) fn conclusions(card: &RunCard, search: &SearchResult) -> Vec<Fact> {
     if search.is_enough() {
         facts.push(fact("verdict", verdict(search)));
         facts.extend(best(search));
-        facts.extend(search.found().map(|(class, steered)| fact("p", proposed(class, steered))));
+        facts.extend(search.found().map(|(class, steered)| fact("p", proposed(class, steered.is_some()))));
     }
     let dropped = search.ranking.iter().filter_map(|one| {
         let rounds = plural(one.dropped_after?, "round");
@@ -159,7 +159,7 @@ pub(super) fn json(card: &RunCard, search: &SearchResult) -> Value {
         "ranking": search.ranking.iter().map(ranked).collect::<Vec<_>>(),
         "left_out": search.left_out,
         "differs": search.differs(),
-        "found": search.found().map(|(class, _)| class.word()), "found_steered": search.found().is_some_and(|(_, steered)| steered),
+        "found": search.found().map(|(class, _)| class.word()), "found_steered": search.found().and_then(|(_, steered)| steered),
         "text": search.is_enough().then(|| verdict(search)),
         "method": method(card, search),
         "test": search.test,

@@ -206,7 +206,7 @@ fn help_is_for_somebody_new() {
         vnettop
     });
     assert_eq!(code, Some(0));
-    assert!(out.matches("    vnettop run ").count() == 4, "there are four examples:\n{out}");
+    assert!(out.matches("    vnettop run ").count() == 5, "there are five examples:\n{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 160), "no line is endless:\n{out}");
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn at(metrics: &TestMetrics, path: &FlowPath, hop: &Hop) -> Option<Fl
     let is_its = |name: (_, _, _)| name == (path.proto, path.from, path.to);
     let own = counted.flows.iter().find(|one| is_its((one.flow.proto, one.flow.from, one.flow.to)))?;
     let seconds = counted.for_ns.filter(|&for_ns| for_ns > 0)? as f64 / 1e9;
-    let all: u64 = own.cores.iter().map(|(_, packets)| packets).sum();
+    let all = own.cores.iter().fold(0_u64, |all, (_, packets)| all.saturating_add(*packets));
     (all > 0).then(|| FlowAtHop {
         shares: own.cores.iter().map(|&(core, packets)| (core, packets as f64 / all as f64)).collect(),
         packets_per_s: all as f64 / seconds,

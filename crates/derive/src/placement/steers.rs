@@ -4,20 +4,57 @@
 use super::{ProposedSteer, Step};
 use crate::first_backlog::{self, FirstBacklog};
 use crate::{TestMetrics, figure};
-use vnettop_sample::{CoreId, CoreSet, SteerRequest, SteerSetting, SteerValue, ThreadId};
+use vnettop_sample::{CoreId, CoreSet, SteerRequest, SteerSetting, SteerTarget, SteerValue, ThreadId};
 
 /// From this idle share on a core is free.
 const FREE: f64 = 0.8;
 
 /// What sets each receive queue of a link by hand, in its namespace.
 pub(crate) fn shell_line(metrics: &TestMetrics, request: &SteerRequest) -> String {
-    let line = format!("echo {} | tee /sys/class/net/{}/queues/rx-*/rps_cpus", request.value.to_text(), request.name);
-    match metrics.machine.enter_command(request.link.netns) {
-        Some(enter) if enter.is_empty() => line,
-        // A namespace that is entered so keeps the /sys of before.
-        Some(enter) if enter.contains("unshare") => format!("{enter}sh -c 'mount -t sysfs sysfs /sys; {line}'"),
-        Some(enter) => format!("{enter}sh -c '{line}'"),
-        None => format!("in its namespace: {line}"),
+    request.shell_line(&metrics.machine.space_entry(request.link.netns))
+}
+
+/// Whose core it is, of these ends; no core where there is none.
+pub(super) fn cores_of_target(metrics: &TestMetrics, ends: &[CoreSet; 2], target: SteerTarget) -> CoreSet {
+    match target {
+        SteerTarget::Receiver => ends[1].clone(),
+        SteerTarget::Sender => ends[0].clone(),
+        SteerTarget::Idle => free(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
+    }
+}
+
+/// The settings for a placement by these steps where a search has found whose core is best: each is on, for this reason.
+pub(super) fn measured_steers(
+    metrics: &TestMetrics,
+    steps: &[Step],
+    (target, reason): (SteerTarget, &str),
+) -> Vec<ProposedSteer> {
+    let placed: Vec<(ThreadId, CoreId)> = steps.iter().map(|step| (step.thread, step.core)).collect();
+    let backlogs = first_backlog::all(metrics);
+    let steer = |backlog: &FirstBacklog<'_>| {
+        let cores = cores_of_target(metrics, &ends_then(metrics, backlog, &placed), target);
+        let is_possible = !backlog.is_steered() && !cores.is_empty();
+        is_possible.then(|| proposed(metrics, backlog, cores, reason.to_owned(), true))
+    };
+    backlogs.iter().filter_map(steer).collect()
+}
+
+fn proposed(
+    metrics: &TestMetrics,
+    backlog: &FirstBacklog<'_>,
+    cores: CoreSet,
+    reason: String,
+    is_on: bool,
+) -> ProposedSteer {
+    let space = metrics.machine.space_name(backlog.link.facts.netns);
+    let request = request(backlog, cores);
+    ProposedSteer {
+        shell_line: shell_line(metrics, &request),
+        request,
+        now: CoreSet::new().to_mask(),
+        space: space.filter(|_| backlog.link.facts.netns != metrics.machine.netns).map(std::borrow::Cow::into_owned),
+        reason,
+        is_on,
     }
 }
 
@@ -45,16 +82,7 @@ fn steer(metrics: &TestMetrics, backlog: &FirstBacklog<'_>, steps: &[Step]) -> O
         let reason = format!("core {free} is idle; whether it helps only a measurement tells");
         (CoreSet::single(free), reason, false)
     };
-    let space = metrics.machine.space_name(backlog.link.facts.netns);
-    let request = request(backlog, cores);
-    Some(ProposedSteer {
-        shell_line: shell_line(metrics, &request),
-        request,
-        now: CoreSet::new().to_mask(),
-        space: space.filter(|_| backlog.link.facts.netns != metrics.machine.netns).map(std::borrow::Cow::into_owned),
-        reason,
-        is_on,
-    })
+    Some(proposed(metrics, backlog, cores, reason, is_on))
 }
 
 /// What would put the packets of each TCP connection onto the core that its receiver runs on now, whether or not they are seen to

@@ -2,11 +2,13 @@
 //! cores of the receivers, of the senders, or onto one that idles.
 
 use super::classes::{ClassPlacements, by_class};
-use super::steers::{ends_then, free, request, shell_line, unsteerable};
+use super::steers::{cores_of_target, ends_then, request, unsteerable};
 use super::{Step, class_of, propose};
 use crate::TestMetrics;
 use crate::first_backlog::{self, FirstBacklog};
-use vnettop_sample::{CoreSet, PinMode, PlacedThread, PlacementClass, SteerMode, ThreadId, TriedPlacement, TriedSteer};
+use vnettop_sample::{
+    CoreSet, PinMode, PlacedThread, PlacementClass, SteerMode, SteerTarget, ThreadId, TriedPlacement, TriedSteer,
+};
 
 /// The treatments of an experiment that steers packets, untouched first.
 ///
@@ -60,22 +62,21 @@ fn variants(
 ) -> Vec<Vec<TriedSteer>> {
     let placed: Vec<(ThreadId, u32)> = placement.threads.iter().map(|at| (at.thread, at.core)).collect();
     let ends: Vec<[CoreSet; 2]> = backlogs.iter().map(|one| ends_then(metrics, one, &placed)).collect();
-    let nobody: [CoreSet; 2] = [0, 1].map(|nth| ends.iter().flat_map(|ends| ends[nth].iter()).collect());
-    let idle = free(metrics, [&nobody[0], &nobody[1]]).map(CoreSet::single);
-    let of = |whose: &str, cores: &dyn Fn(usize) -> Option<CoreSet>| -> Option<Vec<TriedSteer>> {
-        let one = |(at, backlog): (usize, &&FirstBacklog<'_>)| {
-            let cores = cores(at).filter(|cores| !cores.is_empty())?;
+    let of = |target: SteerTarget, whose: &str| -> Option<Vec<TriedSteer>> {
+        let one = |(backlog, ends): (&&FirstBacklog<'_>, &[CoreSet; 2])| {
+            let cores = cores_of_target(metrics, ends, target);
             let plural = if cores.len() == 1 { "core" } else { "cores" };
             let whose = format!("{whose} {plural} {cores}");
-            let request = request(backlog, cores);
-            Some(TriedSteer { by_hand: shell_line(metrics, &request), whose, request })
+            let request = request(backlog, cores.clone());
+            let space = metrics.machine.space_entry(request.link.netns);
+            (!cores.is_empty()).then_some(TriedSteer { request, whose, target, space })
         };
-        let steers: Option<Vec<TriedSteer>> = backlogs.iter().enumerate().map(one).collect();
+        let steers: Option<Vec<TriedSteer>> = backlogs.iter().zip(&ends).map(one).collect();
         steers.filter(|steers| !steers.is_empty())
     };
-    let to_receivers = of("the receiver's", &|at| Some(ends[at][1].clone()));
-    let to_senders = of("the sender's", &|at| Some(ends[at][0].clone()));
-    let to_idle = of("idle", &|_| idle.clone());
+    let to_receivers = of(SteerTarget::Receiver, "the receiver's");
+    let to_senders = of(SteerTarget::Sender, "the sender's");
+    let to_idle = of(SteerTarget::Idle, "idle");
     let is_tcp = backlogs.iter().all(|one| one.is_tcp());
     let tried = match steer {
         SteerMode::Never => Vec::new(),

@@ -8,7 +8,7 @@ use crate::flow::Connection;
 use crate::ledger::{Bin, FlowBasis, Ledger, Mean, known};
 use crate::metrics::Metrics;
 use crate::migration_cost::series;
-use vnettop_sample::{CoreSet, PlacementClass, SearchStep, TestKind, TriedPlacement};
+use vnettop_sample::{CoreSet, PlacementClass, SearchStep, SteerTarget, TestKind, TriedPlacement};
 
 /// A phase with fewer known rates has no mean. They are shorter than those of a comparison, because there are more of them.
 const LEAST_BINS: usize = 3;
@@ -71,7 +71,7 @@ impl SearchedPlacement {
     /// Commands that steer its packets by hand.
     #[must_use]
     pub fn steer_lines(&self) -> Vec<String> {
-        self.tried.steers.iter().map(|steer| steer.by_hand.clone()).collect()
+        self.tried.steers.iter().map(|steer| steer.request.shell_line(&steer.space)).collect()
     }
 
     /// Commands that pin these threads by hand: one `taskset -cp CORE TID` a thread.
@@ -125,18 +125,18 @@ impl SearchResult {
         Some(ppm)
     }
 
-    /// The class that `p` is to propose for tests of this kind from now on, and whether it is to steer the packets as well: the best
+    /// The class that `p` is to propose for tests of this kind from now on, and whose core it is to put the packets onto: the best
     /// one where it beats untouched, unpinned where
     /// what `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
     #[must_use]
-    pub fn found(&self) -> Option<(PlacementClass, bool)> {
+    pub fn found(&self) -> Option<(PlacementClass, Option<SteerTarget>)> {
         let best = self.best().filter(|_| self.differs() == Some(true))?;
         let is_worse =
             |one: Option<&SearchedPlacement>| one.is_some_and(|one| one.standing == PlacementStanding::Worse);
         if !best.tried.is_untouched() && is_worse(self.unpinned()) {
-            return Some((best.tried.class, !best.tried.steers.is_empty()));
+            return Some((best.tried.class, best.tried.steers.first().map(|steer| steer.target)));
         }
-        is_worse(self.rule()).then_some((PlacementClass::Unpinned, false))
+        is_worse(self.rule()).then_some((PlacementClass::Unpinned, None))
     }
 }
 

@@ -82,7 +82,11 @@ fn a_setting_that_another_program_changes_is_told_and_one_not_yet_read_is_not() 
     assert_eq!(overridden(&mut steers, "00000002"), None, "in the kernel's width");
     let text = overridden(&mut steers, "1").expect("changed");
     assert!(text.starts_with("another program changed rps_cpus of veth2 from 2 to 1;"), "{text}");
-    let file = SteeredFile { link: LINK, setting: SteerSetting::RpsCpus, queue: 0 };
-    steers.event(&Event::Unsteered { file, got: "0".to_owned(), at_ns: 13 * SECOND });
-    assert!(steers.observe(&sample(13 * SECOND, &[], "0")).is_empty(), "what was put back does not stand");
+    let undo = |steers: &mut Steers, queue| {
+        let file = SteeredFile { link: LINK, setting: SteerSetting::RpsCpus, queue };
+        steers.event(&Event::Unsteered { file, got: "0".to_owned(), at_ns: 13 * SECOND });
+        steers.observe(&sample(13 * SECOND, &[], "0")).len()
+    };
+    assert_eq!(undo(&mut steers, 1), 1, "one of two queues still has it");
+    assert_eq!(undo(&mut steers, 0), 0, "what was put back does not stand");
 }

@@ -136,6 +136,11 @@ impl HopTables {
         (self.asked, self.since) = (request.clone(), Instant::now());
     }
 
+    /// The programs are attached: it is counted from here on.
+    pub fn begin(&mut self) {
+        self.since = Instant::now();
+    }
+
     /// What was counted since they were asked for.
     pub fn read(&self) -> HopCounts {
         let now = Instant::now();

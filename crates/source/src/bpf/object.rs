@@ -206,6 +206,7 @@ impl Requested {
     pub fn count_hops(&mut self, request: &HopRequest, counted_for: Duration) -> HopCounts {
         self.tables.ask(request);
         let attached = attach(&mut self.ebpf, &HOPS);
+        self.tables.begin();
         std::thread::sleep(counted_for);
         let counts = self.tables.read();
         detach(&mut self.ebpf, attached);

@@ -82,7 +82,8 @@ impl HopCounter {
 
 /// The hops of these paths, and their flows.
 fn request(paths: &[FlowPath]) -> HopRequest {
-    let all: BTreeSet<HopKey> = paths.iter().flat_map(keys).take(MOST_HOPS).collect();
+    let every: BTreeSet<HopKey> = paths.iter().flat_map(keys).collect();
+    let all: BTreeSet<HopKey> = every.into_iter().take(MOST_HOPS).collect();
     let flow = |path: &FlowPath| {
         let hops: Vec<HopKey> = keys(path).filter(|key| all.contains(key)).collect();
         let (flow, carried) = (key(path.proto, path.from, path.to), carried(path));

@@ -99,6 +99,7 @@ impl RunSession<'_> {
     fn place(&mut self, metrics: &Metrics, tried: &TriedPlacement) -> Result<(), String> {
         if tried.is_untouched() {
             self.restore();
+            self.is_steered_by_none()?;
             self.stretch(Some(StretchSide::Unpinned));
             return Ok(());
         }
@@ -106,6 +107,7 @@ impl RunSession<'_> {
         if self.controller.steers() > 0 || tried.class == PlacementClass::Unpinned {
             self.restore();
         }
+        self.is_steered_by_none()?;
         self.steer(tried)?;
         if tried.class == PlacementClass::Unpinned {
             self.stretch(Some(StretchSide::Unpinned));
@@ -124,6 +126,12 @@ impl RunSession<'_> {
         }
         self.stretch(Some(StretchSide::Pinned));
         Ok(())
+    }
+
+    /// Whether every setting of the phase before is restored: else this one would be measured with it.
+    fn is_steered_by_none(&self) -> Result<(), String> {
+        let why = "a setting of the phase before could not be restored";
+        if self.controller.steers() == 0 { Ok(()) } else { Err(why.to_owned()) }
     }
 
     /// Steers the packets of a placement; nothing where it leaves them alone.

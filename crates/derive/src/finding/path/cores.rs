@@ -6,7 +6,7 @@ use crate::flow::Connection;
 use crate::links::LinkMetrics;
 use crate::paths::{self, SoftirqBy, softirq};
 use crate::{CoreMetrics, TestMetrics};
-use vnettop_sample::{CoreId, CoreSet, HopWay, Kind, Steering};
+use vnettop_sample::{CoreId, CoreSet, HopWay, Kind, Steering, shell_word};
 
 /// From this share of softirq on a core is full; from this idle share on another core is idle; from this share on one core
 /// forwards nearly all packets.
@@ -80,13 +80,15 @@ fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
     let [sender, receiver] = [connection.from.pid, connection.to.pid]
         .map(|pid| pid.map_or_else(CoreSet::new, |pid| softirq::cores_of(metrics, pid)));
     let flows: CoreSet = sender.iter().chain(receiver.iter()).collect();
-    let put = path.hops.iter().filter_map(|hop| {
+    // What is counted says where packets are, the settings say why.
+    let by_settings = softirq::by_settings(metrics, connection, paths::found(&metrics.paths, connection)?);
+    let put = path.hops.iter().zip(by_settings).filter_map(|(hop, softirq)| {
         // What vnettop was asked to put there is proposed with its reason, and has a card.
         if metrics.machine.steers.iter().any(|steer| steer.link == hop.hop.link) {
             return None;
         }
         let reported = softirq::steering(metrics, hop.hop.link)?;
-        let softirq = hop.softirq.as_ref().ok()?;
+        let softirq = softirq.ok()?;
         let cores = match softirq.by {
             SoftirqBy::Rps if reported.rps.iter().any(|set| !set.is_empty()) => softirq.cores.clone(),
             SoftirqBy::NapiThread if !reported.napi.is_empty() => {
@@ -118,7 +120,7 @@ fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<Cor
             ("the NAPI thread handles", format!("taskset -cp {core} {pid}"))
         }
         (SoftirqBy::NapiThread, None) => {
-            ("the NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", link.facts.name))
+            ("the NAPI thread handles", format!("echo 0 > /sys/class/net/{}/threaded", shell_word(&link.facts.name)))
         }
         (_, Some(core)) => ("RPS puts", set_rps(link, Some(reported), &CoreSet::single(core).to_mask())),
         (_, None) => ("RPS puts", set_rps(link, Some(reported), "0")),
@@ -132,7 +134,7 @@ fn sentence(metrics: &TestMetrics, put: &Put<'_>, whose: &str, other: Option<Cor
 
 /// The command that gives each receive queue of a link this mask.
 fn set_rps(link: &LinkMetrics, reported: Option<&Steering>, mask: &str) -> String {
-    let queues = format!("/sys/class/net/{}/queues", link.facts.name);
+    let queues = format!("/sys/class/net/{}/queues", shell_word(&link.facts.name));
     match reported.map_or(1, |reported| reported.rps.len()) {
         0 | 1 => format!("echo {mask} > {queues}/rx-0/rps_cpus"),
         _ => format!("echo {mask} | tee {queues}/rx-*/rps_cpus"),
