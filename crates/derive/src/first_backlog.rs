@@ -72,6 +72,12 @@ impl FirstBacklog<'_> {
     }
 }
 
+/// Nothing is sent again that was noticed as overtaken: no place has to be looked for.
+pub(crate) fn is_quiet(metrics: &TestMetrics) -> bool {
+    let disorders = metrics.flow.connections.iter().filter_map(|one| one.tcp()?.disorder);
+    disorders.into_iter().all(|one| one.retransmits_per_s <= 0.0 || one.dsack_dups_per_s + one.reord_seen_per_s <= 0.0)
+}
+
 /// Packets of the test are lost, so that what is sent again needs no other cause.
 fn is_lossy(metrics: &TestMetrics) -> bool {
     metrics.losses.per_second(metrics.losses.packets()) >= LEAST_PER_S

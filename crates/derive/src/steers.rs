@@ -61,7 +61,10 @@ impl StandingSteer {
         let setting: &'static str = setting.into();
         let cores = CoreSet::from_mask(got).unwrap_or_default();
         Some(match &self.effect {
-            SteerEffect::Moved => format!("packets that come to {name} are handled on core {cores} now"),
+            SteerEffect::Moved => {
+                let plural = if cores.len() == 1 { "core" } else { "cores" };
+                format!("packets that come to {name} are handled on {plural} {cores} now")
+            }
             SteerEffect::Elsewhere(there) => {
                 format!(
                     "{setting} of {name} is {got}, but its packets are still handled on cores {there}, not {cores} alone"

@@ -12,6 +12,10 @@ use vnettop_sample::CoreSet;
 /// The place where most is sent again for nothing.
 pub(super) fn reordered(input: &LintInput<'_>) -> Option<Diagnostic> {
     let metrics = input.metrics;
+    // It is asked on every tick.
+    if first_backlog::is_quiet(metrics) {
+        return None;
+    }
     let again = |one: &FirstBacklog<'_>| one.disorder.map_or(0.0, |disorder| disorder.retransmits_per_s);
     let all = first_backlog::all(metrics).into_iter().filter(|one| one.is_disordered(metrics));
     let worst = all.max_by(|one, other| again(one).total_cmp(&again(other)))?;

@@ -67,16 +67,16 @@ impl HopCounter {
 
     /// Notes whether packets of a connection were overtaken since the last look.
     fn follow(&mut self, flows: &[FlowSample], now_ns: u64) {
-        let mut now = BTreeMap::new();
         for flow in flows {
             let Some(disorder) = flow.tcp.and_then(|tcp| tcp.disorder) else { continue };
             let sum = disorder.dsack_dups.wrapping_add(disorder.reord_seen);
-            if self.overtaken.get(&flow.key()).is_some_and(|&before| before != sum) {
+            if self.overtaken.insert(flow.key(), sum).is_some_and(|before| before != sum) {
                 self.disordered_at_ns = Some(now_ns);
             }
-            now.insert(flow.key(), sum);
         }
-        self.overtaken = now;
+        if self.overtaken.len() > flows.len() {
+            self.overtaken.retain(|key, _| flows.iter().any(|flow| flow.key() == *key));
+        }
     }
 }
 
