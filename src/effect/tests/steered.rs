@@ -156,7 +156,10 @@ fn formatted(setting: SteerSetting, text: &str, isolated: &CoreSet) -> io::Resul
             let bits: u32 = cores.iter().filter(|core| !isolated.contains(*core)).map(|core| 1 << core).sum();
             format!("{bits:02x}")
         }
-        SteerSetting::RpsFlowCnt => number().map(|n| if n == 0 { 0 } else { n.next_power_of_two() })?.to_string(),
+        SteerSetting::RpsFlowCnt if number()? == 0 => "0".to_owned(),
+        SteerSetting::RpsFlowCnt => {
+            number()?.checked_next_power_of_two().ok_or_else(|| errno(libc::EINVAL))?.to_string()
+        }
         SteerSetting::Threaded if number()? > 1 => return Err(errno(libc::EINVAL)),
         SteerSetting::Threaded => text.to_owned(),
     })
