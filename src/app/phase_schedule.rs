@@ -5,9 +5,7 @@ use crate::derive::Metrics;
 use crate::derive::experiment::{PhaseMeans, Rounds, Turn, side_of};
 use crate::derive::placement::{self, BUSY, ClassPlacements, Proposal};
 use crate::effect::PinRequest;
-use crate::sample::{
-    FoundPlacement, PinMode, PlacementClass, SteerMode, StretchSide, TestKind, ThreadId, TriedPlacement, Word,
-};
+use crate::sample::{FoundPlacement, PlacementClass, RunAsked, StretchSide, TestKind, ThreadId, TriedPlacement, Word};
 use crate::update::requests;
 use std::collections::BTreeSet;
 
@@ -16,22 +14,15 @@ pub(super) const LOOK_NS: u64 = 1_000_000_000;
 
 /// How treatments take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(super) enum Rule<'a> {
     /// Nobody is ever pinned.
     Never,
     /// Unpinned and pinned, one phase of so many ns after the other.
     Turns(u64),
     /// Pinned to the end, once busy threads were looked at for so many ns.
     Pinned(u64),
-    /// Treatment after treatment, in phases of so many ns. Threads that start later stay as they are.
-    Search {
-        /// Length of a phase.
-        phase_ns: u64,
-        /// Which placements of the threads.
-        pin: PinMode,
-        /// Which cores for the packets.
-        steer: SteerMode,
-    },
+    /// Treatment after treatment, those that were asked for. Threads that start later stay as they are.
+    Search(&'a RunAsked),
 }
 
 /// The phase of a run that is pinned as a whole.
@@ -55,7 +46,7 @@ pub(super) enum Wish {
 /// Where it stands.
 #[derive(Debug)]
 pub(super) struct PhaseSchedule<'a> {
-    rule: Rule,
+    rule: Rule<'a>,
     /// What searches have found: the rule's placement gives way to it, as for the key `p`.
     found: &'a [FoundPlacement],
     /// That what a search found is compared, a sentence.
@@ -76,7 +67,7 @@ pub(super) struct PhaseSchedule<'a> {
 }
 
 impl<'a> PhaseSchedule<'a> {
-    pub(super) fn new(rule: Rule, found: &'a [FoundPlacement]) -> Self {
+    pub(super) fn new(rule: Rule<'a>, found: &'a [FoundPlacement]) -> Self {
         Self {
             rule,
             found,
@@ -111,9 +102,7 @@ impl<'a> PhaseSchedule<'a> {
         let at_ns = metrics.machine.at_ns;
         let lasted_ns = at_ns.saturating_sub(*self.since_ns.get_or_insert(at_ns));
         self.wished = match self.rule {
-            Rule::Search { phase_ns, pin, steer } => {
-                return self.next_of_search(metrics, lasted_ns, (phase_ns, pin, steer));
-            }
+            Rule::Search(asked) => return self.next_of_search(metrics, lasted_ns, asked),
             Rule::Turns(length_ns) | Rule::Pinned(length_ns) if lasted_ns < length_ns => self.phase,
             Rule::Pinned(_) => PINNED,
             Rule::Turns(_) | Rule::Never => self.phase + 1,
@@ -128,16 +117,11 @@ impl<'a> PhaseSchedule<'a> {
         }
     }
 
-    fn next_of_search(
-        &self,
-        metrics: &Metrics,
-        lasted_ns: u64,
-        (phase_ns, pin, steer): (u64, PinMode, SteerMode),
-    ) -> Option<Wish> {
+    fn next_of_search(&self, metrics: &Metrics, lasted_ns: u64, asked: &RunAsked) -> Option<Wish> {
         if self.search.is_some() {
-            return (lasted_ns >= phase_ns).then_some(Wish::NextPlacement);
+            return (lasted_ns >= asked.stretch_ns).then_some(Wish::NextPlacement);
         }
-        (lasted_ns >= LOOK_NS).then(|| match placement::treatments(&metrics.subject, pin, steer) {
+        (lasted_ns >= LOOK_NS).then(|| match placement::treatments(&metrics.subject, asked) {
             Ok(found) => Wish::Search(found, placement::test_kind(&metrics.subject)),
             Err(why) => Wish::Refuse(why),
         })
@@ -237,6 +221,7 @@ fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
 mod tests {
     use super::*;
     use crate::derive::MachineMetrics;
+    use crate::sample::PinMode;
 
     fn at(at_ns: u64) -> Metrics {
         Metrics::of_machine(MachineMetrics { at_ns, ..MachineMetrics::default() })
@@ -244,8 +229,8 @@ mod tests {
 
     #[test]
     fn a_search_that_was_stopped_wishes_for_nothing_whatever_comes() {
-        let search_rule = Rule::Search { phase_ns: 1, pin: PinMode::Search, steer: SteerMode::Never };
-        let mut search = PhaseSchedule::new(search_rule, &[]);
+        let asked = RunAsked { stretch_ns: 1, pin: PinMode::Search, ..RunAsked::default() };
+        let mut search = PhaseSchedule::new(Rule::Search(&asked), &[]);
         assert_eq!(search.next(&at(10 * LOOK_NS)), None, "no thread is busy, so there is nothing to place");
         let untouched =
             TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new(), steers: Vec::new() };

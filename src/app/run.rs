@@ -11,7 +11,7 @@ mod session;
 use super::AppError;
 use super::stream::Stream;
 use crate::clock::wall_ms;
-use crate::derive::run::{Run, RunCard};
+use crate::derive::run::{BestTreatment, Run, RunCard};
 use crate::derive::{Derivation, Metrics, Test};
 use crate::effect::{self, PinController};
 use crate::record::{Recorder, Recording};
@@ -141,10 +141,11 @@ fn card_of(recording: Recording, format: Format) -> Result<Option<String>, AppEr
 #[must_use]
 pub fn remember(card: &RunCard, dir: Option<&Path>) -> Option<String> {
     let search = card.search.as_ref().filter(|search| search.is_enough())?;
-    let found = search.found().map(|(class, steered)| FoundPlacement {
+    let found = search.found().map(|BestTreatment { class, steered, tuned }| FoundPlacement {
         test: search.test.clone(),
         class,
         steered,
+        tuned,
         gain_ppm: search.gain_ppm(),
         day: timestamp(card.asked.wall_ms).split('T').next().unwrap_or_default().to_owned(),
     });

@@ -31,6 +31,8 @@ pub struct ObservedCommand {
 const LEAST_PHASES: f64 = 8.0;
 /// Phases that a ranking asks for at least.
 const LEAST_SEARCHED: f64 = 6.0;
+/// Phases that a tuning asks for at least.
+const LEAST_TUNED: f64 = 12.0;
 /// What iperf3 runs for unless told otherwise, seconds.
 const IPERF3_SECONDS: f64 = 10.0;
 
@@ -43,6 +45,7 @@ impl ObservedCommand {
             return None;
         }
         let (phases, what) = match self.asked.pin {
+            _ if self.asked.tune => (LEAST_TUNED, "three rounds of four treatments"),
             _ if self.asked.steer != SteerMode::Never => (LEAST_SEARCHED, "three rounds of two treatments"),
             PinMode::Compare => (LEAST_PHASES, "four unpinned and four pinned phases"),
             PinMode::Search => (LEAST_SEARCHED, "three rounds of only two placements"),
@@ -143,7 +146,10 @@ Examples:
     vnettop run --pin search --phase 1 -- iperf3 -c 198.18.0.2 -t 60
 
   Do packets change cores? Pinned and not, steered and not, ranked:
-    vnettop run --pin compare --steer compare -- iperf3 -c 198.18.0.2 -t 60";
+    vnettop run --pin compare --steer compare -- iperf3 -c 198.18.0.2 -t 60
+
+  Which setting helps? Pins, cores for packets, GRO, TSO, qdisc, ranked:
+    vnettop run --tune --phase 1 -- iperf3 -c 198.18.0.2 -t 120";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -154,6 +160,9 @@ pub(super) struct RunArguments {
     /// Packets: never, compare (steered and not in turn) or search (try and rank cores for them)
     #[arg(long, value_parser = steer_mode(), default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pub(super) steer: SteerMode,
+    /// Rank pins, cores for packets, GRO, TSO, qdisc, backlog; all is restored
+    #[arg(long, conflicts_with_all = ["pin", "steer"])]
+    pub(super) tune: bool,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -200,14 +209,18 @@ pub(super) const READONLY_COMPARES: &str =
 
 impl RunArguments {
     pub(super) fn checked(&self, readonly: bool) -> Result<ObservedCommand, CliError> {
-        let steers = self.steer != SteerMode::Never;
-        let is_search = self.pin == PinMode::Search || steers;
-        let takes_turns = self.pin == PinMode::Compare || is_search;
+        // A tuning is the search of both, and of more.
+        let (pin, steer) = if self.tune { (PinMode::Search, SteerMode::Search) } else { (self.pin, self.steer) };
+        let steers = steer != SteerMode::Never;
+        let is_search = pin == PinMode::Search || steers;
+        let takes_turns = pin == PinMode::Compare || is_search;
         if readonly && takes_turns {
             return Err(CliError::usage(READONLY_COMPARES));
         }
         if is_search && self.repeat > 1 {
-            return Err(CliError::usage(if steers {
+            return Err(CliError::usage(if self.tune {
+                "--tune takes phases within one run: use a longer command, not --repeat"
+            } else if steers {
                 "--steer takes phases within one run: use a longer command, not --repeat"
             } else {
                 "--pin search takes phases within one run: use a longer command, not --repeat"
@@ -215,7 +228,7 @@ impl RunArguments {
         }
         if !is_search && self.stretch < LEAST_PHASE {
             return Err(CliError::usage(
-                "a phase is between 1 and 3600 seconds; with --pin search or --steer from 0.5 on",
+                "a phase is between 1 and 3600 seconds; in a search or with --tune from 0.5 on",
             ));
         }
         if takes_turns && self.settle.is_some_and(|settle| settle >= self.stretch) {
@@ -223,8 +236,9 @@ impl RunArguments {
         }
         let ns = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let asked = RunAsked {
-            pin: self.pin,
-            steer: self.steer,
+            pin,
+            steer,
+            tune: self.tune,
             repeat: self.repeat,
             stretch_ns: ns(self.stretch),
             settle_ns: ns(self.settle.unwrap_or(MOST_SETTLE.min(self.stretch / 5))),

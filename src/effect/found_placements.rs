@@ -82,7 +82,14 @@ mod tests {
 
     fn found(streams: u32, class: PlacementClass) -> FoundPlacement {
         let test = TestKind { streams, ..TestKind::default() };
-        FoundPlacement { test, class, steered: None, gain_ppm: Some(120_000), day: "2026-01-02".to_owned() }
+        FoundPlacement {
+            test,
+            class,
+            steered: None,
+            tuned: None,
+            gain_ppm: Some(120_000),
+            day: "2026-01-02".to_owned(),
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! The seam between steering and a link's files in sysfs, and the real files behind it. It judges nothing: errors go up as
+//! The seam between steering and a link's settings, and the real ones behind it: files of sysfs and /proc, switches, the root qdisc. It judges nothing: errors go up as
 //! the kernel gave them, and it writes what it is given.
 
-use crate::sample::{LinkKey, SteerSetting, SteeredFile};
+use crate::sample::{CoreSet, LinkKey, SettingPlace, SteerSetting, SteeredFile};
 use crate::source::netns::NetnsPlace;
 use crate::source::steering::{LinkFolder, LinkFolderError, open_link_folder};
 use rustix::fs::{Dir, Mode, OFlags};
@@ -42,6 +42,12 @@ pub trait LinkSettings {
     /// # Errors
     /// As the kernel gives them: EPERM, EOVERFLOW for a mask beyond its cores, EOPNOTSUPP for a NAPI without threads.
     fn write(&mut self, file: SteeredFile, text: &str) -> io::Result<()>;
+
+    /// The cores that really take an interrupt, which are some of those asked for (`/proc/irq/N/effective_affinity`, Linux 4.13);
+    /// none of other settings.
+    fn effective(&mut self, _: SteeredFile) -> Option<CoreSet> {
+        None
+    }
 }
 
 /// Opens the settings of a link of this machine.
@@ -53,9 +59,25 @@ pub(super) fn of_kernel(link: LinkKey) -> Result<Box<dyn LinkSettings>, LinkFold
 struct SysfsSettings(LinkFolder);
 
 impl SysfsSettings {
-    fn open(&self, file: SteeredFile, access: OFlags) -> io::Result<File> {
+    /// A file of the link's folder, or of /proc where the link has this setting still.
+    fn open(&mut self, file: SteeredFile, access: OFlags) -> io::Result<File> {
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        Ok(File::from(rustix::fs::openat(&self.0.folder, file.path(), flags, Mode::empty())?))
+        let opened = match file.place() {
+            SettingPlace::LinkFile(path) => rustix::fs::openat(&self.0.folder, path, flags, Mode::empty()),
+            // Numbers of interrupts are given to other devices once they are free.
+            SettingPlace::ProcFile(_) if !self.queues(file.setting)?.contains(&file.queue) => {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            SettingPlace::ProcFile(path) => rustix::fs::open(path, flags, Mode::empty()),
+            SettingPlace::Feature(_) | SettingPlace::RootQdisc => return Err(io::ErrorKind::Unsupported.into()),
+        };
+        Ok(File::from(opened?))
+    }
+
+    fn text(&mut self, file: SteeredFile) -> io::Result<String> {
+        let mut text = String::new();
+        self.open(file, OFlags::RDONLY)?.take(LONGEST).read_to_string(&mut text)?;
+        Ok(text.trim_end().to_owned())
     }
 }
 
@@ -86,7 +108,12 @@ impl LinkSettings for SysfsSettings {
         let prefix = match setting {
             SteerSetting::RpsCpus | SteerSetting::RpsFlowCnt => "rx-",
             SteerSetting::XpsCpus => "tx-",
-            SteerSetting::Threaded => return Ok(vec![0]),
+            SteerSetting::Interrupt => return Ok(self.0.interrupts()),
+            SteerSetting::Threaded
+            | SteerSetting::Gro
+            | SteerSetting::Tso
+            | SteerSetting::Qdisc
+            | SteerSetting::NetdevMaxBacklog => return Ok(vec![0]),
         };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let folder = rustix::fs::openat(&self.0.folder, "queues", flags, Mode::empty())?;
@@ -102,14 +129,29 @@ impl LinkSettings for SysfsSettings {
     }
 
     fn read(&mut self, file: SteeredFile) -> io::Result<String> {
-        let mut text = String::new();
-        self.open(file, OFlags::RDONLY)?.take(LONGEST).read_to_string(&mut text)?;
-        Ok(text.trim_end().to_owned())
+        match file.place() {
+            SettingPlace::Feature(of) => self.0.controls.is_on(of).map(|on| u8::from(on).to_string()),
+            SettingPlace::RootQdisc => self.0.controls.root_qdisc(),
+            SettingPlace::LinkFile(_) | SettingPlace::ProcFile(_) => self.text(file),
+        }
     }
 
     fn write(&mut self, file: SteeredFile, text: &str) -> io::Result<()> {
+        match file.place() {
+            SettingPlace::Feature(of) => return self.0.controls.set(of, text != "0"),
+            SettingPlace::RootQdisc => return self.0.controls.set_root_qdisc(text),
+            SettingPlace::LinkFile(_) | SettingPlace::ProcFile(_) => {}
+        }
         let written = rustix::io::write(self.open(file, OFlags::WRONLY)?, text.as_bytes())?;
         if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    }
+
+    fn effective(&mut self, file: SteeredFile) -> Option<CoreSet> {
+        if file.setting != SteerSetting::Interrupt {
+            return None;
+        }
+        let path = format!("/proc/irq/{}/effective_affinity", file.queue);
+        CoreSet::from_mask(std::fs::read_to_string(path).ok()?.trim()).filter(|cores| !cores.is_empty())
     }
 }
 

@@ -8,9 +8,9 @@ use super::journal::steer_lines::SteerIntent;
 use super::journal::{Entry, Journal, JournalError};
 use super::put_back_steer::{self, ActiveSteer, UnsteerResult, UnsteerVerdict};
 use super::steer::{self, OpenedLinks, SteerError, what};
-use super::{Outcome, Pinner, SteerRequest};
+use super::{LinkSettings, Outcome, Pinner, SteerRequest};
 use crate::clock::{now_ns, wall_ms};
-use crate::sample::{Event, LinkKey, SteerSetting, SteeredFile};
+use crate::sample::{CoreSet, Event, LinkKey, QDISC_KINDS, SteerSetting, SteeredFile};
 use std::collections::{BTreeSet, HashSet};
 
 /// With what steers are made and taken back.
@@ -135,6 +135,9 @@ impl OwnSteers {
             match ours {
                 Some(held) if steer::same(setting, &held.old, &plan.asked) => plan.back.push(held.clone()),
                 _ if steer::same(setting, &before, &plan.asked) => {}
+                None if setting == SteerSetting::Qdisc && before != QDISC_KINDS[0] => {
+                    return Err(SteerError::Unrestorable { name: plan.name, kind: before });
+                }
                 _ => {
                     plan.intended.push(ActiveSteer {
                         file,
@@ -163,7 +166,7 @@ impl OwnSteers {
         plan: &SteerPlan<'_>,
         outcome: &mut Outcome,
     ) -> bool {
-        let mut written = Vec::new();
+        let (mut written, mut elsewhere) = (Vec::new(), false);
         for (at, ((file, before), intended)) in plan.changes.iter().zip(&plan.intended).enumerate() {
             let done = match links.get(file.link) {
                 Ok(link) => steer::set(link, *file, &plan.asked),
@@ -185,7 +188,10 @@ impl OwnSteers {
                 self.hold(ActiveSteer { given, asked, ..intended.clone() });
             }
             match given {
-                Ok(got) => written.push((*file, got)),
+                Ok(got) => {
+                    elsewhere |= links.get(file.link).is_ok_and(|link| is_elsewhere(link, *file, &got));
+                    written.push((*file, got));
+                }
                 Err(error) => {
                     let unwritten = &plan.changes[at + usize::from(!is_read_back)..];
                     for (file, _) in unwritten {
@@ -197,6 +203,10 @@ impl OwnSteers {
             }
         }
         told(plan, &written, outcome);
+        if elsewhere {
+            let what = what(plan.request.setting, &plan.name, &[]);
+            outcome.say(format!("{what}: another core still takes it until it interrupts again"));
+        }
         true
     }
 
@@ -301,6 +311,12 @@ fn intend(tools: &mut SteerTools<'_>, plans: &[SteerPlan<'_>]) -> Result<(), Jou
     }
     let SteerTools { pinner, journal, compares } = tools;
     journal.intend(|| begun(&mut **pinner, *compares), &lines)
+}
+
+/// An interrupt is taken by a core that was not asked for.
+fn is_elsewhere(link: &mut dyn LinkSettings, file: SteeredFile, got: &str) -> bool {
+    let asked = CoreSet::from_mask(got);
+    link.effective(file).zip(asked).is_some_and(|(effective, asked)| !effective.is_subset(&asked))
 }
 
 /// Says what became of a request whose files are all written.

@@ -194,10 +194,9 @@ fn sentence(group: &[&UnsteerVerdict], all: usize) -> (bool, String) {
 
 /// What a person types to put the old text back.
 fn shell_line(verdict: &UnsteerVerdict) -> String {
-    let path = format!("/sys/class/net/{}/{}", verdict.name, verdict.held.file.path());
-    let line = format!("echo {} > {}", verdict.held.old, shell_word(&path));
+    let line = verdict.held.file.shell_line(&verdict.name, &verdict.held.old);
     match &verdict.entered_by {
-        None => line,
-        Some(entered_by) => format!("{entered_by} {}", shell_word(&line)),
+        Some(entered_by) if verdict.held.file.is_of_namespace() => format!("{entered_by} {}", shell_word(&line)),
+        _ => line,
     }
 }

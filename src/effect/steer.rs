@@ -3,7 +3,7 @@
 
 use super::link_settings::LinkSettings;
 use super::{Pinner, cores_of};
-use crate::sample::{CoreSet, LinkKey, SteerRequest, SteerSetting, SteerValue, SteeredFile, Word};
+use crate::sample::{CoreSet, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerValue, SteeredFile};
 use crate::source::steering::LinkFolderError;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -35,6 +35,9 @@ impl<'a> OpenedLinks<'a> {
 
 /// Whether a text is one that the setting can have: a mask, or a number, and of bounded length. Nothing else is ever written.
 pub(super) fn is_sound(setting: SteerSetting, text: &str) -> bool {
+    if setting == SteerSetting::Qdisc {
+        return QDISC_KINDS.contains(&text);
+    }
     if setting.takes_cores() {
         let is_of_a_mask = |byte: u8| byte.is_ascii_hexdigit() || byte == b',';
         text.len() <= LONGEST && text.bytes().all(is_of_a_mask) && CoreSet::from_mask(text).is_some()
@@ -67,17 +70,22 @@ fn rounded(asked: &str) -> Option<String> {
 
 /// How a setting is called in a sentence: `rps_cpus of veth2 (4 queues)`.
 pub(super) fn what(setting: SteerSetting, name: &str, queues: &[u32]) -> String {
-    let word = setting.word();
+    let what = setting.of(name);
     match queues {
-        [] | [0] => format!("{word} of {name}"),
-        [one] => format!("{word} of {name} ({})", queue_of(setting, *one)),
-        more => format!("{word} of {name} ({} queues)", more.len()),
+        [] | [0] => what,
+        [one] => format!("{what} ({})", queue_of(setting, *one)),
+        more if setting == SteerSetting::Interrupt => format!("{what} ({} of them)", more.len()),
+        more => format!("{what} ({} queues)", more.len()),
     }
 }
 
 /// The queue as sysfs names it.
 pub(super) fn queue_of(setting: SteerSetting, queue: u32) -> String {
-    let direction = if setting == SteerSetting::XpsCpus { "tx" } else { "rx" };
+    let direction = match setting {
+        SteerSetting::Interrupt => "irq",
+        SteerSetting::XpsCpus => "tx",
+        _ => "rx",
+    };
     format!("{direction}-{queue}")
 }
 
@@ -122,6 +130,10 @@ pub(super) enum SteerError {
     NotTaken { what: String, asked: String },
     #[error("{what} was not changed to {asked}: {error}")]
     Refused { what: String, asked: String, error: io::Error },
+    #[error("qdisc of {name} was not changed: {kind} could not be restored with its parameters")]
+    Unrestorable { name: String, kind: String },
+    #[error("{what} was not changed: its device names no interrupt for receiving")]
+    NoInterrupt { what: String },
     #[error("{what} was not changed: its present value is not understood")]
     NotUnderstood { what: String },
     #[error("{what} was not changed: {asked} is no value for it")]
@@ -142,6 +154,17 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ENODEV)
 }
 
+/// Whether a setting can have such a value: cores, the name of a kind, a switch or a number.
+fn is_of_its_kind(setting: SteerSetting, value: &SteerValue) -> bool {
+    match value {
+        SteerValue::Cores(_) => setting.takes_cores(),
+        SteerValue::Kind(_) => setting == SteerSetting::Qdisc,
+        SteerValue::Number(number) => {
+            !setting.takes_cores() && setting != SteerSetting::Qdisc && (!setting.is_switch() || *number <= 1)
+        }
+    }
+}
+
 /// What a request found: the link's present name, and for each queue the text that it has.
 pub(super) struct SettingNow {
     pub(super) name: String,
@@ -153,7 +176,7 @@ pub(super) struct SettingNow {
 pub(super) fn look(links: &mut OpenedLinks<'_>, request: &SteerRequest) -> Result<SettingNow, SteerError> {
     let (setting, asked) = (request.setting, request.value.to_text());
     let what = |name: &str| what(setting, name, &[]);
-    if setting.takes_cores() != matches!(request.value, SteerValue::Cores(_)) || !is_sound(setting, &asked) {
+    if !is_of_its_kind(setting, &request.value) || !is_sound(setting, &asked) {
         return Err(SteerError::WrongValue { what: what(&request.name), asked });
     }
     let link = links.get(request.link).map_err(|error| match error {
@@ -173,12 +196,17 @@ pub(super) fn look(links: &mut OpenedLinks<'_>, request: &SteerRequest) -> Resul
     };
     let queues = link.queues(setting).map_err(|error| refused(error, 0))?;
     if queues.is_empty() {
-        return Err(SteerError::Gone { what: what(&name) });
+        let what = what(&name);
+        let is_of_device = setting == SteerSetting::Interrupt;
+        return Err(if is_of_device { SteerError::NoInterrupt { what } } else { SteerError::Gone { what } });
     }
     let mut files = Vec::new();
     for &queue in &queues {
         let file = SteeredFile { link: request.link, setting, queue };
         let text = link.read(file).map_err(|error| refused(error, queues.len()))?;
+        if setting == SteerSetting::Qdisc && !is_sound(setting, &text) {
+            return Err(SteerError::Unrestorable { name, kind: text });
+        }
         if !is_sound(setting, &text) {
             return Err(SteerError::NotUnderstood { what: what(&name) });
         }

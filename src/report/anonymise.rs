@@ -272,6 +272,10 @@ fn search_step(step: SearchStep) -> SearchStep {
             }
             for steer in placements.iter_mut().flat_map(|placement| &mut placement.steers) {
                 "link".clone_into(&mut steer.request.name);
+                // That of a setting has the names of its links in it.
+                if !steer.request.setting.takes_cores() {
+                    steer.whose = steer.request.setting.of("link");
+                }
                 steer.space = SpaceEntry::Unknown;
             }
             SearchStep::Started { seed, placements, left_out: Vec::new(), test }

@@ -21,11 +21,12 @@ fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
         // What the pins have cost may be the order of the packets, which one setting brings back.
         return steer(&metrics.subject).ok_or(why);
     }
-    let measured = found_for(&metrics.subject, &state.found).and_then(|found| Some((found, found.steered?)));
+    let measured = found_for(&metrics.subject, &state.found).filter(|found| sets_something(found));
     let pins = found(state, metrics).unwrap_or_else(|| propose(&metrics.subject));
     let proposal = match measured {
-        Some((found, target)) => {
-            with_measured_steers(&metrics.subject, pins, (target, &gain(found, "steered packets")))
+        Some(found) => {
+            let what = if found.tuned.is_some() { "a setting" } else { "steered packets" };
+            with_measured_steers(&metrics.subject, pins, found, &gain(found, what))
         }
         None => with_steers(&metrics.subject, pins),
     }?;
@@ -53,7 +54,7 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
     let found = found_for(&metrics.subject, &state.found)?;
     let when = format!("vnettop run --pin search, {}", found.day);
-    if found.class == PlacementClass::Unpinned && found.steered.is_some() {
+    if found.class == PlacementClass::Unpinned && sets_something(found) {
         return Some(Err("measured: for this kind of test no pin was faster".to_owned()));
     }
     if found.class == PlacementClass::Unpinned {
@@ -70,10 +71,19 @@ fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
     Some(Ok(proposal))
 }
 
+/// Something beside the pins was best.
+fn sets_something(found: &FoundPlacement) -> bool {
+    found.steered.is_some() || found.tuned.is_some()
+}
+
 /// `measured: same cluster, 12 % faster than untouched (…)`
 fn gain(found: &FoundPlacement, what: &str) -> String {
     let percent = found.gain_ppm.map(|ppm| ppm as f64 / 1e4).filter(|percent| *percent > 0.0);
     let gain = percent.map_or_else(String::new, |percent| format!(", {percent:.0} % faster than unpinned"));
-    let option = if found.steered.is_some() { "--steer" } else { "--pin search" };
+    let option = match found {
+        FoundPlacement { tuned: Some(_), .. } => "--tune",
+        FoundPlacement { steered: Some(_), .. } => "--steer",
+        _ => "--pin search",
+    };
     format!("measured: {what}{gain} (vnettop run {option}, {})", found.day)
 }

@@ -7,7 +7,7 @@ use super::text::wrap;
 use super::{Tone, canvas::cells, strip};
 use crate::derive::Metrics;
 use crate::derive::placement::{CoreChange, Proposal, ProposedSteer, Step};
-use crate::sample::{CoreId, CorePlace, ProposalPart, SteerRequest, SteerValue, Word};
+use crate::sample::{CoreId, CorePlace, ProposalPart, SteerRequest, SteerValue};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Up to so many cores are a table of their own.
@@ -110,13 +110,12 @@ fn steer_lines(steer: &ProposedSteer, mark: Mark, width: u16) -> Vec<Line> {
     let cores = match value {
         SteerValue::Cores(cores) if cores.len() == 1 => format!(" (core {cores})"),
         SteerValue::Cores(cores) => format!(" (cores {cores})"),
-        SteerValue::Number(_) => String::new(),
+        SteerValue::Number(_) | SteerValue::Kind(_) => String::new(),
     };
     let (cross, tones) = if mark.is_off { ("[ ] ", [Tone::Muted; 2]) } else { ("[x] ", [Tone::Normal, Tone::Good]) };
     let tone = if mark.is_chosen { Tone::Key } else { tones[0] };
     let change = format!("now {}, set to {}{cores}", steer.now, value.to_text());
-    let mut line =
-        vec![(tone, cross.to_owned()), (tone, format!("{} of {name}{space}  ", setting.word())), (tones[1], change)];
+    let mut line = vec![(tone, cross.to_owned()), (tone, format!("{}{space}  ", setting.of(name))), (tones[1], change)];
     if mark.is_off {
         line.push((Tone::Muted, "  unchanged".to_owned()));
     }

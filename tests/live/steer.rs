@@ -164,3 +164,116 @@ fn what_the_kernel_refuses_to_steer_is_told() {
     let told = said(&controller.steer(&[request(SteerSetting::RpsCpus, SteerValue::Cores(CoreSet::single(0)))]));
     assert!(told.contains("rps_cpus of w0 was not changed: the link is gone"), "{told}");
 }
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn switches_the_root_qdisc_and_the_backlog_are_set_and_restored() {
+    let pair = SteeredPair::new();
+    needs(&["ethtool", "tc"]);
+    pair.netns.run("ethtool -K v0 tso off");
+    let all = || {
+        let links = pair.cat("ethtool -k v0; ethtool -k v1; tc qdisc show dev v0; tc qdisc show dev v1");
+        links + &std::fs::read_to_string(BACKLOG).expect("the machine has one")
+    };
+    let before = all();
+    let own = format!("/proc/{}/ns/net", std::process::id());
+    let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(own).expect("there is a /proc"));
+    let own_lo = LinkKey { netns: inode, ifindex: Ifindex(1) };
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let mut controller = controller(state.path());
+    let requests = [
+        pair.request(SteerSetting::Gro, SteerValue::Number(1)),
+        pair.request(SteerSetting::Tso, SteerValue::Number(1)),
+        pair.request(SteerSetting::Qdisc, SteerValue::Kind("pfifo_fast".to_owned())),
+        SteerRequest {
+            link: own_lo,
+            name: "lo".to_owned(),
+            setting: SteerSetting::NetdevMaxBacklog,
+            value: SteerValue::Number(4321),
+        },
+    ];
+    let told = said(&controller.steer(&requests));
+    for line in [
+        "gro of v0 set to 1 (before: 0)",
+        "tso of v0 set to 1 (before: 0)",
+        "qdisc of v0 set to pfifo_fast (before: noqueue)",
+        "netdev_max_backlog set to 4321 (before: ",
+        "4 of 4 settings of links changed",
+    ] {
+        assert!(told.contains(line), "{line} is missing: {told}");
+    }
+    let during = all();
+    let has = |line: &str| during.contains(line);
+    assert!(has("generic-receive-offload: on") && has("qdisc pfifo_fast") && has("4321"), "{during}");
+    let told = said(&controller.restore());
+    assert!(told.contains("qdisc of v0 is back to noqueue"), "{told}");
+    assert_eq!((all(), controller.steers()), (before, 0), "{told}");
+}
+
+/// Packets that wait for a core at most, of the whole machine.
+const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn a_qdisc_that_could_not_be_restored_is_left_alone() {
+    let pair = SteeredPair::new();
+    needs(&["tc"]);
+    pair.netns.run("tc qdisc add dev v0 root tbf rate 1gbit burst 64k limit 1m");
+    let before = pair.cat("tc qdisc show dev v0");
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let mut controller = controller(state.path());
+    let kind = |kind: &str| SteerValue::Kind(kind.to_owned());
+    let told = said(&controller.steer(&[pair.request(SteerSetting::Qdisc, kind("pfifo_fast"))]));
+    assert!(told.contains("qdisc of v0 was not changed: tbf could not be restored with its parameters"), "{told}");
+    let told = said(&controller.steer(&[pair.request(SteerSetting::Qdisc, kind("netem loss 100%"))]));
+    assert!(told.contains("qdisc of v0 was not changed: netem loss 100% is no value for it"), "{told}");
+    let told = said(&controller.steer(&[pair.request(SteerSetting::Gro, SteerValue::Number(7))]));
+    assert!(told.contains("gro of v0 was not changed: 7 is no value for it"), "{told}");
+    let told = said(&controller.steer(&[pair.request(SteerSetting::Interrupt, SteerValue::Cores(CoreSet::single(0)))]));
+    assert!(told.contains("its device names no interrupt for receiving"), "{told}");
+    assert_eq!(pair.cat("tc qdisc show dev v0"), before, "nothing was touched");
+    assert_eq!(std::fs::read_dir(state.path().join("vnettop")).map_or(0, Iterator::count), 0, "nor journalled");
+}
+
+/// The first link of the machine whose driver names an interrupt for what it receives, and that interrupt's number.
+fn interrupted() -> Option<(String, u32)> {
+    let table = std::fs::read_to_string("/proc/interrupts").ok()?;
+    let names = std::fs::read_dir("/sys/class/net").ok()?.flatten();
+    names.into_iter().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let device = std::fs::canonicalize(entry.path().join("device")).ok()?;
+        let word = format!("{}-input.0", device.file_name()?.to_str()?);
+        let line = table.lines().find(|line| line.ends_with(&word))?;
+        Some((name, line.split(':').next()?.trim().parse().ok()?))
+    })
+}
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn an_interrupt_is_moved_to_a_core_and_back() {
+    let Some((name, irq)) = interrupted() else {
+        eprintln!("NOT RUN: an_interrupt_is_moved_to_a_core_and_back: no link of this machine names its interrupts");
+        return;
+    };
+    let mask = || std::fs::read_to_string(format!("/proc/irq/{irq}/smp_affinity")).expect("it has cores");
+    let before = mask();
+    let index = std::fs::read_to_string(format!("/sys/class/net/{name}/ifindex")).expect("it has a number");
+    let own = format!("/proc/{}/ns/net", std::process::id());
+    let netns = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(own).expect("there is a /proc"));
+    let link = LinkKey { netns, ifindex: Ifindex(index.trim().parse().expect("a number")) };
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let mut controller = controller(state.path());
+    let core = u32::from(before.trim().ends_with('1'));
+    let value = SteerValue::Cores(CoreSet::single(core));
+    let told = said(&controller.steer(&[SteerRequest { link, name, setting: SteerSetting::Interrupt, value }]));
+    assert!(
+        told.contains("smp_affinity of interrupts of ") && told.contains(&format!("(irq-{irq}) set to ")),
+        "{told}"
+    );
+    assert_eq!(CoreSet::from_mask(mask().trim()), Some(CoreSet::single(core)), "{told}");
+    let effective = std::fs::read_to_string(format!("/proc/irq/{irq}/effective_affinity")).unwrap_or_default();
+    let is_there = CoreSet::from_mask(effective.trim()) == Some(CoreSet::single(core));
+    assert!(is_there != told.contains("another core still takes it"), "{effective} {told}");
+    let told = said(&controller.restore());
+    assert_eq!(mask(), before, "{told}");
+}

@@ -51,6 +51,7 @@ fn root() -> DoctorFacts {
                 most_khz: Some(3_600_000),
                 numa_balancing: None,
                 irqbalance: Some(false),
+                default_qdisc: None,
             },
         },
         kernel: KernelFeatures {
@@ -343,6 +344,7 @@ fn the_machine_under_test_is_noted_not_refused() {
         most_khz: Some(2_600_000),
         numa_balancing: Some(true),
         irqbalance: Some(true),
+        default_qdisc: None,
     };
     facts.sight.topology.nodes = 2;
     for name in ["governor", "clock", "irqbalance", "NUMA balancing"] {

@@ -50,6 +50,12 @@ impl FirstBacklog<'_> {
         rps.iter().any(|mask| !mask.is_empty()) || *rfs || *threaded || !napi.is_empty()
     }
 
+    /// Nothing but masks of RPS can say where its packets go.
+    pub fn is_by_masks(&self) -> bool {
+        let Steering { rfs, threaded, napi, .. } = self.steering;
+        !*rfs && !*threaded && napi.is_empty()
+    }
+
     /// TCP sends again what was not lost, because packets overtook each other here: they were counted on changing cores, or the
     /// ends are on different ones where nothing could be counted.
     pub fn is_disordered(&self, metrics: &TestMetrics) -> bool {

@@ -10,6 +10,7 @@ mod classes;
 mod criteria;
 mod fill;
 mod network_card;
+mod path_settings;
 mod phrases;
 mod proposal;
 mod steers;
@@ -18,6 +19,7 @@ mod streams;
 pub(crate) mod tests;
 mod thread_reason;
 mod treatments;
+mod tuning;
 mod whole_reasons;
 
 pub use super::recent_load::{CoreRecent, RecentLoad};
@@ -25,17 +27,16 @@ pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
 pub use steers::{at_receivers, unsteerable};
-use steers::{measured_steers, steers};
+use steers::{measured_steers, steers, tuned_steers};
 pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
-pub use treatments::treatments;
 
 use super::TestMetrics;
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
 use fill::{Placement, placement};
-use vnettop_sample::{CoreId, FoundPlacement, SteerTarget, ThreadId};
+use vnettop_sample::{CoreId, FoundPlacement, RunAsked, ThreadId};
 
 /// Proposes a core of its own for every busy watched thread.
 ///
@@ -73,17 +74,20 @@ pub fn with_steers(metrics: &TestMetrics, pins: Result<Proposal, String>) -> Res
     }
 }
 
-/// The same where a search has found whose core is best for the packets: each setting is on, for this reason.
+/// The same where a search has found whose core is best for the packets, or a setting of the links: each is on, for this reason.
 ///
 /// # Errors
-/// Why no pin is proposed, where there is nothing to steer either.
+/// Why no pin is proposed, where there is nothing to set either.
 pub fn with_measured_steers(
     metrics: &TestMetrics,
     pins: Result<Proposal, String>,
-    measured: (SteerTarget, &str),
+    found: &FoundPlacement,
+    reason: &str,
 ) -> Result<Proposal, String> {
     let steps = pins.as_ref().map_or(&[][..], |proposal| &proposal.steps);
-    let steers = measured_steers(metrics, steps, measured);
+    let of_cores = found.steered.map(|target| measured_steers(metrics, steps, (target, reason)));
+    let of_links = found.tuned.as_ref().map(|tuned| tuned_steers(metrics, tuned, reason));
+    let steers: Vec<ProposedSteer> = of_cores.into_iter().chain(of_links).flatten().collect();
     match pins {
         Ok(proposal) => Ok(Proposal { steers, ..proposal }),
         Err(_) if !steers.is_empty() => Ok(Proposal { steers, ..Proposal::default() }),
@@ -96,6 +100,14 @@ pub fn with_measured_steers(
 pub fn steer(metrics: &TestMetrics) -> Option<Proposal> {
     let steers = steers(metrics, &[]);
     steers.iter().any(|steer| steer.is_on).then(|| Proposal { steers, ..Proposal::default() })
+}
+
+/// The treatments of an experiment that searches, untouched first.
+///
+/// # Errors
+/// A sentence why there is nothing to try.
+pub fn treatments(metrics: &TestMetrics, asked: &RunAsked) -> Result<ClassPlacements, String> {
+    if asked.tune { tuning::tuning(metrics) } else { treatments::treatments(metrics, asked) }
 }
 
 /// What a search has found for the present kind of test, the newest; none where there was no such search.

@@ -15,7 +15,7 @@ pub use card::{CardLimit, Measured, MovesSeen, PinComparison, RunCard, WatchedTh
 pub use drops::{DroppedOnPath, RunDrops};
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
-pub use tried::{SearchResult, SearchedPlacement};
+pub use tried::{BestTreatment, SearchResult, SearchedPlacement};
 
 use super::experiment::{OtherLoad, PhaseLog, PhaseMeans};
 use super::flow::FlowTrack;

@@ -24,6 +24,7 @@ mod events;
 mod facts;
 mod flows;
 mod kernel;
+mod lasting;
 mod links;
 mod losses;
 mod ovs;
@@ -78,8 +79,8 @@ pub use run::{
 pub use shell::shell_word;
 pub use spaces::Space;
 pub use steering::{
-    Interrupts, NapiThread, ProposalPart, SpaceEntry, SteerRequest, SteerSetting, SteerTarget, SteerValue, SteeredFile,
-    Steering,
+    Interrupts, NapiThread, ProposalPart, QDISC_KINDS, SettingPlace, SpaceEntry, SteerRequest, SteerSetting,
+    SteerTarget, SteerValue, SteeredFile, Steering,
 };
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
@@ -199,6 +200,9 @@ pub struct Policy {
     pub numa_balancing: Option<bool>,
     /// A process named irqbalance runs.
     pub irqbalance: Option<bool>,
+    /// `net.core.default_qdisc`: the kind that is loaded for sure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_qdisc: Option<String>,
 }
 
 impl Policy {

@@ -2,7 +2,7 @@
 //! what was asked for, which stretches of the run were pinned, and which placement each phase of a search had. Times are
 //! `CLOCK_MONOTONIC`, ns.
 
-use super::{CoreId, SpaceEntry, SteerRequest, SteerTarget, ThreadId};
+use super::{CoreId, SpaceEntry, SteerRequest, SteerSetting, SteerTarget, SteerValue, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// What is done about pins while the command runs.
@@ -78,6 +78,9 @@ pub struct RunAsked {
     /// What was to be done about the cores of packets.
     #[serde(default, skip_serializing_if = "SteerMode::is_never")]
     pub steer: SteerMode,
+    /// Settings of the links on the path were to be tried beside placements and cores of packets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tune: bool,
     /// How often the command was to run.
     pub repeat: u32,
     /// Length of a stretch where one run is compared with itself, ns.
@@ -193,7 +196,8 @@ pub struct TriedSteer {
     /// What is set.
     #[serde(flatten)]
     pub request: SteerRequest,
-    /// What its cores are to the test, for people: `receiver's core 1`, `idle core 5`.
+    /// What its cores are to the test, for people: `receiver's core 1`, `idle core 5`; of other settings what they are set to,
+    /// `gro on (eth0)`.
     pub whose: String,
     /// Whose they are, so that the same is proposed for a later test.
     #[serde(default)]
@@ -207,7 +211,11 @@ impl TriedPlacement {
     #[must_use]
     pub fn words(&self) -> String {
         let class: &str = self.class.into();
-        let whose = self.steers.first().map(|steer| format!(", packets on {}", steer.whose));
+        let words = |steer: &TriedSteer| {
+            let of = if steer.request.setting.takes_cores() { "packets on " } else { "" };
+            format!(", {of}{}", steer.whose)
+        };
+        let whose = self.steers.first().map(words);
         format!("{class}{}", whose.unwrap_or_default())
     }
 
@@ -282,6 +290,9 @@ pub struct FoundPlacement {
     /// Whose core the packets were put onto as well: that is proposed beside the pins, or where no pin helps, alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steered: Option<SteerTarget>,
+    /// A setting of the links on the path that was best, and its value: that is proposed beside the pins too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<(SteerSetting, SteerValue)>,
     /// Its rate above that of unpinned, millionths; none where that was not measured.
     pub gain_ppm: Option<i64>,
     /// The day of the search (UTC), `2026-01-02`; for people.

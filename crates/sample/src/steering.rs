@@ -1,6 +1,6 @@
 //! What decides on which core the packets that a link receives are handled, besides the core that they were sent on.
 
-use super::{CoreId, CoreSet, LinkKey, ThreadId, shell_word};
+use super::{CoreId, CoreSet, LinkKey, Offload, ThreadId, Word, shell_word};
 use serde::{Deserialize, Serialize};
 
 /// The settings of one link on a path (its namespace's `/sys/class/net/X`, and the kernel's `netdev` family).
@@ -45,7 +45,7 @@ pub struct NapiThread {
     pub allowed: CoreSet,
 }
 
-/// A setting of a link that says on which core its packets are handled.
+/// A setting of a link that says on which core its packets are handled, or that an experiment tries beside those.
 #[derive(
     Debug,
     Clone,
@@ -71,13 +71,82 @@ pub enum SteerSetting {
     XpsCpus,
     /// NAPI runs in threads of the kernel (`threaded`, of the whole link).
     Threaded,
+    /// Cores that take an interrupt of what a device receives (`/proc/irq/N/smp_affinity`); its queue is the interrupt's number.
+    Interrupt,
+    /// Packets that arrive one by one are merged (`ethtool -K LINK gro`).
+    Gro,
+    /// The link takes segments of TCP that are longer than its packets (`ethtool -K LINK tso`).
+    Tso,
+    /// The kind of the link's root qdisc; only one that queues nothing is ever replaced, for no other could be restored.
+    Qdisc,
+    /// Packets that wait for a core at most (`net.core.netdev_max_backlog`), of the whole machine; named with its `lo`.
+    NetdevMaxBacklog,
+}
+
+/// Kinds of root qdiscs that are set, the one that queues nothing first: each is as it is made, without parameters.
+pub const QDISC_KINDS: [&str; 5] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq"];
+
+/// Where a setting of a link is read and written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SettingPlace {
+    /// A file below `/sys/class/net/LINK` of the link's namespace.
+    LinkFile(String),
+    /// A file of /proc.
+    ProcFile(String),
+    /// A feature of the link, on or off.
+    Feature(Offload),
+    /// The root qdisc of the link.
+    RootQdisc,
 }
 
 impl SteerSetting {
     /// Its text is a mask of cores; otherwise it is a number.
     #[must_use]
     pub fn takes_cores(self) -> bool {
-        matches!(self, Self::RpsCpus | Self::XpsCpus)
+        matches!(self, Self::RpsCpus | Self::XpsCpus | Self::Interrupt)
+    }
+
+    /// It says on which core packets are handled; the others say how.
+    #[must_use]
+    pub fn chooses_cores(self) -> bool {
+        self.takes_cores() || matches!(self, Self::RpsFlowCnt | Self::Threaded)
+    }
+
+    /// It is on or off.
+    #[must_use]
+    pub fn is_switch(self) -> bool {
+        matches!(self, Self::Threaded | Self::Gro | Self::Tso)
+    }
+
+    /// Where it is of one queue, interrupt, or the whole link (0).
+    #[must_use]
+    pub fn place(self, queue: u32) -> SettingPlace {
+        match self {
+            Self::RpsCpus => SettingPlace::LinkFile(format!("queues/rx-{queue}/rps_cpus")),
+            Self::RpsFlowCnt => SettingPlace::LinkFile(format!("queues/rx-{queue}/rps_flow_cnt")),
+            Self::XpsCpus => SettingPlace::LinkFile(format!("queues/tx-{queue}/xps_cpus")),
+            Self::Threaded => SettingPlace::LinkFile("threaded".to_owned()),
+            Self::Interrupt => SettingPlace::ProcFile(format!("/proc/irq/{queue}/smp_affinity")),
+            Self::Gro => SettingPlace::Feature(Offload::Gro),
+            Self::Tso => SettingPlace::Feature(Offload::Tso),
+            Self::Qdisc => SettingPlace::RootQdisc,
+            Self::NetdevMaxBacklog => SettingPlace::ProcFile("/proc/sys/net/core/netdev_max_backlog".to_owned()),
+        }
+    }
+
+    /// What of a link it is, for people: `rps_cpus of veth2`.
+    #[must_use]
+    pub fn of(self, link: &str) -> String {
+        match self {
+            Self::NetdevMaxBacklog => "netdev_max_backlog".to_owned(),
+            Self::Interrupt => format!("smp_affinity of interrupts of {link}"),
+            _ => format!("{} of {link}", self.word()),
+        }
+    }
+
+    /// Whether it means the namespace's links, which a shell has to enter.
+    fn is_of_namespace(self) -> bool {
+        !matches!(self, Self::NetdevMaxBacklog | Self::Interrupt)
     }
 }
 
@@ -87,17 +156,20 @@ impl SteerSetting {
 pub enum SteerValue {
     /// Of `rps_cpus` and `xps_cpus`.
     Cores(CoreSet),
-    /// Of `rps_flow_cnt` and `threaded`.
+    /// Of the settings that are a number, or on (1) and off (0).
     Number(u32),
+    /// Of `qdisc`: one of [`QDISC_KINDS`].
+    Kind(String),
 }
 
 impl SteerValue {
-    /// The text that sysfs takes.
+    /// The text that the setting takes.
     #[must_use]
     pub fn to_text(&self) -> String {
         match self {
             Self::Cores(cores) => cores.to_mask(),
             Self::Number(number) => number.to_string(),
+            Self::Kind(kind) => kind.clone(),
         }
     }
 }
@@ -133,15 +205,9 @@ impl SteerRequest {
     /// What sets each queue by hand, a line of the shell; names are quoted where they need it.
     #[must_use]
     pub fn shell_line(&self, entry: &SpaceEntry) -> String {
-        let (queue, file) = match self.setting {
-            SteerSetting::RpsCpus => ("queues/rx-*/", "rps_cpus"),
-            SteerSetting::RpsFlowCnt => ("queues/rx-*/", "rps_flow_cnt"),
-            SteerSetting::XpsCpus => ("queues/tx-*/", "xps_cpus"),
-            SteerSetting::Threaded => ("", "threaded"),
-        };
-        let line =
-            format!("echo {} | tee /sys/class/net/{}/{queue}{file}", self.value.to_text(), shell_word(&self.name));
+        let line = shell_setting(self.setting, &self.name, None, &self.value.to_text());
         match entry {
+            _ if !self.setting.is_of_namespace() => line,
             SpaceEntry::Own => line,
             SpaceEntry::Named(name) => format!("ip netns exec {} sh -c {}", shell_word(name), shell_word(&line)),
             // A namespace that is entered so keeps the /sys of before.
@@ -151,6 +217,31 @@ impl SteerRequest {
             }
             SpaceEntry::Unknown => format!("in its namespace: {line}"),
         }
+    }
+}
+
+/// What gives a setting of a link this text by hand, where its namespace is entered; of one queue or interrupt, or of all.
+fn shell_setting(setting: SteerSetting, name: &str, queue: Option<u32>, text: &str) -> String {
+    let link = shell_word(name);
+    let on = if text == "0" { "off" } else { "on" };
+    match (setting.place(queue.unwrap_or(0)), queue) {
+        (SettingPlace::LinkFile(file), Some(_)) => {
+            format!("echo {text} > {}", shell_word(&format!("/sys/class/net/{name}/{file}")))
+        }
+        (SettingPlace::LinkFile(file), None) => {
+            format!("echo {text} | tee /sys/class/net/{link}/{}", file.replace("-0/", "-*/"))
+        }
+        (SettingPlace::ProcFile(file), _) if setting == SteerSetting::NetdevMaxBacklog => {
+            format!("echo {text} > {file}")
+        }
+        (SettingPlace::ProcFile(file), Some(_)) => format!("echo {text} > {file}"),
+        (SettingPlace::ProcFile(_), None) => {
+            let irqs = format!("$(ls /sys/class/net/{link}/device/msi_irqs /sys/class/net/{link}/device/../msi_irqs)");
+            format!("for irq in {irqs}; do echo {text} > /proc/irq/$irq/smp_affinity; done")
+        }
+        (SettingPlace::Feature(of), _) => format!("ethtool -K {link} {} {on}", of.word()),
+        (SettingPlace::RootQdisc, _) if text == QDISC_KINDS[0] => format!("tc qdisc del dev {link} root"),
+        (SettingPlace::RootQdisc, _) => format!("tc qdisc replace dev {link} root {text}"),
     }
 }
 
@@ -165,6 +256,8 @@ pub enum SteerTarget {
     Sender,
     /// One that does nothing.
     Idle,
+    /// Nobody's: they stay on the cores that send them.
+    Nobody,
 }
 
 /// One file of a steer: a setting of a link's queue.
@@ -180,16 +273,31 @@ pub struct SteeredFile {
 }
 
 impl SteeredFile {
-    /// Where it is below `/sys/class/net/LINK`.
+    /// Where it is read and written.
+    #[must_use]
+    pub fn place(&self) -> SettingPlace {
+        self.setting.place(self.queue)
+    }
+
+    /// Which one it is, for people: the file's path below the link's folder or of /proc, else the word of the setting.
     #[must_use]
     pub fn path(&self) -> String {
-        let queue = self.queue;
-        match self.setting {
-            SteerSetting::RpsCpus => format!("queues/rx-{queue}/rps_cpus"),
-            SteerSetting::RpsFlowCnt => format!("queues/rx-{queue}/rps_flow_cnt"),
-            SteerSetting::XpsCpus => format!("queues/tx-{queue}/xps_cpus"),
-            SteerSetting::Threaded => "threaded".to_owned(),
+        match self.place() {
+            SettingPlace::LinkFile(path) | SettingPlace::ProcFile(path) => path,
+            SettingPlace::Feature(_) | SettingPlace::RootQdisc => self.setting.word().to_owned(),
         }
+    }
+
+    /// What gives it this text by hand, where the namespace of its link, which is called so, is entered.
+    #[must_use]
+    pub fn shell_line(&self, name: &str, text: &str) -> String {
+        shell_setting(self.setting, name, Some(self.queue), text)
+    }
+
+    /// Its shell has to enter the link's namespace.
+    #[must_use]
+    pub fn is_of_namespace(&self) -> bool {
+        self.setting.is_of_namespace()
     }
 }
 

@@ -3,10 +3,12 @@
 //! is not told, nothing panics.
 
 mod ioctl;
+mod switches;
 
 use super::netlink::message::{text, u16_at, u32_at};
 use ioctl::{HEAD, IoctlRequest, IoctlSocket};
 use std::io;
+pub(crate) use switches::LinkSwitches;
 use vnettop_sample::Ifindex;
 
 /// `struct ethtool_link_settings`: `speed`, `link_mode_masks_nwords`.

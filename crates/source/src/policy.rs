@@ -22,6 +22,7 @@ pub fn read(roots: &Roots) -> Policy {
         // 0 off, 1 normal, 2 memory tiering (Linux 6.1).
         numa_balancing: number(&roots.proc.join("sys/kernel/numa_balancing")).map(|mode| mode & 1 == 1),
         irqbalance: irqbalance(&roots.proc),
+        default_qdisc: word(&roots.proc.join("sys/net/core/default_qdisc")).filter(|word| !word.is_empty()),
     }
 }
 
@@ -65,6 +66,7 @@ mod tests {
         write(&roots, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", "2600000\n");
         write(&roots, "proc/sys/kernel/numa_balancing", "1\n");
         write(&roots, "proc/1/comm", "systemd\n");
+        write(&roots, "proc/sys/net/core/default_qdisc", "fq_codel\n");
         write(&roots, "proc/812/comm", "irqbalance\n");
         let policy = read(&roots);
         assert_eq!(policy.governor.as_deref(), Some("powersave"), "the governor");
@@ -74,6 +76,7 @@ mod tests {
             (Some(true), Some(true)),
             "what moves pages and interrupts"
         );
+        assert_eq!(policy.default_qdisc.as_deref(), Some("fq_codel"), "what a new link gets");
         fs::remove_dir_all(roots.proc.join("812")).expect("writable");
         assert_eq!(read(&roots).irqbalance, Some(false), "it does not run");
     }

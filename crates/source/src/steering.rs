@@ -3,6 +3,7 @@
 //! a thread of NAPI last ran is read on every tick, because it moves like any thread.
 
 mod interrupts;
+mod link_controls;
 mod link_folder;
 mod napi;
 mod queues;
@@ -10,6 +11,7 @@ mod queues;
 use super::netns::Spaces;
 use super::threads::napi_thread;
 use super::{Roots, publish};
+pub use link_controls::LinkControls;
 pub use link_folder::{LinkFolder, LinkFolderError, open_link_folder};
 use napi::NetdevSocket;
 use queues::SysfsTree;

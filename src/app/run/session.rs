@@ -190,6 +190,7 @@ impl<'a> RunSession<'a> {
         }
         let phases = format!("phases of {} s", stretch_ns as f64 / 1e9);
         let turns = match pin {
+            _ if self.plan.asked.tune => format!("{phases}, pins, cores for packets and settings in random order"),
             _ if self.plan.asked.steer != SteerMode::Never => {
                 format!("{phases}, packets steered and not in random order")
             }
@@ -208,9 +209,9 @@ impl<'a> RunSession<'a> {
     }
 
     /// How turns are taken in this start of the command.
-    fn rule(&self, nth: u32) -> Rule {
-        let asked = &self.plan.asked;
-        let search = Rule::Search { phase_ns: asked.stretch_ns, pin: asked.pin, steer: asked.steer };
+    fn rule(&self, nth: u32) -> Rule<'a> {
+        let asked: &'a RunAsked = &self.plan.asked;
+        let search = Rule::Search(asked);
         match asked.pin {
             _ if asked.steer != SteerMode::Never => search,
             PinMode::Compare if asked.repeat <= 1 => Rule::Turns(asked.stretch_ns),

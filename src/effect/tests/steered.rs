@@ -2,7 +2,7 @@
 
 use super::{Fake, errno, text_of_the_journal};
 use crate::effect::LinkSettings;
-use crate::sample::{CoreSet, Ifindex, LinkKey, SteerSetting, SteeredFile, Word};
+use crate::sample::{CoreSet, Ifindex, LinkKey, SettingPlace, SteerSetting, SteeredFile, Word};
 use crate::source::steering::LinkFolderError;
 use std::collections::BTreeMap;
 use std::io;
@@ -132,7 +132,8 @@ impl LinkSettings for OpenLink {
         let mut world = self.fake.0.borrow_mut();
         let links = &mut world.links;
         links.moments.push(moment(links));
-        links.written.push(format!("{} = {text}", file.path()));
+        let SettingPlace::LinkFile(path) = file.place() else { panic!("{} is a file of a link", file.setting.word()) };
+        links.written.push(format!("{path} = {text}"));
         let link = links.by_key.get_mut(&self.link).ok_or_else(|| errno(libc::ENOENT))?;
         if let Some((.., number)) = link.refuses.filter(|of| (of.0, of.1) == (file.setting, file.queue)) {
             return Err(errno(number));
@@ -161,7 +162,7 @@ fn formatted(setting: SteerSetting, text: &str, isolated: &CoreSet) -> io::Resul
             number()?.checked_next_power_of_two().ok_or_else(|| errno(libc::EINVAL))?.to_string()
         }
         SteerSetting::Threaded if number()? > 1 => return Err(errno(libc::EINVAL)),
-        SteerSetting::Threaded => text.to_owned(),
+        _ => text.to_owned(),
     })
 }
 

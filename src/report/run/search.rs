@@ -2,11 +2,11 @@
 
 use crate::derive::experiment::{CONFIDENCE, Difference, PlacementStanding};
 use crate::derive::plural;
-use crate::derive::run::{RunCard, SearchResult, SearchedPlacement};
+use crate::derive::run::{BestTreatment, RunCard, SearchResult, SearchedPlacement};
 use crate::report::figures::{digits, points_range, rate_range, scale, signed_points};
 use crate::report::page::{ComparisonTable, Fact, fact};
 use crate::report::pair::{pins_json, unknown};
-use crate::sample::{PlacementClass, SteerMode, Word};
+use crate::sample::{PlacementClass, SteerMode, SteerTarget, Word};
 use serde_json::{Value, json};
 
 /// The placements with their rates, the best first; none where nothing was ranked.
@@ -37,7 +37,7 @@ pub(super) fn conclusions(card: &RunCard, search: &SearchResult) -> Vec<Fact> {
     if search.is_enough() {
         facts.push(fact("verdict", verdict(search)));
         facts.extend(best(search));
-        facts.extend(search.found().map(|(class, steered)| fact("p", proposed(class, steered.is_some()))));
+        facts.extend(search.found().map(|found| fact("p", proposed(&found))));
     }
     let dropped = search.ranking.iter().filter_map(|one| {
         let rounds = plural(one.dropped_after?, "round");
@@ -95,8 +95,11 @@ fn best(search: &SearchResult) -> Vec<Fact> {
     let pins = lines.map(|(at, line)| format!("{line}   {} → core {}", at.label, at.core)).chain(best.steer_lines());
     let is_needed = search.unpinned().is_some_and(|one| one.standing == PlacementStanding::Worse);
     let none = (!is_needed).then(|| "untouched: nothing was surely faster".to_owned());
-    let label = |nth| if nth == 0 { "best" } else { "" };
-    pins.chain(none).enumerate().map(|(nth, text)| fact(label(nth), text)).collect()
+    let labelled = |label: &'static str, lines: Vec<String>| {
+        let label = move |nth| if nth == 0 { label } else { "" };
+        lines.into_iter().enumerate().map(move |(nth, text)| fact(label(nth), text))
+    };
+    labelled("best", pins.chain(none).collect()).chain(labelled("to keep it", best.lasting_lines())).collect()
 }
 
 /// What each treatment cost beside its rate: segments sent again, and CPU time for what arrived.
@@ -119,14 +122,23 @@ fn cpu_s_per_gbit(one: &SearchedPlacement) -> Option<f64> {
 }
 
 /// What `p` proposes from now on.
-fn proposed(class: PlacementClass, steered: bool) -> String {
-    let steers = if steered { " and steers its packets" } else { "" };
-    match class {
-        PlacementClass::Unpinned if steered => "steers the packets of this kind of test from now on".to_owned(),
-        PlacementClass::Unpinned => {
+fn proposed(found: &BestTreatment) -> String {
+    let also = match (found.steered, &found.tuned) {
+        (None, None) => String::new(),
+        (Some(SteerTarget::Nobody), _) => "lets its packets stay on the cores that send them".to_owned(),
+        (Some(_), _) => "steers its packets".to_owned(),
+        (None, Some((setting, value))) => match value.to_text().as_str() {
+            "1" if setting.is_switch() => format!("turns on {}", setting.word()),
+            text => format!("sets {} to {text}", setting.word()),
+        },
+    };
+    match found.class {
+        PlacementClass::Unpinned if also.is_empty() => {
             "proposes no pin for this kind of test: its own proposal was measured worse".to_owned()
         }
-        class => format!("proposes {}{steers} for this kind of test from now on", class.word()),
+        PlacementClass::Unpinned => format!("{also} for this kind of test from now on"),
+        class if also.is_empty() => format!("proposes {} for this kind of test from now on", class.word()),
+        class => format!("proposes {} and {also} for this kind of test from now on", class.word()),
     }
 }
 
@@ -151,15 +163,19 @@ pub(super) fn json(card: &RunCard, search: &SearchResult) -> Value {
             "standing": one.standing.word(), "dropped_after": one.dropped_after,
             "retransmits_per_s": one.retransmits_per_s, "busy_cores": one.busy_cores, "cpu_s_per_gbit": cpu_s_per_gbit(one),
             "pins": pins_json(&one.pins()), "taskset": one.taskset_lines(), "steers": one.tried.steers,
+            "lasting": one.lasting_lines(),
         })
     };
+    let found = search.found();
     json!({
         "rounds": search.rounds,
         "seed": search.seed,
         "ranking": search.ranking.iter().map(ranked).collect::<Vec<_>>(),
         "left_out": search.left_out,
         "differs": search.differs(),
-        "found": search.found().map(|(class, _)| class.word()), "found_steered": search.found().and_then(|(_, steered)| steered),
+        "found": found.as_ref().map(|found| found.class.word()),
+        "found_steered": found.as_ref().and_then(|found| found.steered),
+        "found_setting": found.and_then(|found| found.tuned).map(|(setting, value)| json!({"setting": setting, "value": value})),
         "text": search.is_enough().then(|| verdict(search)),
         "method": method(card, search),
         "test": search.test,

@@ -37,6 +37,7 @@ fn never() -> RunCard {
             measure: None,
             pin: PinMode::Never,
             steer: crate::sample::SteerMode::Never,
+            tune: false,
             repeat: 1,
             stretch_ns: 10_000_000_000,
             settle_ns: 2_000_000_000,

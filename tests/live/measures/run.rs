@@ -3,6 +3,7 @@
 mod figures;
 mod pins;
 mod release;
+mod tune;
 
 use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, turn, veth_pair};
 use figures::printed_rate;
@@ -206,7 +207,7 @@ fn help_is_for_somebody_new() {
         vnettop
     });
     assert_eq!(code, Some(0));
-    assert!(out.matches("    vnettop run ").count() == 5, "there are five examples:\n{out}");
+    assert!(out.matches("    vnettop run ").count() == 6, "there are six examples:\n{out}");
     assert!(out.lines().all(|line| line.chars().count() <= 160), "no line is endless:\n{out}");
 }
 

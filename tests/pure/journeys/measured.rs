@@ -71,7 +71,7 @@ fn a_card_that_changes_its_mind_contradicts_nothing() {
 /// What a search has found for the test on stage.
 fn found(stage: &Stage, class: PlacementClass) -> FoundPlacement {
     let test = placement::test_kind(&stage.state.newest().expect("it runs").subject);
-    FoundPlacement { test, class, steered: None, gain_ppm: Some(182_000), day: "2026-01-02".to_owned() }
+    FoundPlacement { test, class, steered: None, tuned: None, gain_ppm: Some(182_000), day: "2026-01-02".to_owned() }
 }
 
 #[test]

@@ -339,6 +339,7 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
             most_khz: Some(2_600_000),
             numa_balancing: Some(true),
             irqbalance: Some(true),
+            default_qdisc: None,
         };
     };
     let reported = |machine: Machine| {

@@ -165,6 +165,8 @@ pub struct QdiscDrops {
     pub sent_per_s: Option<f64>,
     /// Packets a second that `ingress` or `clsact` drops on the way in.
     pub received_per_s: Option<f64>,
+    /// The root queues nothing (`noqueue`).
+    pub queues_nothing: bool,
 }
 
 impl Losses {

@@ -4,7 +4,7 @@ use super::counted::SampleStep;
 use super::route::Route;
 use super::{Loss, LossPlace, QdiscDrops};
 use compact_str::CompactString;
-use vnettop_sample::{LinkKey, QdiscCounters, Sample, row_of};
+use vnettop_sample::{LinkKey, QDISC_KINDS, QdiscCounters, Sample, row_of};
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
 pub(super) fn lost(step: &SampleStep<'_>, route: &Route) -> Vec<Loss> {
@@ -26,9 +26,10 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
     let mut all: Vec<QdiscDrops> = Vec::new();
     for now in next.qdiscs.iter().filter(|now| now.parent == ROOT || now.parent == INGRESS) {
         if all.last().is_none_or(|last| last.link != now.link) {
-            all.push(QdiscDrops { link: now.link, sent_per_s: None, received_per_s: None });
+            all.push(QdiscDrops { link: now.link, sent_per_s: None, received_per_s: None, queues_nothing: false });
         }
         let Some(last) = all.last_mut() else { continue };
+        last.queues_nothing |= now.parent == ROOT && now.kind == QDISC_KINDS[0];
         let side = if now.parent == ROOT { &mut last.sent_per_s } else { &mut last.received_per_s };
         *side = dropped(previous, now).map(|(packets, seconds)| packets / seconds);
     }

@@ -1,10 +1,16 @@
 //! The settings that belong to a placement: which core the packets of a test are handled on where they first meet a backlog.
 //! Two ends on two cores make two backlogs, in which packets overtake each other; one core for them keeps their order.
 
+use super::path_settings::{of_hops, requests};
 use super::{ProposedSteer, Step};
 use crate::first_backlog::{self, FirstBacklog};
+use crate::paths::softirq;
 use crate::{TestMetrics, figure};
-use vnettop_sample::{CoreId, CoreSet, SteerRequest, SteerSetting, SteerTarget, SteerValue, ThreadId};
+use std::collections::BTreeSet;
+use vnettop_sample::{
+    CoreId, CoreSet, HopWay, Interrupts, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerTarget, SteerValue,
+    ThreadId, TriedSteer,
+};
 
 /// From this idle share on a core is free.
 const FREE: f64 = 0.8;
@@ -19,6 +25,7 @@ pub(super) fn cores_of_target(metrics: &TestMetrics, ends: &[CoreSet; 2], target
     match target {
         SteerTarget::Receiver => ends[1].clone(),
         SteerTarget::Sender => ends[0].clone(),
+        SteerTarget::Nobody => CoreSet::new(),
         SteerTarget::Idle => free(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
     }
 }
@@ -33,10 +40,43 @@ pub(super) fn measured_steers(
     let backlogs = first_backlog::all(metrics);
     let steer = |backlog: &FirstBacklog<'_>| {
         let cores = cores_of_target(metrics, &ends_then(metrics, backlog, &placed), target);
-        let is_possible = !backlog.is_steered() && !cores.is_empty();
+        let is_possible = if target == SteerTarget::Nobody {
+            backlog.is_by_masks() && backlog.is_steered()
+        } else {
+            !backlog.is_steered() && !cores.is_empty()
+        };
         is_possible.then(|| proposed(metrics, backlog, cores, reason.to_owned(), true))
     };
     backlogs.iter().filter_map(steer).collect()
+}
+
+/// What a setting is where it is not as it was found best.
+fn now_of(setting: SteerSetting) -> &'static str {
+    match setting {
+        SteerSetting::Qdisc => QDISC_KINDS[0],
+        SteerSetting::NetdevMaxBacklog => "less",
+        _ => "off",
+    }
+}
+
+/// The setting that a search has found best, on each link of the test's paths where it is otherwise.
+pub(super) fn tuned_steers(
+    metrics: &TestMetrics,
+    (setting, value): &(SteerSetting, SteerValue),
+    reason: &str,
+) -> Vec<ProposedSteer> {
+    let own = metrics.machine.netns;
+    let proposed = |tried: TriedSteer| ProposedSteer {
+        shell_line: tried.request.shell_line(&tried.space),
+        now: now_of(*setting).to_owned(),
+        space: (tried.request.link.netns != own)
+            .then(|| metrics.machine.space_name(tried.request.link.netns).map(std::borrow::Cow::into_owned))
+            .flatten(),
+        request: tried.request,
+        reason: reason.to_owned(),
+        is_on: true,
+    };
+    requests(metrics, *setting, value).into_iter().map(proposed).collect()
 }
 
 fn proposed(
@@ -60,7 +100,33 @@ fn proposed(
 
 /// The settings that belong to a placement by these steps; those that stand already are left out.
 pub(crate) fn steers(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
-    first_backlog::all(metrics).iter().filter_map(|one| steer(metrics, one, steps)).collect()
+    let backlogs = first_backlog::all(metrics);
+    backlogs.iter().filter_map(|one| steer(metrics, one, steps)).chain(interrupts(metrics)).collect()
+}
+
+/// The interrupts of the hardware that the test's packets come in by, onto a core that is idle: listed, and off. Which core is
+/// best no rule knows.
+fn interrupts(metrics: &TestMetrics) -> Vec<ProposedSteer> {
+    let of = |link: LinkKey| {
+        let facts = &metrics.machine.link(link)?.facts;
+        let Some(Interrupts::Cores(now)) = &softirq::steering(metrics, link)?.interrupts else { return None };
+        let free = free(metrics, [now, &CoreSet::new()])?;
+        let balanced = match metrics.machine.facts.host.policy.irqbalance {
+            Some(true) => "; irqbalance runs and sets it anew within 10 s",
+            _ => "",
+        };
+        let value = SteerValue::Cores(CoreSet::single(free));
+        let request = SteerRequest { link, name: facts.name.clone(), setting: SteerSetting::Interrupt, value };
+        Some(ProposedSteer {
+            shell_line: shell_line(metrics, &request),
+            request,
+            now: now.to_mask(),
+            space: None,
+            reason: format!("core {free} is idle; whether it helps only a measurement tells{balanced}"),
+            is_on: false,
+        })
+    };
+    of_hops(metrics, HopWay::Received).collect::<BTreeSet<_>>().into_iter().filter_map(of).collect()
 }
 
 fn steer(metrics: &TestMetrics, backlog: &FirstBacklog<'_>, steps: &[Step]) -> Option<ProposedSteer> {

@@ -7,14 +7,16 @@ use super::{Step, class_of, propose};
 use crate::TestMetrics;
 use crate::first_backlog::{self, FirstBacklog};
 use vnettop_sample::{
-    CoreSet, PinMode, PlacedThread, PlacementClass, SteerMode, SteerTarget, ThreadId, TriedPlacement, TriedSteer,
+    CoreSet, PinMode, PlacedThread, PlacementClass, RunAsked, SteerMode, SteerTarget, ThreadId, TriedPlacement,
+    TriedSteer,
 };
 
 /// The treatments of an experiment that steers packets, untouched first.
 ///
 /// # Errors
 /// A sentence why there is nothing to try: no place where packets could be steered, or no busy thread.
-pub fn treatments(metrics: &TestMetrics, pin: PinMode, steer: SteerMode) -> Result<ClassPlacements, String> {
+pub(super) fn treatments(metrics: &TestMetrics, asked: &RunAsked) -> Result<ClassPlacements, String> {
+    let RunAsked { pin, steer, .. } = *asked;
     if steer == SteerMode::Never {
         return by_class(metrics);
     }
@@ -32,10 +34,13 @@ pub fn treatments(metrics: &TestMetrics, pin: PinMode, steer: SteerMode) -> Resu
     Ok(ClassPlacements { placements: placements.iter().flat_map(with).collect(), left_out })
 }
 
+/// Nothing is changed.
+pub(super) fn untouched() -> TriedPlacement {
+    TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new(), steers: Vec::new() }
+}
+
 /// The placements of the threads alone.
 fn pins(metrics: &TestMetrics, pin: PinMode) -> Result<ClassPlacements, String> {
-    let untouched =
-        || TriedPlacement { class: PlacementClass::Unpinned, is_rule: false, threads: Vec::new(), steers: Vec::new() };
     match pin {
         PinMode::Search => by_class(metrics),
         PinMode::Never | PinMode::Propose => {
@@ -54,7 +59,7 @@ fn pins(metrics: &TestMetrics, pin: PinMode) -> Result<ClassPlacements, String> 
 }
 
 /// The sets of settings that are tried with a placement.
-fn variants(
+pub(super) fn variants(
     metrics: &TestMetrics,
     backlogs: &[&FirstBacklog<'_>],
     placement: &TriedPlacement,

@@ -23,6 +23,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
         measure: None,
         pin,
         steer: vnettop_sample::SteerMode::Never,
+        tune: false,
         repeat: 1,
         stretch_ns: 4 * S,
         settle_ns,

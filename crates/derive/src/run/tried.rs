@@ -8,7 +8,9 @@ use crate::flow::Connection;
 use crate::ledger::{Bin, FlowBasis, Ledger, Mean, known};
 use crate::metrics::Metrics;
 use crate::migration_cost::series;
-use vnettop_sample::{CoreSet, PlacementClass, SearchStep, SteerTarget, TestKind, TriedPlacement};
+use vnettop_sample::{
+    CoreSet, PlacementClass, SearchStep, SteerSetting, SteerTarget, SteerValue, TestKind, TriedPlacement,
+};
 
 /// A phase with fewer known rates has no mean. They are shorter than those of a comparison, because there are more of them.
 const LEAST_BINS: usize = 3;
@@ -74,6 +76,12 @@ impl SearchedPlacement {
         self.tried.steers.iter().map(|steer| steer.request.shell_line(&steer.space)).collect()
     }
 
+    /// What keeps its settings over a restart of the machine, lines of files; what cannot be kept, a comment.
+    #[must_use]
+    pub fn lasting_lines(&self) -> Vec<String> {
+        self.tried.steers.iter().flat_map(|steer| steer.request.lasting_lines(&steer.space)).collect()
+    }
+
     /// Commands that pin these threads by hand: one `taskset -cp CORE TID` a thread.
     #[must_use]
     pub fn taskset_lines(&self) -> Vec<String> {
@@ -125,19 +133,37 @@ impl SearchResult {
         Some(ppm)
     }
 
-    /// The class that `p` is to propose for tests of this kind from now on, and whose core it is to put the packets onto: the best
-    /// one where it beats untouched, unpinned where
-    /// what `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
+    /// What `p` is to propose for tests of this kind from now on: the best treatment where it beats untouched, unpinned where what
+    /// `p` would propose by its rule is worse than the best and no pin beats unpinned. None where the rule may stay.
     #[must_use]
-    pub fn found(&self) -> Option<(PlacementClass, Option<SteerTarget>)> {
+    pub fn found(&self) -> Option<BestTreatment> {
         let best = self.best().filter(|_| self.differs() == Some(true))?;
         let is_worse =
             |one: Option<&SearchedPlacement>| one.is_some_and(|one| one.standing == PlacementStanding::Worse);
         if !best.tried.is_untouched() && is_worse(self.unpinned()) {
-            return Some((best.tried.class, best.tried.steers.first().map(|steer| steer.target)));
+            let first = best.tried.steers.first();
+            let (of_cores, of_links): (Vec<_>, Vec<_>) =
+                first.into_iter().partition(|steer| steer.request.setting.takes_cores());
+            return Some(BestTreatment {
+                class: best.tried.class,
+                steered: of_cores.first().map(|steer| steer.target),
+                tuned: of_links.first().map(|steer| (steer.request.setting, steer.request.value.clone())),
+            });
         }
-        is_worse(self.rule()).then_some((PlacementClass::Unpinned, None))
+        let none = BestTreatment { class: PlacementClass::Unpinned, steered: None, tuned: None };
+        is_worse(self.rule()).then_some(none)
     }
+}
+
+/// What a search found best.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BestTreatment {
+    /// The class of its pins; unpinned where none was better.
+    pub class: PlacementClass,
+    /// Whose core the packets were put onto.
+    pub steered: Option<SteerTarget>,
+    /// Which setting of the links on the path had which value.
+    pub tuned: Option<(SteerSetting, SteerValue)>,
 }
 
 /// What the phases of a placement cost, time-weighted.

@@ -15,7 +15,8 @@ pub(super) const HEAD: usize = 16;
 /// Room for the longest answer, 32 bytes for each of a kernel's features, of which there are some 60.
 const ROOM: usize = 64 * 1024;
 
-/// What may be asked: it sets nothing, needs no right, and the kernel bounds its answer whatever else the question says.
+/// What may be asked. But for the last two, which `effect` alone asks for, it sets nothing and needs no right; the kernel bounds
+/// its answer whatever else the question says.
 #[derive(Debug, Clone, Copy)]
 #[repr(u32)]
 pub(super) enum IoctlRequest {
@@ -29,6 +30,12 @@ pub(super) enum IoctlRequest {
     Features = 0x3a,
     /// `ETHTOOL_GLINKSETTINGS` (Linux 4.6): 48 bytes, and at most 127 times 12.
     Settings = 0x4c,
+    /// `ETHTOOL_GTSO`, `ETHTOOL_GGRO`: 8 bytes, the second four are 0 or 1.
+    Tso = 0x1e,
+    Gro = 0x2b,
+    /// `ETHTOOL_STSO`, `ETHTOOL_SGRO`: the same, set (`CAP_NET_ADMIN`).
+    SetTso = 0x1f,
+    SetGro = 0x2c,
 }
 
 /// A socket of one namespace.

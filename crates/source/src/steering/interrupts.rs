@@ -15,18 +15,23 @@ pub(super) fn read(tree: &SysfsTree, proc: &Path, link: &LinkFacts, buffer: &mut
     if !matches!(link.kind, Kind::Physical | Kind::Virtio) {
         return None;
     }
-    let cores = receiving(tree, link, buffer).and_then(|irqs| cores(proc, &irqs));
+    let cores = receiving(tree, &link.name, link.kind == Kind::Virtio, buffer).and_then(|irqs| cores(proc, &irqs));
     Some(cores.map_or_else(Interrupts::Unknown, Interrupts::Cores))
 }
 
 /// Numbers of the link's interrupts for received packets.
-fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result<Vec<u64>, String> {
-    let device = format!("class/net/{}/device", link.name);
+pub(super) fn receiving(
+    tree: &SysfsTree,
+    link: &str,
+    is_virtio: bool,
+    buffer: &mut Vec<u8>,
+) -> Result<Vec<u64>, String> {
+    let device = format!("class/net/{link}/device");
     if tree.entries(&format!("{device}/net")).len() > 1 {
         return Err("its device has other links too".to_owned());
     }
     // A virtio device sits on the device that interrupts; above other devices are bridges with interrupts of their own.
-    let device = if link.kind == Kind::Virtio { format!("{device}/..") } else { device };
+    let device = if is_virtio { format!("{device}/..") } else { device };
     let mut irqs: Vec<u64> =
         tree.entries(&format!("{device}/msi_irqs")).iter().filter_map(|name| name.parse().ok()).collect();
     if irqs.is_empty() {
@@ -44,7 +49,7 @@ fn receiving(tree: &SysfsTree, link: &LinkFacts, buffer: &mut Vec<u8>) -> Result
         Some((irq, String::from_utf8_lossy(names).into_owned()))
     };
     let named: Vec<(u64, String)> = irqs.into_iter().filter_map(&mut name).collect();
-    let receives = |(_, names): &&(u64, String)| names.split(',').any(|name| receives(name, &link.name));
+    let receives = |(_, names): &&(u64, String)| names.split(',').any(|name| receives(name, link));
     let found: Vec<u64> = named.iter().filter(receives).map(|(irq, _)| *irq).collect();
     match named.as_slice() {
         [] => Err("the kernel does not name its device's interrupts".to_owned()),

@@ -1,6 +1,8 @@
 //! The folder of one link in a sysfs of its namespace, found by its number whatever the link is called now. It is open in a mount
 //! that may be written to; nothing is written here. The folder stays that of the link when the link is renamed.
 
+use super::interrupts::receiving;
+use super::link_controls::LinkControls;
 use super::queues::SysfsTree;
 use crate::netns::{NetnsPlace, cookie, find_by_inode, run_inside};
 use crate::{proc_file, scan};
@@ -25,6 +27,23 @@ pub struct LinkFolder {
     pub cookie: Option<u64>,
     /// Where its namespace was found.
     pub place: NetnsPlace,
+    /// What of the link is not a file.
+    pub controls: LinkControls,
+    tree: SysfsTree,
+    /// What the link is called, byte for byte.
+    file_name: CString,
+}
+
+impl LinkFolder {
+    /// Numbers of the interrupts for what its device receives; none where there is no hardware behind it, or it does not tell.
+    #[must_use]
+    pub fn interrupts(&self) -> Vec<u32> {
+        let (name, mut buffer) = (self.file_name.to_string_lossy(), Vec::new());
+        let kind = self.tree.text(&format!("class/net/{name}/device/modalias"), &mut buffer);
+        let is_virtio = kind.is_some_and(|kind| kind.starts_with(b"virtio:"));
+        let irqs = receiving(&self.tree, &name, is_virtio, &mut buffer).unwrap_or_default();
+        irqs.into_iter().filter_map(|irq| u32::try_from(irq).ok()).collect()
+    }
 }
 
 /// Why a link's folder cannot be opened.
@@ -52,12 +71,13 @@ pub fn open_link_folder(link: LinkKey) -> Result<LinkFolder, LinkFolderError> {
         _ => unentered(error),
     })?;
     let Some(ifindex) = link.ifindex.kernel() else { return Err(LinkFolderError::NoLink) };
-    let here = move || Ok((SysfsTree::open_to_change()?, cookie()));
+    let here = move || Ok((SysfsTree::open_to_change()?, LinkControls::open(link.ifindex)?, cookie()));
     let opened = if found.place == NetnsPlace::Own { here() } else { run_inside(found.file, here) };
-    let (tree, cookie) = opened.map_err(unentered)?;
+    let (tree, controls, cookie) = opened.map_err(unentered)?;
     for _ in 0..TRIES {
-        if let Some((name, folder)) = folder_of(&tree, ifindex).map_err(unentered)? {
-            return Ok(LinkFolder { folder, name: clean(name.as_bytes()), cookie, place: found.place });
+        if let Some((file_name, folder)) = folder_of(&tree, ifindex).map_err(unentered)? {
+            let name = clean(file_name.as_bytes());
+            return Ok(LinkFolder { folder, name, cookie, place: found.place, controls, tree, file_name });
         }
     }
     Err(LinkFolderError::NoLink)

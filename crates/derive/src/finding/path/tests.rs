@@ -268,3 +268,4 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
 
 mod segmentation;
 mod switching;
+mod tuned;
