@@ -30,7 +30,7 @@ pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
 pub use treatments::treatments;
 
-use super::TestMetrics;
+use super::{TestMetrics, spare_core};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
@@ -64,12 +64,12 @@ pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
 /// The settings of links that belong to proposed pins added to them; where no pin is proposed, those alone.
 ///
 /// # Errors
-/// Why no pin is proposed, where no packets are seen to overtake each other either.
+/// Why no pin is proposed, where no packets overtake each other and no core idles beside one that is full with them either.
 pub fn with_steers(metrics: &TestMetrics, pins: Result<Proposal, String>) -> Result<Proposal, String> {
     match pins {
         Ok(proposal) => Ok(Proposal { steers: steers(metrics, &proposal.steps), ..proposal }),
         // The threads are where they should be, or cannot be moved: the packets may be elsewhere all the same.
-        Err(why) => steer(metrics).ok_or(why),
+        Err(why) => steer(metrics).or_else(|| spare(metrics, &why)).ok_or(why),
     }
 }
 
@@ -96,6 +96,14 @@ pub fn with_measured_steers(
 pub fn steer(metrics: &TestMetrics) -> Option<Proposal> {
     let steers = steers(metrics, &[]);
     steers.iter().any(|steer| steer.is_on).then(|| Proposal { steers, ..Proposal::default() })
+}
+
+/// The settings that would put packets onto a core that idles, all off, beside why no pin is proposed; `None` where no core is
+/// full with them.
+fn spare(metrics: &TestMetrics, why: &str) -> Option<Proposal> {
+    spare_core::find(metrics)?;
+    let steers = steers(metrics, &[]);
+    (!steers.is_empty()).then(|| Proposal { steers, reasons: vec![why.to_owned()], ..Proposal::default() })
 }
 
 /// What a search has found for the present kind of test, the newest; none where there was no such search.

@@ -3,11 +3,9 @@
 
 use super::{ProposedSteer, Step};
 use crate::first_backlog::{self, FirstBacklog};
+use crate::spare_core::idle_beside;
 use crate::{TestMetrics, figure};
 use vnettop_sample::{CoreId, CoreSet, SteerRequest, SteerSetting, SteerTarget, SteerValue, ThreadId};
-
-/// From this idle share on a core is free.
-const FREE: f64 = 0.8;
 
 /// What sets each receive queue of a link by hand, in its namespace.
 pub(crate) fn shell_line(metrics: &TestMetrics, request: &SteerRequest) -> String {
@@ -19,7 +17,7 @@ pub(super) fn cores_of_target(metrics: &TestMetrics, ends: &[CoreSet; 2], target
     match target {
         SteerTarget::Receiver => ends[1].clone(),
         SteerTarget::Sender => ends[0].clone(),
-        SteerTarget::Idle => free(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
+        SteerTarget::Idle => idle_beside(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
     }
 }
 
@@ -78,7 +76,7 @@ fn steer(metrics: &TestMetrics, backlog: &FirstBacklog<'_>, steps: &[Step]) -> O
         );
         (receivers, reason, true)
     } else {
-        let free = free(metrics, [&senders, &receivers])?;
+        let free = idle_beside(metrics, [&senders, &receivers])?;
         let reason = format!("core {free} is idle; whether it helps only a measurement tells");
         (CoreSet::single(free), reason, false)
     };
@@ -164,10 +162,4 @@ fn would_alternate(
     };
     let are_bound = backlog.connections.iter().all(|one| stays(one.from.pid) && stays(one.to.pid));
     are_bound && !senders.is_empty() && !receivers.is_empty() && senders != receivers
-}
-
-/// A core that does nothing and is not an end's.
-pub(super) fn free(metrics: &TestMetrics, [senders, receivers]: [&CoreSet; 2]) -> Option<u32> {
-    let cores = metrics.machine.cores.iter().filter(|core| core.shares().is_some_and(|shares| shares.idle >= FREE));
-    cores.map(|core| core.place.core).find(|core| !senders.contains(*core) && !receivers.contains(*core))
 }
