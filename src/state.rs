@@ -28,7 +28,7 @@ use crate::derive::experiment::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::{Event, FoundPlacement, HostState, SteeredFile, Word};
+use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile};
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use all_hosts::AllHosts;
@@ -117,10 +117,14 @@ fn undone(pins: &[OverriddenPin], keys: &KeyMap) -> Option<String> {
     Some(if more == 0 { first } else { format!("{first} (and {more} more: {})", keys.key("findings")) })
 }
 
+/// The first queue speaks for all of them; each interrupt for itself.
+fn is_told(file: &SteeredFile) -> bool {
+    file.queue == 0 || file.setting == SteerSetting::Interrupt
+}
+
 /// `rps_cpus of veth2`
 fn steered(metrics: &Metrics, file: &SteeredFile) -> String {
-    let name = metrics.machine.link(file.link).map_or("a link", |link| &link.facts.name);
-    format!("{} of {name}", file.setting.word())
+    file.setting.of(metrics.machine.link(file.link).map_or("a link", |link| &link.facts.name))
 }
 
 impl State {
@@ -197,11 +201,11 @@ impl State {
                     self.pinned_at_ns = None;
                     reported.push(format!("{} restored to {got}", thread.tid));
                 }
-                Event::Steered { file, got, .. } if file.queue == 0 => {
+                Event::Steered { file, got, .. } if is_told(file) => {
                     self.pinned_at_ns = Some(metrics.machine.at_ns);
                     reported.push(format!("{} set to {got}", steered(metrics, file)));
                 }
-                Event::Unsteered { file, got, .. } if file.queue == 0 => {
+                Event::Unsteered { file, got, .. } if is_told(file) => {
                     reported.push(format!("{} restored to {got}", steered(metrics, file)));
                 }
                 _ => {}

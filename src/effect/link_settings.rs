@@ -59,22 +59,24 @@ pub(super) fn of_kernel(link: LinkKey) -> Result<Box<dyn LinkSettings>, LinkFold
 struct SysfsSettings(LinkFolder);
 
 impl SysfsSettings {
-    /// A file of the link's folder, or of /proc where the link has this setting still.
-    fn open(&mut self, file: SteeredFile, access: OFlags) -> io::Result<File> {
+    /// A file of the link's folder, or of an interrupt that its device has still.
+    fn open(&self, file: SteeredFile, access: OFlags) -> io::Result<File> {
         let flags = access | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let opened = match file.place() {
             SettingPlace::LinkFile(path) => rustix::fs::openat(&self.0.folder, path, flags, Mode::empty()),
             // Numbers of interrupts are given to other devices once they are free.
-            SettingPlace::ProcFile(_) if !self.queues(file.setting)?.contains(&file.queue) => {
+            SettingPlace::Interrupt(_) if !self.0.has_interrupt(file.queue) => {
                 return Err(io::ErrorKind::NotFound.into());
             }
-            SettingPlace::ProcFile(path) => rustix::fs::open(path, flags, Mode::empty()),
-            SettingPlace::Feature(_) | SettingPlace::RootQdisc => return Err(io::ErrorKind::Unsupported.into()),
+            SettingPlace::Interrupt(path) => rustix::fs::open(path, flags, Mode::empty()),
+            SettingPlace::Feature(_) | SettingPlace::RootQdisc | SettingPlace::Backlog => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
         };
         Ok(File::from(opened?))
     }
 
-    fn text(&mut self, file: SteeredFile) -> io::Result<String> {
+    fn text(&self, file: SteeredFile) -> io::Result<String> {
         let mut text = String::new();
         self.open(file, OFlags::RDONLY)?.take(LONGEST).read_to_string(&mut text)?;
         Ok(text.trim_end().to_owned())
@@ -132,7 +134,8 @@ impl LinkSettings for SysfsSettings {
         match file.place() {
             SettingPlace::Feature(of) => self.0.controls.is_on(of).map(|on| u8::from(on).to_string()),
             SettingPlace::RootQdisc => self.0.controls.root_qdisc(),
-            SettingPlace::LinkFile(_) | SettingPlace::ProcFile(_) => self.text(file),
+            SettingPlace::Backlog => self.0.controls.backlog(),
+            SettingPlace::LinkFile(_) | SettingPlace::Interrupt(_) => self.text(file),
         }
     }
 
@@ -140,7 +143,8 @@ impl LinkSettings for SysfsSettings {
         match file.place() {
             SettingPlace::Feature(of) => return self.0.controls.set(of, text != "0"),
             SettingPlace::RootQdisc => return self.0.controls.set_root_qdisc(text),
-            SettingPlace::LinkFile(_) | SettingPlace::ProcFile(_) => {}
+            SettingPlace::Backlog => return self.0.controls.set_backlog(text),
+            SettingPlace::LinkFile(_) | SettingPlace::Interrupt(_) => {}
         }
         let written = rustix::io::write(self.open(file, OFlags::WRONLY)?, text.as_bytes())?;
         if written == text.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }

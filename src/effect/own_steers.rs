@@ -10,7 +10,7 @@ use super::put_back_steer::{self, ActiveSteer, UnsteerResult, UnsteerVerdict};
 use super::steer::{self, OpenedLinks, SteerError, what};
 use super::{LinkSettings, Outcome, Pinner, SteerRequest};
 use crate::clock::{now_ns, wall_ms};
-use crate::sample::{CoreSet, Event, LinkKey, QDISC_KINDS, SteerSetting, SteeredFile};
+use crate::sample::{CoreSet, Event, LinkKey, QDISC_KINDS, SteerSetting, SteeredFile, qdisc_kind};
 use std::collections::{BTreeSet, HashSet};
 
 /// With what steers are made and taken back.
@@ -136,7 +136,7 @@ impl OwnSteers {
                 Some(held) if steer::same(setting, &held.old, &plan.asked) => plan.back.push(held.clone()),
                 _ if steer::same(setting, &before, &plan.asked) => {}
                 None if setting == SteerSetting::Qdisc && before != QDISC_KINDS[0] => {
-                    return Err(SteerError::Unrestorable { name: plan.name, kind: before });
+                    return Err(SteerError::Unrestorable { name: plan.name, kind: qdisc_kind(&before).to_owned() });
                 }
                 _ => {
                     plan.intended.push(ActiveSteer {
@@ -181,7 +181,7 @@ impl OwnSteers {
                 }
                 Err(error) => Err(error),
             };
-            let is_read_back = !matches!(given, Err(SteerError::NotReadBack { .. }));
+            let is_read_back = !matches!(given, Err(SteerError::NotReadBack { .. } | SteerError::NotInForce { .. }));
             if given.is_ok() || !is_read_back {
                 let given = given.as_ref().ok().cloned();
                 let asked = given.is_none().then(|| plan.asked.clone());
@@ -328,6 +328,9 @@ fn told(plan: &SteerPlan<'_>, written: &[(SteeredFile, String)], outcome: &mut O
     let otherwise = written.iter().find(|(_, got)| !steer::same(setting, asked, got));
     match otherwise {
         None => outcome.say(format!("{what} set to {asked} (before: {before})")),
+        Some((_, got)) if setting == SteerSetting::Qdisc && steer::is_made_of(setting, got, asked) => {
+            outcome.say(format!("{what} set to {asked} (before: {before})"));
+        }
         Some((_, got)) if setting == SteerSetting::RpsFlowCnt && steer::is_made_of(setting, got, asked) => {
             outcome.say(format!("{what} set to {got}: the kernel rounds {asked} up (before: {before})"));
         }

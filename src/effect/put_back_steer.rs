@@ -106,6 +106,10 @@ pub(super) fn write_back(link: &mut dyn LinkSettings, held: &ActiveSteer, steers
         if is_gone(&error) { UnsteerResult::Gone("the queue") } else { UnsteerResult::Refused(error) }
     };
     match link.read(file) {
+        // What was asked of a switch stays a wish that comes true later, also where it is not in force.
+        Ok(now) if file.setting.is_feature() && steer::same(file.setting, &now, &held.old) => {
+            return link.write(file, &held.old).map_or_else(refused, |()| UnsteerResult::Already(now));
+        }
         Ok(now) if steer::same(file.setting, &now, &held.old) => return UnsteerResult::Already(now),
         Ok(now) if !steers.iter().any(|steer| steer.gave(&now)) => return UnsteerResult::Changed(now),
         Ok(_) => {}

@@ -3,7 +3,7 @@
 
 use super::link_settings::LinkSettings;
 use super::{Pinner, cores_of};
-use crate::sample::{CoreSet, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerValue, SteeredFile};
+use crate::sample::{CoreSet, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerValue, SteeredFile, qdisc_kind};
 use crate::source::steering::LinkFolderError;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -36,7 +36,8 @@ impl<'a> OpenedLinks<'a> {
 /// Whether a text is one that the setting can have: a mask, or a number, and of bounded length. Nothing else is ever written.
 pub(super) fn is_sound(setting: SteerSetting, text: &str) -> bool {
     if setting == SteerSetting::Qdisc {
-        return QDISC_KINDS.contains(&text);
+        let is_sum = |(_, sum): (&str, &str)| sum.len() == 8 && sum.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return QDISC_KINDS.contains(&qdisc_kind(text)) && text.split_once('/').is_none_or(is_sum);
     }
     if setting.takes_cores() {
         let is_of_a_mask = |byte: u8| byte.is_ascii_hexdigit() || byte == b',';
@@ -55,8 +56,11 @@ pub(super) fn same(setting: SteerSetting, one: &str, other: &str) -> bool {
     one == other || one.parse::<u32>().ok().zip(other.parse().ok()).is_some_and(|(one, other): (u32, u32)| one == other)
 }
 
-/// Whether the kernel may have made `got` of what was asked: it rounds a number of flows up, and leaves isolated cores out.
+/// Whether the kernel may have made `got` of what was asked: it gives a qdisc parameters, rounds a number of flows up, and leaves isolated cores out.
 pub(super) fn is_made_of(setting: SteerSetting, got: &str, asked: &str) -> bool {
+    if setting == SteerSetting::Qdisc {
+        return qdisc_kind(got) == qdisc_kind(asked);
+    }
     if setting.takes_cores() {
         let (got, asked) = (CoreSet::from_mask(got), CoreSet::from_mask(asked));
         return got.zip(asked).is_some_and(|(got, asked)| got == asked || !got.is_empty() && got.is_subset(&asked));
@@ -138,8 +142,11 @@ pub(super) enum SteerError {
     NotUnderstood { what: String },
     #[error("{what} was not changed: {asked} is no value for it")]
     WrongValue { what: String, asked: String },
+    /// The kernel took it as a wish: it must be taken back like any other.
+    #[error("{what} was not changed to {asked}: a feature it needs is off, or XDP forbids it")]
+    NotInForce { what: String, asked: String },
     /// The kernel took the text but does not show it: it must be put back like any other.
-    #[error("{what} was changed to {asked}, but cannot be read back ({error}): look at it in /sys/class/net")]
+    #[error("{what} was changed to {asked}, but cannot be read back ({error}): look at it by hand")]
     NotReadBack { what: String, asked: String, error: io::Error },
 }
 
@@ -205,7 +212,7 @@ pub(super) fn look(links: &mut OpenedLinks<'_>, request: &SteerRequest) -> Resul
         let file = SteeredFile { link: request.link, setting, queue };
         let text = link.read(file).map_err(|error| refused(error, queues.len()))?;
         if setting == SteerSetting::Qdisc && !is_sound(setting, &text) {
-            return Err(SteerError::Unrestorable { name, kind: text });
+            return Err(SteerError::Unrestorable { name, kind: qdisc_kind(&text).to_owned() });
         }
         if !is_sound(setting, &text) {
             return Err(SteerError::NotUnderstood { what: what(&name) });
@@ -230,11 +237,12 @@ pub(super) fn set(link: &mut dyn LinkSettings, file: SteeredFile, asked: &str) -
             Some(libc::EOVERFLOW) => {
                 SteerError::TooWide { what, asked: CoreSet::from_mask(&asked).unwrap_or_default() }
             }
-            Some(libc::EINVAL) => SteerError::NotTaken { what, asked },
+            Some(libc::EINVAL) if file.setting.takes_cores() => SteerError::NotTaken { what, asked },
             _ => SteerError::Refused { what, asked, error },
         });
     }
     match link.read(file) {
+        Ok(got) if file.setting.is_feature() && got != asked => Err(SteerError::NotInForce { what, asked }),
         Ok(got) => Ok(got),
         Err(error) if is_gone(&error) => Err(SteerError::Gone { what }),
         Err(error) => Err(SteerError::NotReadBack { what, asked, error }),

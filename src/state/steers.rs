@@ -26,7 +26,8 @@ impl SteerNotices {
     /// Sentences that are new, each with whether it is a warning.
     pub(super) fn observe(&mut self, metrics: &Metrics) -> Vec<(bool, String)> {
         let steers = &metrics.machine.steers;
-        self.newest_ns = steers.iter().map(|steer| steer.at_ns).max();
+        let of_cores = steers.iter().filter(|steer| steer.setting.chooses_cores());
+        self.newest_ns = of_cores.map(|steer| steer.at_ns).max();
         self.said.retain(|key, _| steers.iter().any(|steer| (steer.link, steer.setting) == *key));
         steers.iter().flat_map(|steer| self.sentences(steer)).collect()
     }

@@ -3,7 +3,9 @@
 
 use crate::derive::Metrics;
 use crate::derive::experiment::Verdict;
-use crate::derive::placement::{Proposal, found_for, propose, propose_class, steer, with_measured_steers, with_steers};
+use crate::derive::placement::{
+    Proposal, found_for, is_tuned, propose, propose_class, steer, with_measured_steers, with_steers,
+};
 use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
 use crate::state::{Mode, State};
 
@@ -21,7 +23,8 @@ fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
         // What the pins have cost may be the order of the packets, which one setting brings back.
         return steer(&metrics.subject).ok_or(why);
     }
-    let measured = found_for(&metrics.subject, &state.found).filter(|found| sets_something(found));
+    let measured = found_for(&metrics.subject, &state.found)
+        .filter(|found| sets_something(found) && !is_tuned(&metrics.subject, found));
     let pins = found(state, metrics).unwrap_or_else(|| propose(&metrics.subject));
     let proposal = match measured {
         Some(found) => {
@@ -52,7 +55,8 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
 /// The best placement that a search has found for this kind of test; `None` when there was no search, or that placement cannot
 /// be had now.
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
-    let found = found_for(&metrics.subject, &state.found)?;
+    // Where the best setting was kept, the rule goes on from there.
+    let found = found_for(&metrics.subject, &state.found).filter(|found| !is_tuned(&metrics.subject, found))?;
     let when = format!("vnettop run --pin search, {}", found.day);
     if found.class == PlacementClass::Unpinned && sets_something(found) {
         return Some(Err("measured: for this kind of test no pin was faster".to_owned()));
@@ -82,7 +86,7 @@ fn gain(found: &FoundPlacement, what: &str) -> String {
     let gain = percent.map_or_else(String::new, |percent| format!(", {percent:.0} % faster than unpinned"));
     let option = match found {
         FoundPlacement { tuned: Some(_), .. } => "--tune",
-        FoundPlacement { steered: Some(_), .. } => "--steer",
+        FoundPlacement { steered: Some(_), .. } => "--steer or --tune",
         _ => "--pin search",
     };
     format!("measured: {what}{gain} (vnettop run {option}, {})", found.day)

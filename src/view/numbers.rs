@@ -14,7 +14,7 @@ enum NumberKind {
 }
 
 /// Every name that needs another word, or a unit.
-const WORDS: [(&str, &str, NumberKind); 46] = [
+const WORDS: [(&str, &str, NumberKind); 48] = [
     ("cv", "CV", NumberKind::Share),
     ("mean_bits_per_s", "mean", NumberKind::Bits),
     ("deviation_bits_per_s", "standard deviation", NumberKind::Bits),
@@ -35,6 +35,8 @@ const WORDS: [(&str, &str, NumberKind); 46] = [
     ("moves_seen", "migrations with known cores so far", NumberKind::Plain),
     ("moves_seen_across_nodes", "of these across nodes", NumberKind::Plain),
     ("wait", "waiting for a core", NumberKind::Share),
+    ("system", "system", NumberKind::Share),
+    ("softirq", "softirq", NumberKind::Share),
     ("steal", "stolen", NumberKind::Share),
     ("others_interrupts", "interrupts of others", NumberKind::Share),
     ("dropped_per_s", "packets dropped/s", NumberKind::Plain),

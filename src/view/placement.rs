@@ -108,6 +108,7 @@ fn steer_lines(steer: &ProposedSteer, mark: Mark, width: u16) -> Vec<Line> {
     let SteerRequest { name, setting, value, .. } = &steer.request;
     let space = steer.space.as_ref().map_or_else(String::new, |space| format!(" ({space})"));
     let cores = match value {
+        SteerValue::Cores(cores) if cores.is_empty() => " (no core)".to_owned(),
         SteerValue::Cores(cores) if cores.len() == 1 => format!(" (core {cores})"),
         SteerValue::Cores(cores) => format!(" (cores {cores})"),
         SteerValue::Number(_) | SteerValue::Kind(_) => String::new(),

@@ -18,6 +18,7 @@ mod run;
 mod saturation;
 mod shares;
 mod spaces;
+mod spare_core;
 mod stalled;
 mod storms;
 mod strangers;

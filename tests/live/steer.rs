@@ -210,6 +210,43 @@ fn switches_the_root_qdisc_and_the_backlog_are_set_and_restored() {
     assert_eq!((all(), controller.steers()), (before, 0), "{told}");
 }
 
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn a_switch_that_the_kernel_only_wishes_for_is_taken_back() {
+    let pair = SteeredPair::new();
+    needs(&["ethtool"]);
+    // Without checksums there is no TSO.
+    pair.netns.run("ethtool -K v0 tx off tso off");
+    let before = pair.cat("ethtool -k v0");
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let mut controller = controller(state.path());
+    let told = said(&controller.steer(&[pair.request(SteerSetting::Tso, SteerValue::Number(1))]));
+    assert!(told.contains("tso of v0 was not changed to 1: a feature it needs is off"), "{told}");
+    assert_eq!((pair.cat("ethtool -k v0"), controller.steers()), (before, 0), "no wish stays: {told}");
+}
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn a_qdisc_that_somebody_has_changed_since_is_left() {
+    let pair = SteeredPair::new();
+    needs(&["tc"]);
+    let state = tempfile::tempdir().expect("a temporary directory");
+    let mut controller = controller(state.path());
+    let value = SteerValue::Kind("pfifo".to_owned());
+    let told = said(&controller.steer(&[pair.request(SteerSetting::Qdisc, value.clone())]));
+    assert!(told.contains("qdisc of v0 set to pfifo (before: noqueue)"), "{told}");
+    pair.netns.run("tc qdisc change dev v0 root pfifo limit 77");
+    let told = said(&controller.restore());
+    assert!(told.contains("set by another program since, and is not changed"), "{told}");
+    assert!(pair.cat("tc qdisc show dev v0").contains("limit 77p"), "{told}");
+    pair.netns.run("ip link add w0 txqueuelen 0 type veth peer name w1; ip link set w0 up");
+    let index = pair.cat("ip link show w0 | cut -d: -f1 | head -1");
+    let link = LinkKey { ifindex: Ifindex(index.trim().parse().expect("a number")), ..pair.link };
+    let request = SteerRequest { link, name: "w0".to_owned(), setting: SteerSetting::Qdisc, value };
+    let told = said(&controller.steer(&[request]));
+    assert!(told.contains("its queue has length 0, which a qdisc would change for good"), "{told}");
+}
+
 /// Packets that wait for a core at most, of the whole machine.
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
 

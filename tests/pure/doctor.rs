@@ -52,6 +52,7 @@ fn root() -> DoctorFacts {
                 numa_balancing: None,
                 irqbalance: Some(false),
                 default_qdisc: None,
+                netdev_max_backlog: None,
             },
         },
         kernel: KernelFeatures {
@@ -345,6 +346,7 @@ fn the_machine_under_test_is_noted_not_refused() {
         numa_balancing: Some(true),
         irqbalance: Some(true),
         default_qdisc: None,
+        netdev_max_backlog: None,
     };
     facts.sight.topology.nodes = 2;
     for name in ["governor", "clock", "irqbalance", "NUMA balancing"] {

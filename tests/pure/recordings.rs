@@ -95,6 +95,7 @@ fn slow(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Facts {
             threaded: true,
             napi: vec![NapiThread { pid: 812, core: 1, allowed: CoreSet::single(1) }],
             interrupts: Some(Interrupts::Cores(CoreSet::single(u32::try_from(tick).expect("small")))),
+            irqs: vec![45],
         }]),
         family: Some(Arc::new(vec![4711, 4712])),
         problems: Arc::new(vec![Problem { source: ProblemSource::Speed, text: "unknown".into() }]),

@@ -15,8 +15,9 @@ mod threads;
 
 use super::TestMetrics;
 use super::diagnosis::RateDiagnosis;
+use super::experiment::Verdict;
 use super::history::History;
-use super::placement::steer;
+use super::placement::{propose, steer, with_steers};
 
 /// What a finding is about, one of the lints'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -46,6 +47,7 @@ pub enum FindingId {
     Xdp,
     Offloads,
     Reordered,
+    SpareCore,
     Steered,
     OneCore,
     Steal,
@@ -105,7 +107,7 @@ impl Diagnostic {
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 39] = [
+const LINTS: [Lint; 40] = [
     (FindingId::Loss, None, 2.0, loss::lost),
     (FindingId::NothingArrives, None, 1.9, nothing::arrives),
     (FindingId::SameMac, None, 1.6, loss::same_mac),
@@ -121,6 +123,7 @@ const LINTS: [Lint; 39] = [
     (FindingId::SameCore, Some('p'), 0.5, threads::on_the_same_core),
     (FindingId::MaskChanged, None, 0.35, machine::changed_masks),
     (FindingId::Iperf3Main, Some('p'), 0.33, threads::only_the_main_thread),
+    (FindingId::SpareCore, Some('p'), 0.32, path::spare_core),
     (FindingId::OtherNode, Some('p'), 0.3, threads::other_node),
     (FindingId::SmtSiblings, Some('p'), 0.28, threads::siblings),
     (FindingId::Iperf3Single, None, 0.25, threads::one_thread_for_all),
@@ -130,7 +133,7 @@ const LINTS: [Lint; 39] = [
     (FindingId::Xdp, None, 0.225, path::taken_by_xdp),
     (FindingId::Offloads, None, 0.22, path::offloads),
     (FindingId::Steered, None, 0.215, path::steered),
-    (FindingId::OneCore, None, 0.21, path::one_core),
+    (FindingId::OneCore, Some('p'), 0.21, path::one_core),
     (FindingId::Steal, None, 0.2, machine::stolen),
     (FindingId::SharedCore, Some('p'), 0.2, threads::among_interrupts),
     (FindingId::JitterUnexplained, None, 0.15, jitter::unexplained),
@@ -162,11 +165,22 @@ pub fn all(
     let found = |&(id, key, weight, check): &Lint| {
         let Diagnostic { text, cost, numbers } = check(&input)?;
         // The key for a proposal is left out when there is none, or it will probably not help.
-        let may_help = if id == FindingId::Reordered { steer(metrics).is_some() } else { placement_may_help };
-        let key = key.filter(|_| may_help);
+        let may_help = || match id {
+            FindingId::Reordered => steer(metrics).is_some(),
+            FindingId::SpareCore | FindingId::OneCore => lists_steers(metrics),
+            _ => placement_may_help,
+        };
+        let key = key.filter(|_| may_help());
         Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));
     found.into_iter().map(|(_, finding)| finding).collect()
+}
+
+/// `p` lists a setting for the packets, be it off.
+fn lists_steers(metrics: &TestMetrics) -> bool {
+    // It says to undo first what a card found worse.
+    let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
+    !is_worse && with_steers(metrics, propose(metrics)).is_ok_and(|proposal| !proposal.steers.is_empty())
 }

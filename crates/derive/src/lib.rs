@@ -61,6 +61,7 @@ pub mod run;
 mod scope;
 mod share;
 mod short_lives;
+mod spare_core;
 pub mod steers;
 pub mod summary;
 pub mod test;

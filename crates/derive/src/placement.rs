@@ -27,11 +27,11 @@ pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
 pub use steers::{at_receivers, unsteerable};
-use steers::{measured_steers, steers, tuned_steers};
+use steers::{interrupts, measured_steers, steers, tuned_steers};
 pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
 
-use super::TestMetrics;
+use super::{TestMetrics, spare_core};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
@@ -65,12 +65,12 @@ pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
 /// The settings of links that belong to proposed pins added to them; where no pin is proposed, those alone.
 ///
 /// # Errors
-/// Why no pin is proposed, where no packets are seen to overtake each other either.
+/// Why no pin is proposed, where no packets overtake each other and no core idles beside one that is full with them either.
 pub fn with_steers(metrics: &TestMetrics, pins: Result<Proposal, String>) -> Result<Proposal, String> {
     match pins {
         Ok(proposal) => Ok(Proposal { steers: steers(metrics, &proposal.steps), ..proposal }),
         // The threads are where they should be, or cannot be moved: the packets may be elsewhere all the same.
-        Err(why) => steer(metrics).ok_or(why),
+        Err(why) => steer(metrics).or_else(|| spare(metrics, &why)).ok_or(why),
     }
 }
 
@@ -87,12 +87,20 @@ pub fn with_measured_steers(
     let steps = pins.as_ref().map_or(&[][..], |proposal| &proposal.steps);
     let of_cores = found.steered.map(|target| measured_steers(metrics, steps, (target, reason)));
     let of_links = found.tuned.as_ref().map(|tuned| tuned_steers(metrics, tuned, reason));
-    let steers: Vec<ProposedSteer> = of_cores.into_iter().chain(of_links).flatten().collect();
+    let mut steers: Vec<ProposedSteer> = of_cores.into_iter().chain(of_links).flatten().collect();
+    let is_something = !steers.is_empty();
+    steers.extend(interrupts(metrics, steps));
     match pins {
         Ok(proposal) => Ok(Proposal { steers, ..proposal }),
-        Err(_) if !steers.is_empty() => Ok(Proposal { steers, ..Proposal::default() }),
+        Err(_) if is_something => Ok(Proposal { steers, ..Proposal::default() }),
         Err(why) => Err(why),
     }
+}
+
+/// What a tuning has found best is how every link of the test's paths is set now, so that nothing is left of it to propose.
+#[must_use]
+pub fn is_tuned(metrics: &TestMetrics, found: &FoundPlacement) -> bool {
+    found.tuned.as_ref().is_some_and(|(setting, value)| path_settings::requests(metrics, *setting, value).is_empty())
 }
 
 /// Proposes to steer the packets of a test that are seen to overtake each other, and to pin nothing; `None` where none are.
@@ -108,6 +116,14 @@ pub fn steer(metrics: &TestMetrics) -> Option<Proposal> {
 /// A sentence why there is nothing to try.
 pub fn treatments(metrics: &TestMetrics, asked: &RunAsked) -> Result<ClassPlacements, String> {
     if asked.tune { tuning::tuning(metrics) } else { treatments::treatments(metrics, asked) }
+}
+
+/// The settings that would put packets onto a core that idles, all off, beside why no pin is proposed; `None` where no core is
+/// full with them.
+fn spare(metrics: &TestMetrics, why: &str) -> Option<Proposal> {
+    spare_core::find(metrics)?;
+    let steers = steers(metrics, &[]);
+    (!steers.is_empty()).then(|| Proposal { steers, reasons: vec![why.to_owned()], ..Proposal::default() })
 }
 
 /// What a search has found for the present kind of test, the newest; none where there was no such search.

@@ -99,7 +99,9 @@ impl Steers {
             Event::Steered { file, old, got, at_ns, .. } => {
                 let key = (file.link, file.setting);
                 // The first queue speaks for all of them.
-                if let Some(known) = self.0.get_mut(&key).filter(|_| file.queue > 0) {
+                if let Some(known) =
+                    self.0.get_mut(&key).filter(|known| known.queues.first().is_some_and(|first| file.queue > *first))
+                {
                     known.queues.insert(file.queue);
                     return;
                 }
@@ -111,8 +113,10 @@ impl Steers {
                 };
                 let before = self.0.remove(&key).filter(|steer| same(&steer.got));
                 let queues = before.iter().flat_map(|steer| steer.queues.clone()).chain([file.queue]).collect();
-                let effect =
-                    if file.setting == SteerSetting::RpsCpus { SteerEffect::Awaited } else { SteerEffect::NoCore };
+                // Without cores packets stay where they are sent.
+                let has_cores = CoreSet::from_mask(got).is_some_and(|cores| !cores.is_empty());
+                let is_watched = file.setting == SteerSetting::RpsCpus && has_cores;
+                let effect = if is_watched { SteerEffect::Awaited } else { SteerEffect::NoCore };
                 let steer = StandingSteer {
                     link: file.link,
                     name: file.link.ifindex.0.to_string(),

@@ -1,4 +1,5 @@
-//! What keeps a setting of a link over a restart: lines of the files that udev, systemd and sysctl read. Links of other network
+//! What keeps a setting of a link over a restart: lines of the files that udev and sysctl read. A link that udev renames is met under
+//! its new name. Links of other network
 //! namespaces are made by whoever makes the namespace, where udev does not look.
 
 use super::{SpaceEntry, SteerRequest, SteerSetting, shell_word};
@@ -19,26 +20,11 @@ impl SteerRequest {
             _ if !is_plain => {
                 vec![format!("# the name {} has no place in a rule: match the link otherwise", shell_word(name))]
             }
-            SteerSetting::Gro | SteerSetting::Tso => {
-                let key =
-                    if self.setting == SteerSetting::Gro { "GenericReceiveOffload" } else { "TCPSegmentationOffload" };
-                let value = if text == "0" { "no" } else { "yes" };
-                let file = format!("/etc/systemd/network/10-vnettop-{name}.link");
-                ["[Match]".to_owned(), format!("OriginalName={name}"), "[Link]".to_owned(), format!("{key}={value}")]
-                    .into_iter()
-                    .map(|line| format!("{file}: {line}"))
-                    .collect()
-            }
-            SteerSetting::RpsCpus
-            | SteerSetting::RpsFlowCnt
-            | SteerSetting::XpsCpus
-            | SteerSetting::Threaded
-            | SteerSetting::Interrupt
-            | SteerSetting::Qdisc => {
+            _ => {
                 // udev would read `$` and `%` itself.
                 let line = self.shell_line(&SpaceEntry::Own).replace('$', "$$").replace('"', "\\\"");
                 let rule =
-                    format!("ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"{name}\", RUN+=\"/bin/sh -c '{line}'\"");
+                    format!("ACTION!=\"remove\", SUBSYSTEM==\"net\", KERNEL==\"{name}\", RUN+=\"/bin/sh -c '{line}'\"");
                 vec![format!("/etc/udev/rules.d/90-vnettop.rules: {rule}")]
             }
         }
@@ -61,11 +47,11 @@ mod tests {
         let rps = lines(SteerSetting::RpsCpus, SteerValue::Cores(CoreSet::single(1)), "eth0", &own);
         assert_eq!(
             rps,
-            "/etc/udev/rules.d/90-vnettop.rules: ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"eth0\", \
+            "/etc/udev/rules.d/90-vnettop.rules: ACTION!=\"remove\", SUBSYSTEM==\"net\", KERNEL==\"eth0\", \
              RUN+=\"/bin/sh -c 'echo 2 | tee /sys/class/net/eth0/queues/rx-*/rps_cpus'\""
         );
         let gro = lines(SteerSetting::Gro, SteerValue::Number(1), "eth0", &own);
-        assert!(gro.ends_with("OriginalName=eth0\n/etc/systemd/network/10-vnettop-eth0.link: [Link]\n/etc/systemd/network/10-vnettop-eth0.link: GenericReceiveOffload=yes"), "{gro}");
+        assert!(gro.contains("KERNEL==\"eth0\", RUN+=\"/bin/sh -c 'ethtool -K eth0 gro on'\""), "{gro}");
         let backlog = lines(SteerSetting::NetdevMaxBacklog, SteerValue::Number(10_000), "lo", &SpaceEntry::Unknown);
         assert_eq!(backlog, "/etc/sysctl.d/90-vnettop.conf: net.core.netdev_max_backlog = 10000");
         let named = lines(SteerSetting::Tso, SteerValue::Number(1), "w0", &SpaceEntry::Named("blue".to_owned()));

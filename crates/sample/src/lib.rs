@@ -80,7 +80,7 @@ pub use shell::shell_word;
 pub use spaces::Space;
 pub use steering::{
     Interrupts, NapiThread, ProposalPart, QDISC_KINDS, SettingPlace, SpaceEntry, SteerRequest, SteerSetting,
-    SteerTarget, SteerValue, SteeredFile, Steering,
+    SteerTarget, SteerValue, SteeredFile, Steering, interrupt_line, qdisc_kind,
 };
 pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
@@ -203,6 +203,9 @@ pub struct Policy {
     /// `net.core.default_qdisc`: the kind that is loaded for sure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_qdisc: Option<String>,
+    /// `net.core.netdev_max_backlog`, packets; none in other network namespaces than the machine's first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netdev_max_backlog: Option<u32>,
 }
 
 impl Policy {

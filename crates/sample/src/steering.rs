@@ -22,6 +22,9 @@ pub struct Steering {
     /// Cores that take its receive interrupts; `None` when no hardware is behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupts: Option<Interrupts>,
+    /// Numbers of these interrupts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub irqs: Vec<u32>,
 }
 
 /// The cores that take the interrupts of what a device receives.
@@ -86,13 +89,21 @@ pub enum SteerSetting {
 /// Kinds of root qdiscs that are set, the one that queues nothing first: each is as it is made, without parameters.
 pub const QDISC_KINDS: [&str; 5] = ["noqueue", "pfifo_fast", "pfifo", "fq_codel", "fq"];
 
+/// The kind of a root qdisc without the sum of its parameters: `fq_codel` of `fq_codel/5d0c2a91`.
+#[must_use]
+pub fn qdisc_kind(text: &str) -> &str {
+    text.split_once('/').map_or(text, |(kind, _)| kind)
+}
+
 /// Where a setting of a link is read and written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SettingPlace {
     /// A file below `/sys/class/net/LINK` of the link's namespace.
     LinkFile(String),
-    /// A file of /proc.
-    ProcFile(String),
+    /// The file of an interrupt's cores.
+    Interrupt(String),
+    /// `net.core.netdev_max_backlog`.
+    Backlog,
     /// A feature of the link, on or off.
     Feature(Offload),
     /// The root qdisc of the link.
@@ -118,6 +129,12 @@ impl SteerSetting {
         matches!(self, Self::Threaded | Self::Gro | Self::Tso)
     }
 
+    /// It is one of a link's features, which the kernel may want and not have.
+    #[must_use]
+    pub fn is_feature(self) -> bool {
+        matches!(self, Self::Gro | Self::Tso)
+    }
+
     /// Where it is of one queue, interrupt, or the whole link (0).
     #[must_use]
     pub fn place(self, queue: u32) -> SettingPlace {
@@ -126,11 +143,11 @@ impl SteerSetting {
             Self::RpsFlowCnt => SettingPlace::LinkFile(format!("queues/rx-{queue}/rps_flow_cnt")),
             Self::XpsCpus => SettingPlace::LinkFile(format!("queues/tx-{queue}/xps_cpus")),
             Self::Threaded => SettingPlace::LinkFile("threaded".to_owned()),
-            Self::Interrupt => SettingPlace::ProcFile(format!("/proc/irq/{queue}/smp_affinity")),
+            Self::Interrupt => SettingPlace::Interrupt(format!("/proc/irq/{queue}/smp_affinity")),
             Self::Gro => SettingPlace::Feature(Offload::Gro),
             Self::Tso => SettingPlace::Feature(Offload::Tso),
             Self::Qdisc => SettingPlace::RootQdisc,
-            Self::NetdevMaxBacklog => SettingPlace::ProcFile("/proc/sys/net/core/netdev_max_backlog".to_owned()),
+            Self::NetdevMaxBacklog => SettingPlace::Backlog,
         }
     }
 
@@ -220,6 +237,16 @@ impl SteerRequest {
     }
 }
 
+/// What gives these interrupts the cores of a mask by hand.
+#[must_use]
+pub fn interrupt_line(irqs: &[u32], mask: &str) -> String {
+    let irqs: Vec<String> = irqs.iter().map(u32::to_string).collect();
+    match irqs.as_slice() {
+        [irq] => format!("echo {mask} > /proc/irq/{irq}/smp_affinity"),
+        _ => format!("for irq in {}; do echo {mask} > /proc/irq/$irq/smp_affinity; done", irqs.join(" ")),
+    }
+}
+
 /// What gives a setting of a link this text by hand, where its namespace is entered; of one queue or interrupt, or of all.
 fn shell_setting(setting: SteerSetting, name: &str, queue: Option<u32>, text: &str) -> String {
     let link = shell_word(name);
@@ -231,13 +258,10 @@ fn shell_setting(setting: SteerSetting, name: &str, queue: Option<u32>, text: &s
         (SettingPlace::LinkFile(file), None) => {
             format!("echo {text} | tee /sys/class/net/{link}/{}", file.replace("-0/", "-*/"))
         }
-        (SettingPlace::ProcFile(file), _) if setting == SteerSetting::NetdevMaxBacklog => {
-            format!("echo {text} > {file}")
-        }
-        (SettingPlace::ProcFile(file), Some(_)) => format!("echo {text} > {file}"),
-        (SettingPlace::ProcFile(_), None) => {
-            let irqs = format!("$(ls /sys/class/net/{link}/device/msi_irqs /sys/class/net/{link}/device/../msi_irqs)");
-            format!("for irq in {irqs}; do echo {text} > /proc/irq/$irq/smp_affinity; done")
+        (SettingPlace::Backlog, _) => format!("sysctl -w net.core.netdev_max_backlog={text}"),
+        (SettingPlace::Interrupt(file), Some(_)) => format!("echo {text} > {file}"),
+        (SettingPlace::Interrupt(_), None) => {
+            format!("for each of the interrupts of {link}: echo {text} > /proc/irq/NUMBER/smp_affinity")
         }
         (SettingPlace::Feature(of), _) => format!("ethtool -K {link} {} {on}", of.word()),
         (SettingPlace::RootQdisc, _) if text == QDISC_KINDS[0] => format!("tc qdisc del dev {link} root"),
@@ -283,8 +307,10 @@ impl SteeredFile {
     #[must_use]
     pub fn path(&self) -> String {
         match self.place() {
-            SettingPlace::LinkFile(path) | SettingPlace::ProcFile(path) => path,
-            SettingPlace::Feature(_) | SettingPlace::RootQdisc => self.setting.word().to_owned(),
+            SettingPlace::LinkFile(path) | SettingPlace::Interrupt(path) => path,
+            SettingPlace::Feature(_) | SettingPlace::RootQdisc | SettingPlace::Backlog => {
+                self.setting.word().to_owned()
+            }
         }
     }
 

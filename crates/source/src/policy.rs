@@ -22,6 +22,8 @@ pub fn read(roots: &Roots) -> Policy {
         // 0 off, 1 normal, 2 memory tiering (Linux 6.1).
         numa_balancing: number(&roots.proc.join("sys/kernel/numa_balancing")).map(|mode| mode & 1 == 1),
         irqbalance: irqbalance(&roots.proc),
+        netdev_max_backlog: number(&roots.proc.join("sys/net/core/netdev_max_backlog"))
+            .and_then(|most| u32::try_from(most).ok()),
         default_qdisc: word(&roots.proc.join("sys/net/core/default_qdisc")).filter(|word| !word.is_empty()),
     }
 }

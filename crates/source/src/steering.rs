@@ -121,7 +121,7 @@ impl SteeringReader {
             let Some(mut reported) = tree.read(link, &mut self.buffer) else { continue };
             let threads = napi.as_mut().map(|napi| napi.threads(key.ifindex)).unwrap_or_default();
             reported.napi = threads.into_iter().filter_map(|pid| napi_thread(&self.proc, pid)).collect();
-            reported.interrupts = interrupts::read(tree, &self.proc, link, &mut self.buffer);
+            (reported.interrupts, reported.irqs) = interrupts::read(tree, &self.proc, link, &mut self.buffer);
             settings.push(reported);
         }
         settings

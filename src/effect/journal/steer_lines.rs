@@ -1,5 +1,5 @@
-//! The lines of a journal on settings of links, replayed. No line can make vnettop write anything but a mask or a number into
-//! one of the four settings of the very link that it names.
+//! The lines of a journal on settings of links, replayed. No line can make vnettop write anything but a mask, a number or the
+//! name of a qdisc into a setting of the very link that it names.
 
 use crate::effect::put_back_steer::ActiveSteer;
 use crate::effect::steer::is_sound;

@@ -99,7 +99,8 @@ fn best(search: &SearchResult) -> Vec<Fact> {
         let label = move |nth| if nth == 0 { label } else { "" };
         lines.into_iter().enumerate().map(move |(nth, text)| fact(label(nth), text))
     };
-    labelled("best", pins.chain(none).collect()).chain(labelled("to keep it", best.lasting_lines())).collect()
+    let lasting = if is_needed { best.lasting_lines() } else { Vec::new() };
+    labelled("best", pins.chain(none).collect()).chain(labelled("to keep it", lasting)).collect()
 }
 
 /// What each treatment cost beside its rate: segments sent again, and CPU time for what arrived.

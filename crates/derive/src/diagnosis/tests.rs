@@ -340,6 +340,7 @@ fn the_machines_policy_is_told_beside_a_benchmark_only() {
             numa_balancing: Some(true),
             irqbalance: Some(true),
             default_qdisc: None,
+            netdev_max_backlog: None,
         };
     };
     let reported = |machine: Machine| {

@@ -11,7 +11,7 @@ use crate::links::LinkMetrics;
 use crate::{TestMetrics, paths};
 use vnettop_sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Word};
 
-pub(super) use cores::{one_core, steered};
+pub(super) use cores::{one_core, spare_core, steered};
 pub(super) use offloads::offloads;
 pub(super) use segmentation::{limited, taken_by_xdp};
 

@@ -90,8 +90,10 @@ const REASONS: &[(DropVerdict, &str)] = &[
     (
         Lost(At::Tcp),
         "TCP_ZEROWINDOW TCP_OVERWINDOW TCP_OFO_QUEUE_PRUNE TCP_OFO_DROP TCP_LISTEN_OVERFLOW TCP_AUTH_HDR TCP_MD5* \
-         TCP_AO* TCP_INVALID_SEQUENCE TCP_INVALID_END_SEQUENCE TCP_RFC7323_TSECR",
+         TCP_AO* TCP_INVALID_END_SEQUENCE TCP_RFC7323_TSECR",
     ),
+    // TCP_INVALID_SEQUENCE: Linux 5.18 to 6.5 name every segment outside the window so, most of them duplicates, which are
+    // TCP_OLD_SEQUENCE from 6.6 on.
     (
         Harmless,
         "CONSUMED SOCKET_CLOSE QUEUE_PURGE OTHERHOST UNHANDLED_PROTO DUP_FRAG LOCAL_MAC MAC_IEEE_MAC_CONTROL \
@@ -190,6 +192,7 @@ mod tests {
         let of = |reason: &str, function: &str| verdict_of(Some(reason), Some(function));
         assert_eq!(of("NETFILTER_DROP", "nf_hook_slow"), DropVerdict::Refused(LossPlace::Firewall), "a rule");
         assert_eq!(of("TCP_OLD_DATA", "tcp_data_queue"), DropVerdict::Harmless, "a segment that came twice");
+        assert_eq!(of("TCP_INVALID_SEQUENCE", "tcp_validate_incoming"), DropVerdict::Harmless, "the same in Linux 6.1");
         assert_eq!(of("QDISC_DROP", "__dev_queue_xmit"), DropVerdict::Lost(LossPlace::Qdisc), "a full queue");
         assert_eq!(of("WARP_CORE_BREACH", "warp"), DropVerdict::Lost(LossPlace::Kernel), "a reason of a later kernel");
         assert_eq!(of("NOT_SPECIFIED", "dst_discard"), DropVerdict::Refused(LossPlace::Ip), "a blackhole route");

@@ -6,7 +6,7 @@ use crate::paths;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use vnettop_sample::{
-    FlowPath, HopWay, Kind, LinkFacts, LinkKey, Offload, SteerRequest, SteerSetting, SteerTarget, SteerValue,
+    FlowPath, HopWay, Kind, LinkFacts, LinkKey, Offload, Proto, SteerRequest, SteerSetting, SteerTarget, SteerValue,
     TriedSteer, Word,
 };
 
@@ -19,19 +19,22 @@ pub(super) fn requests(metrics: &TestMetrics, setting: SteerSetting, value: &Ste
         SteerSetting::Gro => {
             of_hops(metrics, HopWay::Received).filter(|&link| lacks(metrics, link, Offload::Gro)).collect()
         }
-        SteerSetting::Tso => {
+        SteerSetting::Tso if is_tcp(metrics) => {
             of_hops(metrics, HopWay::Sent).filter(|&link| lacks(metrics, link, Offload::Tso)).collect()
         }
+
         SteerSetting::Qdisc => senders(metrics).filter(|&link| queues_nothing(metrics, link)).collect(),
         SteerSetting::NetdevMaxBacklog => own_loopback(metrics).into_iter().collect(),
-        SteerSetting::RpsCpus
+        SteerSetting::Tso
+        | SteerSetting::RpsCpus
         | SteerSetting::RpsFlowCnt
         | SteerSetting::XpsCpus
         | SteerSetting::Threaded
         | SteerSetting::Interrupt => Vec::new(),
     };
-    let links: BTreeSet<LinkKey> = links.into_iter().take(MOST_LINKS).collect();
-    let facts = links.into_iter().filter_map(|link| Some(&metrics.machine.link(link)?.facts));
+    let links: BTreeSet<LinkKey> = links.into_iter().collect();
+    let links = links.into_iter().take(MOST_LINKS);
+    let facts = links.filter_map(|link| Some(&metrics.machine.link(link)?.facts));
     let found: Vec<_> = facts.collect();
     let names: Vec<&str> = found.iter().map(|link| link.name.as_str()).collect();
     let whose = in_words(setting, value, &names);
@@ -65,12 +68,19 @@ pub(super) fn of_hops(metrics: &TestMetrics, way: HopWay) -> impl Iterator<Item 
     carrying(metrics).flat_map(|path| &path.hops).filter(move |hop| hop.way == way).map(|hop| hop.link)
 }
 
-/// A link that could have an offload, and has it not because nobody wants it.
+/// What carries data is TCP.
+pub(super) fn is_tcp(metrics: &TestMetrics) -> bool {
+    carrying(metrics).any(|path| path.proto == Proto::Tcp)
+}
+
+/// A link that could have an offload, and has it not because nobody wants it. Without checksums the kernel refuses TSO, and keeps
+/// only the wish.
 fn lacks(metrics: &TestMetrics, link: LinkKey, of: Offload) -> bool {
     let is_programs =
         |kind: &Kind| matches!(kind, Kind::Loopback | Kind::Tun | Kind::Tap | Kind::Macvtap | Kind::Ipvtap);
     metrics.machine.link(link).is_some_and(|link| !is_programs(&link.facts.kind))
-        && paths::offloads(metrics, link).is_some_and(|offloads| offloads.unwanted.contains(&of))
+        && paths::offloads(metrics, link)
+            .is_some_and(|offloads| offloads.unwanted.contains(&of) && (of != Offload::Tso || offloads.tx_checksum))
 }
 
 /// The first link of each path: the sender's own.

@@ -5,15 +5,13 @@ use super::path_settings::{of_hops, requests};
 use super::{ProposedSteer, Step};
 use crate::first_backlog::{self, FirstBacklog};
 use crate::paths::softirq;
+use crate::spare_core::idle_beside;
 use crate::{TestMetrics, figure};
 use std::collections::BTreeSet;
 use vnettop_sample::{
     CoreId, CoreSet, HopWay, Interrupts, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerTarget, SteerValue,
-    ThreadId, TriedSteer,
+    ThreadId, TriedSteer, interrupt_line,
 };
-
-/// From this idle share on a core is free.
-const FREE: f64 = 0.8;
 
 /// What sets each receive queue of a link by hand, in its namespace.
 pub(crate) fn shell_line(metrics: &TestMetrics, request: &SteerRequest) -> String {
@@ -26,7 +24,7 @@ pub(super) fn cores_of_target(metrics: &TestMetrics, ends: &[CoreSet; 2], target
         SteerTarget::Receiver => ends[1].clone(),
         SteerTarget::Sender => ends[0].clone(),
         SteerTarget::Nobody => CoreSet::new(),
-        SteerTarget::Idle => free(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
+        SteerTarget::Idle => idle_beside(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
     }
 }
 
@@ -51,11 +49,13 @@ pub(super) fn measured_steers(
 }
 
 /// What a setting is where it is not as it was found best.
-fn now_of(setting: SteerSetting) -> &'static str {
+fn now_of(metrics: &TestMetrics, setting: SteerSetting) -> String {
     match setting {
-        SteerSetting::Qdisc => QDISC_KINDS[0],
-        SteerSetting::NetdevMaxBacklog => "less",
-        _ => "off",
+        SteerSetting::Qdisc => QDISC_KINDS[0].to_owned(),
+        SteerSetting::NetdevMaxBacklog => {
+            metrics.machine.facts.host.policy.netdev_max_backlog.map_or_else(String::new, |now| now.to_string())
+        }
+        _ => "off".to_owned(),
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn tuned_steers(
     let own = metrics.machine.netns;
     let proposed = |tried: TriedSteer| ProposedSteer {
         shell_line: tried.request.shell_line(&tried.space),
-        now: now_of(*setting).to_owned(),
+        now: now_of(metrics, *setting),
         space: (tried.request.link.netns != own)
             .then(|| metrics.machine.space_name(tried.request.link.netns).map(std::borrow::Cow::into_owned))
             .flatten(),
@@ -91,7 +91,7 @@ fn proposed(
     ProposedSteer {
         shell_line: shell_line(metrics, &request),
         request,
-        now: CoreSet::new().to_mask(),
+        now: backlog.steering.rps.first().map_or_else(String::new, CoreSet::to_mask),
         space: space.filter(|_| backlog.link.facts.netns != metrics.machine.netns).map(std::borrow::Cow::into_owned),
         reason,
         is_on,
@@ -101,25 +101,31 @@ fn proposed(
 /// The settings that belong to a placement by these steps; those that stand already are left out.
 pub(crate) fn steers(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
     let backlogs = first_backlog::all(metrics);
-    backlogs.iter().filter_map(|one| steer(metrics, one, steps)).chain(interrupts(metrics)).collect()
+    let of_backlogs = backlogs.iter().filter_map(|one| steer(metrics, one, steps));
+    of_backlogs.chain(interrupts(metrics, steps)).collect()
 }
 
-/// The interrupts of the hardware that the test's packets come in by, onto a core that is idle: listed, and off. Which core is
-/// best no rule knows.
-fn interrupts(metrics: &TestMetrics) -> Vec<ProposedSteer> {
+/// The interrupts of the hardware that the test's packets come in by, onto a core that is idle and no thread's of the test: listed,
+/// and off. Which core is best no rule knows.
+pub(super) fn interrupts(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
+    let pids = || metrics.flow.connections.iter().flat_map(|one| [one.from.pid, one.to.pid]).flatten();
+    let now = pids().flat_map(|pid| softirq::cores_of(metrics, pid).iter().collect::<Vec<_>>());
+    let taken: CoreSet = now.chain(steps.iter().map(|step| step.core)).collect();
     let of = |link: LinkKey| {
         let facts = &metrics.machine.link(link)?.facts;
-        let Some(Interrupts::Cores(now)) = &softirq::steering(metrics, link)?.interrupts else { return None };
-        let free = free(metrics, [now, &CoreSet::new()])?;
+        let steering = softirq::steering(metrics, link)?;
+        let Some(Interrupts::Cores(now)) = &steering.interrupts else { return None };
+        let free = idle_beside(metrics, [now, &taken])?;
         let balanced = match metrics.machine.facts.host.policy.irqbalance {
             Some(true) => "; irqbalance runs and sets it anew within 10 s",
             _ => "",
         };
-        let value = SteerValue::Cores(CoreSet::single(free));
-        let request = SteerRequest { link, name: facts.name.clone(), setting: SteerSetting::Interrupt, value };
+        let cores = CoreSet::single(free);
+        let shell_line = interrupt_line(&steering.irqs, &cores.to_mask());
+        let value = SteerValue::Cores(cores);
         Some(ProposedSteer {
-            shell_line: shell_line(metrics, &request),
-            request,
+            request: SteerRequest { link, name: facts.name.clone(), setting: SteerSetting::Interrupt, value },
+            shell_line,
             now: now.to_mask(),
             space: None,
             reason: format!("core {free} is idle; whether it helps only a measurement tells{balanced}"),
@@ -144,7 +150,7 @@ fn steer(metrics: &TestMetrics, backlog: &FirstBacklog<'_>, steps: &[Step]) -> O
         );
         (receivers, reason, true)
     } else {
-        let free = free(metrics, [&senders, &receivers])?;
+        let free = idle_beside(metrics, [&senders, &receivers])?;
         let reason = format!("core {free} is idle; whether it helps only a measurement tells");
         (CoreSet::single(free), reason, false)
     };
@@ -230,10 +236,4 @@ fn would_alternate(
     };
     let are_bound = backlog.connections.iter().all(|one| stays(one.from.pid) && stays(one.to.pid));
     are_bound && !senders.is_empty() && !receivers.is_empty() && senders != receivers
-}
-
-/// A core that does nothing and is not an end's.
-pub(super) fn free(metrics: &TestMetrics, [senders, receivers]: [&CoreSet; 2]) -> Option<u32> {
-    let cores = metrics.machine.cores.iter().filter(|core| core.shares().is_some_and(|shares| shares.idle >= FREE));
-    cores.map(|core| core.place.core).find(|core| !senders.contains(*core) && !receivers.contains(*core))
 }

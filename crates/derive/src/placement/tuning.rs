@@ -3,19 +3,19 @@
 //! what may help: merging, long segments, a queue, a longer backlog.
 
 use super::classes::{ClassPlacements, by_class};
-use super::path_settings::{carrying, requests};
+use super::path_settings::{carrying, is_tcp, requests};
 use super::steers::request;
 use super::treatments::{untouched, variants};
-use crate::TestMetrics;
 use crate::first_backlog::{self, FirstBacklog};
+use crate::{CoreMetrics, TestMetrics};
 use vnettop_sample::{
-    CoreSet, Proto, QDISC_KINDS, SteerMode, SteerSetting, SteerTarget, SteerValue, TriedPlacement, TriedSteer, Word,
+    CoreSet, QDISC_KINDS, SteerMode, SteerSetting, SteerTarget, SteerValue, TriedPlacement, TriedSteer, Word,
 };
 
 /// More treatments are not tried: each needs three phases and more.
 const MOST: usize = 16;
-/// What a backlog takes that dropped packets, in place of the kernel's 1,000.
-const LONGER_BACKLOG: u32 = 10_000;
+/// What a backlog that dropped packets is to take at least: the kernel's 1,000 are the usual.
+const LEAST_LONGER: u32 = 10_000;
 /// What a running command cannot be asked about.
 const NEVER_TRIED: [&str; 2] = [
     "not tried: MTU, a connection keeps the segment size it started with",
@@ -88,9 +88,11 @@ fn unsteered(metrics: &TestMetrics, backlogs: &[FirstBacklog<'_>]) -> Option<Tri
 
 /// What a setting is tried with; why it is not.
 fn value(metrics: &TestMetrics, setting: SteerSetting) -> Result<SteerValue, String> {
-    let is_tcp = carrying(metrics).any(|path| path.proto == Proto::Tcp);
+    if carrying(metrics).next().is_none() && setting != SteerSetting::NetdevMaxBacklog {
+        return Err("the path of the test's data is not known".to_owned());
+    }
     match setting {
-        SteerSetting::Tso if !is_tcp => Err("the test is not TCP".to_owned()),
+        SteerSetting::Tso if !is_tcp(metrics) => Err("the test is not TCP".to_owned()),
         SteerSetting::Qdisc => {
             let default = metrics.machine.facts.host.policy.default_qdisc.as_deref();
             let known = default.filter(|kind| QDISC_KINDS[1..].contains(kind));
@@ -98,12 +100,13 @@ fn value(metrics: &TestMetrics, setting: SteerSetting) -> Result<SteerValue, Str
             Ok(SteerValue::Kind(known.unwrap_or(QDISC_KINDS[1]).to_owned()))
         }
         SteerSetting::NetdevMaxBacklog => {
-            let drops =
-                |core: &crate::CoreMetrics| core.load.is_some_and(|load| load.softnet_dropped_per_s > Some(0.0));
-            let is_full = metrics.machine.cores.iter().any(drops);
-            is_full
-                .then_some(SteerValue::Number(LONGER_BACKLOG))
-                .ok_or_else(|| "the backlog of each core took all packets".to_owned())
+            let dropped = |core: &CoreMetrics| core.load?.softnet_dropped_per_s;
+            let drops: Option<f64> = metrics.machine.cores.iter().map(dropped).sum();
+            match (metrics.machine.facts.host.policy.netdev_max_backlog, drops) {
+                (None, _) | (_, None) => Err("what it is, or what the backlogs dropped, is not known here".to_owned()),
+                (_, Some(0.0)) => Err("the backlog of each core took all packets".to_owned()),
+                (Some(now), Some(_)) => Ok(SteerValue::Number(LEAST_LONGER.max(now.saturating_mul(2)))),
+            }
         }
         _ => Ok(SteerValue::Number(1)),
     }

@@ -219,7 +219,8 @@ impl SearchEvents {
                 let at = usize::try_from(*placement).unwrap_or(usize::MAX);
                 if let Some(tried) = self.placements.get(at) {
                     self.failed[at] = true;
-                    self.left_out.push(format!("not pinned: {}, {why}", tried.words()));
+                    let what = if tried.steers.is_empty() { "not pinned" } else { "not tried" };
+                    self.left_out.push(format!("{what}: {}, {why}", tried.words()));
                 }
             }
             SearchStep::Ended => self.is_over = true,

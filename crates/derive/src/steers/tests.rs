@@ -22,8 +22,15 @@ fn sample(at_ns: u64, cores: &[(u32, u64)], rps: &str) -> Sample {
     let facts =
         LinkFacts { netns: LINK.netns, ifindex: LINK.ifindex, name: "veth2".to_owned(), ..LinkFacts::default() };
     let rps = CoreSet::from_mask(rps).expect("a mask");
-    let steering =
-        Steering { link: LINK, rps: vec![rps], rfs: false, threaded: false, napi: Vec::new(), interrupts: None };
+    let steering = Steering {
+        link: LINK,
+        rps: vec![rps],
+        rfs: false,
+        threaded: false,
+        napi: Vec::new(),
+        interrupts: None,
+        irqs: Vec::new(),
+    };
     let hop = HopCores {
         link: LINK,
         way: HopWay::Received,

@@ -11,12 +11,34 @@ use vnettop_sample::{CoreSet, Interrupts, Kind, LinkFacts};
 const MOST: usize = 1024;
 
 /// The cores that take the interrupts of a link with hardware behind it; `None` for other links.
-pub(super) fn read(tree: &SysfsTree, proc: &Path, link: &LinkFacts, buffer: &mut Vec<u8>) -> Option<Interrupts> {
+pub(super) fn read(
+    tree: &SysfsTree,
+    proc: &Path,
+    link: &LinkFacts,
+    buffer: &mut Vec<u8>,
+) -> (Option<Interrupts>, Vec<u32>) {
     if !matches!(link.kind, Kind::Physical | Kind::Virtio) {
-        return None;
+        return (None, Vec::new());
     }
-    let cores = receiving(tree, &link.name, link.kind == Kind::Virtio, buffer).and_then(|irqs| cores(proc, &irqs));
-    Some(cores.map_or_else(Interrupts::Unknown, Interrupts::Cores))
+    let irqs = receiving(tree, &link.name, link.kind == Kind::Virtio, buffer);
+    let cores = irqs.clone().and_then(|irqs| cores(proc, &irqs));
+    let irqs = irqs.into_iter().flatten().filter_map(|irq| u32::try_from(irq).ok()).collect();
+    (Some(cores.map_or_else(Interrupts::Unknown, Interrupts::Cores)), irqs)
+}
+
+/// Whether an interrupt is one of the link's device, whatever it is for, requested or not.
+pub(super) fn has(tree: &SysfsTree, link: &str, irq: u32, buffer: &mut Vec<u8>) -> bool {
+    let device = format!("class/net/{link}/device");
+    let name = irq.to_string();
+    let above = if is_virtio(tree, link, buffer) { "/.." } else { "" };
+    tree.entries(&format!("{device}{above}/msi_irqs")).contains(&name)
+        || tree.number(&format!("{device}{above}/irq"), buffer) == Some(u64::from(irq))
+}
+
+/// A link whose device is on the virtio bus.
+pub(super) fn is_virtio(tree: &SysfsTree, link: &str, buffer: &mut Vec<u8>) -> bool {
+    let kind = tree.text(&format!("class/net/{link}/device/modalias"), buffer);
+    kind.is_some_and(|kind| kind.starts_with(b"virtio:"))
 }
 
 /// Numbers of the link's interrupts for received packets.

@@ -1,7 +1,7 @@
 //! The folder of one link in a sysfs of its namespace, found by its number whatever the link is called now. It is open in a mount
 //! that may be written to; nothing is written here. The folder stays that of the link when the link is renamed.
 
-use super::interrupts::receiving;
+use super::interrupts;
 use super::link_controls::LinkControls;
 use super::queues::SysfsTree;
 use crate::netns::{NetnsPlace, cookie, find_by_inode, run_inside};
@@ -39,10 +39,15 @@ impl LinkFolder {
     #[must_use]
     pub fn interrupts(&self) -> Vec<u32> {
         let (name, mut buffer) = (self.file_name.to_string_lossy(), Vec::new());
-        let kind = self.tree.text(&format!("class/net/{name}/device/modalias"), &mut buffer);
-        let is_virtio = kind.is_some_and(|kind| kind.starts_with(b"virtio:"));
-        let irqs = receiving(&self.tree, &name, is_virtio, &mut buffer).unwrap_or_default();
+        let is_virtio = interrupts::is_virtio(&self.tree, &name, &mut buffer);
+        let irqs = interrupts::receiving(&self.tree, &name, is_virtio, &mut buffer).unwrap_or_default();
         irqs.into_iter().filter_map(|irq| u32::try_from(irq).ok()).collect()
+    }
+
+    /// Whether an interrupt is one of its device: a link that is down has it still, though its driver has given it up.
+    #[must_use]
+    pub fn has_interrupt(&self, irq: u32) -> bool {
+        interrupts::has(&self.tree, &self.file_name.to_string_lossy(), irq, &mut Vec::new())
     }
 }
 

@@ -55,6 +55,7 @@ impl SysfsTree {
             threaded: self.number(&format!("{folder}/threaded"), buffer).is_some_and(|mode| mode != 0),
             napi: Vec::new(),
             interrupts: None,
+            irqs: Vec::new(),
         };
         loop {
             let queue = format!("{folder}/queues/rx-{}", steering.rps.len());

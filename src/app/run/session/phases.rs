@@ -144,12 +144,14 @@ impl RunSession<'_> {
         let outcome = self.controller.steer(&requests);
         let taken = outcome.taken;
         let warning = outcome.lines.iter().find(|line| line.warning).map(|line| line.text.clone());
+        // A phase in which nothing changed is none of this treatment.
+        let nothing = outcome.events.is_empty().then(|| "it is set so already".to_owned());
         self.report(Event::Stretch { at_ns: ended_ns, side: None });
         self.outcome(outcome);
         if taken {
             self.end_comparison();
         }
-        warning.map_or(Ok(()), Err)
+        warning.or(nothing).map_or(Ok(()), Err)
     }
 
     /// Pins these threads. What was measured until then ends before the first mask is set.

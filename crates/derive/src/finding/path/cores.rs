@@ -2,24 +2,20 @@
 //! link's packets handled on a core that the flow's own threads need.
 
 use super::{Diagnostic, LintInput, named, whole};
+use crate::figure::percent;
 use crate::flow::Connection;
 use crate::links::LinkMetrics;
 use crate::paths::{self, SoftirqBy, softirq};
-use crate::{CoreMetrics, TestMetrics};
-use vnettop_sample::{CoreId, CoreSet, HopWay, Kind, Steering, shell_word};
+use crate::placement::{request, shell_line};
+use crate::spare_core::{self, SpareCore};
+use crate::{CoreMetrics, TestMetrics, plural};
+use std::collections::BTreeMap;
+use vnettop_sample::{CoreId, CoreSet, HopWay, Kind, LinkKey, Steering, shell_word};
 
-/// From this share of softirq on a core is full; from this idle share on another core is idle; from this share on one core
-/// forwards nearly all packets.
-const FULL: f64 = 0.7;
-const IDLE: f64 = 0.8;
+/// From this share of a machine's rounds on one core forwards nearly all packets.
 const NEARLY_ALL: f64 = 0.9;
 /// `NET_RX` in [`vnettop_sample::SOFTIRQ_KINDS`].
 const NET_RX: usize = 3;
-
-fn idle(metrics: &TestMetrics) -> CoreSet {
-    let is_idle = |core: &&CoreMetrics| core.shares().is_some_and(|shares| shares.idle >= IDLE);
-    metrics.machine.cores.iter().filter(is_idle).map(|core| core.place.core).collect()
-}
 
 /// One core forwards everything while others idle.
 pub(in crate::finding) fn one_core(input: &LintInput<'_>) -> Option<Diagnostic> {
@@ -28,8 +24,8 @@ pub(in crate::finding) fn one_core(input: &LintInput<'_>) -> Option<Diagnostic> 
         return None;
     }
     let softirq = metrics.machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.softirq)));
-    let (core, softirq) = softirq.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|it| it.1 >= FULL)?;
-    let idle = idle(metrics);
+    let (core, softirq) = softirq.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|it| it.1 >= spare_core::FORWARDS)?;
+    let idle = spare_core::idle(metrics);
     let rounds = |core: &CoreMetrics| core.load?.softirqs_per_s[NET_RX];
     let all: f64 = metrics.machine.cores.iter().filter_map(rounds).sum();
     let its = metrics.machine.cores.iter().find(|row| row.place.core == core).and_then(rounds)?;
@@ -38,13 +34,65 @@ pub(in crate::finding) fn one_core(input: &LintInput<'_>) -> Option<Diagnostic> 
         let command = receiver(input).map(|link| set_rps(link, softirq::steering(metrics, link.facts.key()), &mask));
         let command = command.unwrap_or_else(|| format!("echo {mask} | tee /sys/class/net/LINK/queues/rx-*/rps_cpus"));
         let text = format!(
-            "core {core} forwards packets {:.0} % of the time; {} of {} cores are idle: RPS spreads several flows ({command})",
-            softirq * 100.0,
-            idle.len(),
-            metrics.machine.cores.len(),
+            "core {core} forwards packets {} % of the time{}; {}: RPS spreads several flows ({command})",
+            percent(softirq),
+            all_of_it(metrics, core),
+            are_idle(metrics, &idle),
         );
         Diagnostic::new(text, [("core", f64::from(core)), ("softirq", softirq), ("idle_cores", idle.len() as f64)])
     })
+}
+
+/// `, all softirq of 4 hops`, where every link that receives the flows' packets has them handled there.
+fn all_of_it(metrics: &TestMetrics, core: CoreId) -> String {
+    let carrying = metrics.flow.connections.iter().filter(|connection| connection.carries);
+    let paths = carrying.filter_map(|connection| paths::of(metrics, connection));
+    let hops = paths.flat_map(|path| path.hops).filter(|hop| hop.hop.way == HopWay::Received);
+    let hops: BTreeMap<LinkKey, bool> =
+        hops.map(|hop| (hop.hop.link, hop.softirq.is_ok_and(|at| at.cores == CoreSet::single(core)))).collect();
+    let is_all = !hops.is_empty() && hops.values().all(|&is_there| is_there);
+    if is_all { format!(", all softirq of {}", plural(hops.len(), "hop")) } else { String::new() }
+}
+
+fn are_idle(metrics: &TestMetrics, idle: &CoreSet) -> String {
+    match idle.len() {
+        1 => format!("core {idle} is idle"),
+        some => format!("{some} of {} cores are idle ({idle})", metrics.machine.cores.len()),
+    }
+}
+
+/// A core is full with packets beside what else runs there, and another one idles.
+pub(in crate::finding) fn spare_core(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let metrics = input.metrics;
+    let found = spare_core::find(metrics).filter(SpareCore::is_full)?;
+    if one_core(input).is_some() {
+        return None;
+    }
+    let SpareCore { backlog, core, shares, idle } = &found;
+    let [sends, receives] = backlog.ends(metrics).map(|end| end.contains(*core));
+    let beside = match (sends, receives) {
+        (true, true) => "both of its ends",
+        (true, false) => "its sender",
+        (false, true) => "its receiver",
+        (false, false) => "other work",
+    };
+    let line = shell_line(metrics, &request(backlog, CoreSet::single(*idle)));
+    let is = format!(
+        "core {core} is full ({} % system, {} % softirq) with the test's packets and {beside}",
+        percent(shares.system),
+        percent(shares.softirq),
+    );
+    let then = format!("core {idle} is idle: packets from {} could go there ({line})", named(metrics, backlog.link));
+    // Of TCP only a search tries an idle core.
+    let tries = if backlog.is_tcp() { "search" } else { "compare" };
+    let text = format!("{is}; {then}; only a measurement tells (vnettop run --steer {tries})");
+    let numbers = [
+        ("core", f64::from(*core)),
+        ("system", shares.system),
+        ("softirq", shares.softirq),
+        ("idle_core", f64::from(*idle)),
+    ];
+    Some(Diagnostic::new(text, numbers))
 }
 
 /// The first link that receives what the flows send, on whose queues RPS begins.
@@ -100,7 +148,7 @@ fn of(metrics: &TestMetrics, connection: &Connection) -> Option<Diagnostic> {
     });
     let shared = |put: &Put<'_>| !put.cores.is_empty() && put.cores.is_subset(&flows);
     let put = put.into_iter().find(shared)?;
-    let other = idle(metrics).iter().find(|&core| !flows.contains(core));
+    let other = spare_core::idle_beside(metrics, [&sender, &receiver]);
     // Without the setting the packets are handled on the sender's core: no better where that is what is set.
     if other.is_none() && put.cores.iter().any(|core| sender.contains(core)) {
         return None;

@@ -267,5 +267,6 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
 }
 
 mod segmentation;
+mod spare_core;
 mod switching;
 mod tuned;

@@ -56,7 +56,7 @@ impl CardMachine {
 
     fn read(&self) -> Option<Interrupts> {
         let tree = SysfsTree::at(&self.root.path().join("sys"));
-        read(&tree, &self.root.path().join("proc"), &nic(&self.kind), &mut Vec::new())
+        read(&tree, &self.root.path().join("proc"), &nic(&self.kind), &mut Vec::new()).0
     }
 
     /// The cores, or why they are not known.
@@ -172,7 +172,7 @@ fn the_cores_of_this_machine_s_own_card_are_those_of_proc_interrupts() {
             .collect();
         let link = LinkFacts::new(LinkKey { netns: 1, ifindex: Ifindex(2) }, &name, Kind::Virtio);
         let reported = read(&tree, Path::new("/proc"), &link, &mut Vec::new());
-        assert_eq!(reported, Some(Interrupts::Cores(expected)), "{name} is {device}, whose rows are {irqs:?}");
+        assert_eq!(reported.0, Some(Interrupts::Cores(expected)), "{name} is {device}, whose rows are {irqs:?}");
         checked += 1;
     }
     if checked == 0 {

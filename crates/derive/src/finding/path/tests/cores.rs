@@ -14,7 +14,15 @@ fn set(list: &str) -> CoreSet {
 
 fn steering(netns: u64, ifindex: u32, rps: &str) -> Steering {
     let link = LinkKey { netns, ifindex: Ifindex(ifindex) };
-    Steering { link, rps: vec![set(rps)], rfs: false, threaded: false, napi: Vec::new(), interrupts: None }
+    Steering {
+        link,
+        rps: vec![set(rps)],
+        rfs: false,
+        threaded: false,
+        napi: Vec::new(),
+        interrupts: None,
+        irqs: Vec::new(),
+    }
 }
 
 /// A client on one core that sends to a server on another, over `a0`, `x0` and `b0`, with the settings of all three.
