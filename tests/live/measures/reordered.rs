@@ -1,6 +1,8 @@
 //! Packets of one flow that change cores and overtake each other: counted as ftrace counts them, found with their price, put in
 //! order by `p`, and back by `U`, on a veth pair whose ends run on two cores.
 
+use crate::ground::docker::{self, Docker};
+use crate::ground::machine::{HOST, Machine};
 use crate::ground::moving::needs_tracing;
 use crate::ground::tmux::Tmux;
 use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, listening, needs, needs_two_cores, pid, veth_pair};
@@ -175,4 +177,58 @@ fn p_puts_packets_onto_one_core_and_u_takes_it_back() {
     screen.press("U");
     screen.await_shown("it is undone", 10, "rps_cpus of reord1 is back to 0");
     assert_eq!(test.rps_cpus("reord1"), before, "byte for byte");
+}
+
+/// What a test's flow from outside of its receiver says: segments sent again a second; none before it is known.
+fn retransmits(object: &Value) -> Option<f64> {
+    let flows = object["flows"].as_array()?.iter().filter(|flow| flow["control"] == false);
+    flows.filter_map(|flow| flow["retransmits_per_s"].as_f64()).reduce(f64::max)
+}
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn packets_over_a_docker_bridge_are_found_and_the_line_that_is_told_puts_them_in_order() {
+    needs(docker::PROGRAMS);
+    needs(&["taskset"]);
+    needs_two_cores();
+    let machine = Machine::new();
+    let docker = Docker::start(&machine, HOST, "docker");
+    let server = docker.server("server", &[]);
+    let client = docker.idle("client", &[]);
+    let pid = docker.cli(&["inspect", "-f", "{{.State.Pid}}", &server.name]);
+    machine.run(&format!("taskset -acp {} {pid}", PINNED[1]));
+    // A sysfs shows the links of the namespace that it is mounted in; Docker's own has cgroups below it.
+    let with_sysfs = |line: &str| {
+        let script = format!("mount -t sysfs sysfs /sys && {line}");
+        let out = machine.inside(HOST, "unshare").args(["-m", "sh", "-ec", &script]).output().expect("unshare runs");
+        assert!(out.status.success(), "{line}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let first_core = ["exec", "-d", &client.name, "busybox", "taskset", "1"];
+    docker.cli(&[&first_core[..], &["iperf3", "-c", &server.address, "-t", "600"]].concat());
+    let mut command = machine.inside(HOST, VNETTOP);
+    command.args(["-d", "0.5", "--hop-cores"]);
+    let mut watching = Watching::start(command);
+    let line = (0..60).find_map(|_| {
+        let object = watching.next();
+        let finding = object["findings"].as_array()?.iter().find(|finding| finding["id"] == "reordered")?.clone();
+        let text = finding["text"].as_str()?;
+        assert!(text.contains(" at veth"), "the bridge's port of the sender is where they first wait: {text}");
+        let line = text.rsplit_once('(')?.1.trim_end_matches(')').to_owned();
+        Some(line)
+    });
+    let line = line.expect("the finding is there within 30 s");
+    let before = with_sysfs("cat /sys/class/net/veth*/queues/rx-*/rps_cpus");
+    with_sysfs(&line);
+    assert_ne!(with_sysfs("cat /sys/class/net/veth*/queues/rx-*/rps_cpus"), before, "{line}");
+    let quiet = |rates: &[f64]| rates.len() >= 6 && rates.iter().rev().take(6).all(|rate| *rate < 2.0);
+    let mut rates = Vec::new();
+    for _ in 0..60 {
+        rates.extend(retransmits(&watching.next()));
+        if quiet(&rates) {
+            break;
+        }
+    }
+    assert!(quiet(&rates), "for three seconds nothing is sent again: {rates:?}");
+    watching.stop();
 }
