@@ -28,7 +28,7 @@ use crate::derive::experiment::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile};
+use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile, qdisc_kind};
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use all_hosts::AllHosts;
@@ -203,7 +203,7 @@ impl State {
                 }
                 Event::Steered { file, got, .. } if is_told(file) => {
                     self.pinned_at_ns = Some(metrics.machine.at_ns);
-                    reported.push(format!("{} set to {got}", steered(metrics, file)));
+                    reported.push(format!("{} set to {}", steered(metrics, file), qdisc_kind(got)));
                 }
                 Event::Unsteered { file, got, .. } if is_told(file) => {
                     reported.push(format!("{} restored to {got}", steered(metrics, file)));

@@ -252,6 +252,7 @@ impl OwnSteers {
         }
         outcome.warn(match (written, stay) {
             (0, _) => error.to_string(),
+            (1, 0) if plan.request.setting.is_feature() => error.to_string(),
             (1, 0) => format!("{error}; the queue changed before it is restored"),
             (more, 0) => format!("{error}; the {more} queues changed before it are restored"),
             (_, stay) => format!("{error}; {stay} of the queues changed before it cannot be restored: U tries again"),

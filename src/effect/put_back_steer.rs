@@ -5,7 +5,7 @@ use super::Outcome;
 use super::link_settings::LinkSettings;
 use super::steer::{self, OpenedLinks, is_denied, is_gone, what};
 use crate::clock::now_ns;
-use crate::sample::{Event, SteeredFile, shell_word};
+use crate::sample::{Event, SteeredFile, qdisc_kind, shell_word};
 use crate::source::steering::LinkFolderError;
 use std::io;
 
@@ -170,8 +170,9 @@ fn sentence(group: &[&UnsteerVerdict], all: usize) -> (bool, String) {
     let texts = steer::texts(setting, group.iter().filter_map(|one| Some((one.held.file.queue, one.result.text()?))));
     match &first.result {
         UnsteerResult::Restored(_) => {
-            let is_exact =
-                |one: &&&UnsteerVerdict| one.result.text().is_some_and(|got| steer::same(setting, got, &one.held.old));
+            let is_exact = |one: &&&UnsteerVerdict| {
+                one.result.text().is_some_and(|got| steer::is_back(setting, got, &one.held.old))
+            };
             match group.iter().find(|one| !is_exact(one)) {
                 None => (false, format!("{what} is back to {texts}")),
                 Some(one) => (true, format!("{what} is {texts} now: the kernel does not give {} back", one.held.old)),
@@ -182,8 +183,9 @@ fn sentence(group: &[&UnsteerVerdict], all: usize) -> (bool, String) {
         UnsteerResult::Changed(now) => (
             true,
             format!(
-                "{what} is {now}, set by another program since, and is not changed; {} restores the value from before \
+                "{what} is {}, set by another program since, and is not changed; {} restores the value from before \
                  vnettop",
+                qdisc_kind(now),
                 shell_line(first)
             ),
         ),

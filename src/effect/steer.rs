@@ -56,6 +56,11 @@ pub(super) fn same(setting: SteerSetting, one: &str, other: &str) -> bool {
     one == other || one.parse::<u32>().ok().zip(other.parse().ok()).is_some_and(|(one, other): (u32, u32)| one == other)
 }
 
+/// Whether what was put back is in force: a link that is down shows no qdisc, and gets the one that it was born with once it is up.
+pub(super) fn is_back(setting: SteerSetting, got: &str, old: &str) -> bool {
+    same(setting, got, old) || setting == SteerSetting::Qdisc && got == "noop" && old == QDISC_KINDS[0]
+}
+
 /// Whether the kernel may have made `got` of what was asked: it gives a qdisc parameters, rounds a number of flows up, and leaves isolated cores out.
 pub(super) fn is_made_of(setting: SteerSetting, got: &str, asked: &str) -> bool {
     if setting == SteerSetting::Qdisc {

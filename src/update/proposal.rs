@@ -55,8 +55,7 @@ fn undo_first(state: &State, metrics: &Metrics) -> Option<String> {
 /// The best placement that a search has found for this kind of test; `None` when there was no search, or that placement cannot
 /// be had now.
 fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
-    // Where the best setting was kept, the rule goes on from there.
-    let found = found_for(&metrics.subject, &state.found).filter(|found| !is_tuned(&metrics.subject, found))?;
+    let found = found_for(&metrics.subject, &state.found)?;
     let when = format!("vnettop run --pin search, {}", found.day);
     if found.class == PlacementClass::Unpinned && sets_something(found) {
         return Some(Err("measured: for this kind of test no pin was faster".to_owned()));

@@ -27,7 +27,7 @@ pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
 pub use steers::{at_receivers, unsteerable};
-use steers::{interrupts, measured_steers, steers, tuned_steers};
+use steers::{measured_steers, steers, tuned_steers};
 pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
 
@@ -74,7 +74,8 @@ pub fn with_steers(metrics: &TestMetrics, pins: Result<Proposal, String>) -> Res
     }
 }
 
-/// The same where a search has found whose core is best for the packets, or a setting of the links: each is on, for this reason.
+/// The same where a search has found whose core is best for the packets, or a setting of the links: each is on, for this reason. Where
+/// nothing of that can be had now, the rule stands.
 ///
 /// # Errors
 /// Why no pin is proposed, where there is nothing to set either.
@@ -87,20 +88,20 @@ pub fn with_measured_steers(
     let steps = pins.as_ref().map_or(&[][..], |proposal| &proposal.steps);
     let of_cores = found.steered.map(|target| measured_steers(metrics, steps, (target, reason)));
     let of_links = found.tuned.as_ref().map(|tuned| tuned_steers(metrics, tuned, reason));
-    let mut steers: Vec<ProposedSteer> = of_cores.into_iter().chain(of_links).flatten().collect();
-    let is_something = !steers.is_empty();
-    steers.extend(interrupts(metrics, steps));
-    match pins {
-        Ok(proposal) => Ok(Proposal { steers, ..proposal }),
-        Err(_) if is_something => Ok(Proposal { steers, ..Proposal::default() }),
-        Err(why) => Err(why),
+    let mut measured: Vec<ProposedSteer> = of_cores.into_iter().chain(of_links).flatten().collect();
+    if measured.is_empty() {
+        return with_steers(metrics, pins);
     }
+    let by_rule = steers(metrics, steps).into_iter();
+    let others: Vec<ProposedSteer> = by_rule.filter(|one| !measured.iter().any(|at| at.part() == one.part())).collect();
+    measured.extend(others);
+    Ok(Proposal { steers: measured, ..pins.unwrap_or_default() })
 }
 
-/// What a tuning has found best is how every link of the test's paths is set now, so that nothing is left of it to propose.
+/// What a tuning has found best is how the links of the test's paths are set now, so that nothing is left of it to propose.
 #[must_use]
 pub fn is_tuned(metrics: &TestMetrics, found: &FoundPlacement) -> bool {
-    found.tuned.as_ref().is_some_and(|(setting, value)| path_settings::requests(metrics, *setting, value).is_empty())
+    found.tuned.as_ref().is_some_and(|(setting, value)| path_settings::is_so(metrics, *setting, value))
 }
 
 /// Proposes to steer the packets of a test that are seen to overtake each other, and to pin nothing; `None` where none are.

@@ -96,7 +96,9 @@ pub(crate) fn find(metrics: &TestMetrics) -> Option<SpareCore<'_>> {
             one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
         })?;
         let [senders, receivers] = backlog.ends(metrics);
-        let idle = idle_beside(metrics, [&senders, &receivers]).filter(|&idle| !is_on(metrics, &backlog, idle))?;
+        let taken: CoreSet =
+            receivers.iter().chain(idle(metrics).iter().filter(|&core| is_on(metrics, &backlog, core))).collect();
+        let idle = idle_beside(metrics, [&senders, &taken])?;
         Some(SpareCore { backlog, core, shares, idle })
     })
 }

@@ -114,7 +114,9 @@ fn costs(search: &SearchResult) -> Vec<Fact> {
     if search.ranking.is_empty() {
         return Vec::new();
     }
-    vec![fact("retransmits", line(&again)), fact("CPU", line(&cpu))]
+    let is_tcp = search.ranking.iter().any(|one| one.retransmits_per_s.is_some());
+    let again = is_tcp.then(|| fact("retransmits", line(&again)));
+    again.into_iter().chain([fact("CPU", line(&cpu))]).collect()
 }
 
 /// CPU time of the whole machine for 10^9 bits, seconds.

@@ -34,10 +34,14 @@ fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s:
     let [senders, receivers] = worst.ends(metrics);
     let at = named(metrics, worst.link);
     let cause = match (worst.switches_per_s, &worst.cores) {
-        (Some(switches), Some(cores)) => {
+        // Cores that few of its packets met are left out of a hop's, and one alone would contradict the sentence.
+        (Some(switches), Some(cores)) if cores.len() > 1 => {
             format!("packets change cores {} times/s at {at} (cores {cores}) and overtake each other", rate(switches))
         }
-        _ => format!("packets overtake each other at {at}: they come from cores {senders} and {receivers}"),
+        (Some(switches), _) => {
+            format!("packets change cores {} times/s at {at} and overtake each other", rate(switches))
+        }
+        (None, _) => format!("packets overtake each other at {at}: they come from cores {senders} and {receivers}"),
     };
     let dropped = match denial::drops(metrics, worst.connections.iter().copied(), over_s) {
         DropsSeen::Throughout => ", this kernel drops none",

@@ -24,6 +24,7 @@ pub(super) fn requests(metrics: &TestMetrics, setting: SteerSetting, value: &Ste
         }
 
         SteerSetting::Qdisc => senders(metrics).filter(|&link| queues_nothing(metrics, link)).collect(),
+        SteerSetting::NetdevMaxBacklog if is_so(metrics, setting, value) => Vec::new(),
         SteerSetting::NetdevMaxBacklog => own_loopback(metrics).into_iter().collect(),
         SteerSetting::Tso
         | SteerSetting::RpsCpus
@@ -45,6 +46,27 @@ pub(super) fn requests(metrics: &TestMetrics, setting: SteerSetting, value: &Ste
         space: metrics.machine.space_entry(link.netns),
     };
     found.iter().map(steer).collect()
+}
+
+/// Every link of the test's paths that the setting concerns is known to have this value, or more of it.
+pub(super) fn is_so(metrics: &TestMetrics, setting: SteerSetting, value: &SteerValue) -> bool {
+    let all = |links: Vec<LinkKey>, has: &dyn Fn(LinkKey) -> bool| !links.is_empty() && links.into_iter().all(has);
+    let has = |of: Offload| move |link| paths::offloads(metrics, link).is_some_and(|offloads| offloads.has(of));
+    match setting {
+        SteerSetting::Gro => all(of_hops(metrics, HopWay::Received).collect(), &has(Offload::Gro)),
+        SteerSetting::Tso => all(of_hops(metrics, HopWay::Sent).collect(), &has(Offload::Tso)),
+        SteerSetting::Qdisc => all(senders(metrics).collect(), &|link| {
+            metrics.losses.of_qdiscs(link).is_some_and(|drops| !drops.queues_nothing)
+        }),
+        SteerSetting::NetdevMaxBacklog => {
+            let SteerValue::Number(wanted) = value else { return false };
+            let mut standing = metrics.machine.steers.iter().filter(|steer| steer.setting == setting);
+            let before = metrics.machine.facts.host.policy.netdev_max_backlog;
+            let now = standing.next().map_or(before, |steer| steer.got.parse().ok());
+            now.is_some_and(|now| now >= *wanted)
+        }
+        _ => false,
+    }
 }
 
 /// `gro on (eth0, veth2)`

@@ -5,7 +5,7 @@ use super::path_settings::{of_hops, requests};
 use super::{ProposedSteer, Step};
 use crate::first_backlog::{self, FirstBacklog};
 use crate::paths::softirq;
-use crate::spare_core::idle_beside;
+use crate::spare_core::{calmest_beside, idle_beside};
 use crate::{TestMetrics, figure};
 use std::collections::BTreeSet;
 use vnettop_sample::{
@@ -24,7 +24,11 @@ pub(super) fn cores_of_target(metrics: &TestMetrics, ends: &[CoreSet; 2], target
         SteerTarget::Receiver => ends[1].clone(),
         SteerTarget::Sender => ends[0].clone(),
         SteerTarget::Nobody => CoreSet::new(),
-        SteerTarget::Idle => idle_beside(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default(),
+        SteerTarget::Idle => {
+            let ends = [&ends[0], &ends[1]];
+            let core = idle_beside(metrics, ends).or_else(|| calmest_beside(metrics, ends));
+            core.map(CoreSet::single).unwrap_or_default()
+        }
     }
 }
 
@@ -38,11 +42,8 @@ pub(super) fn measured_steers(
     let backlogs = first_backlog::all(metrics);
     let steer = |backlog: &FirstBacklog<'_>| {
         let cores = cores_of_target(metrics, &ends_then(metrics, backlog, &placed), target);
-        let is_possible = if target == SteerTarget::Nobody {
-            backlog.is_by_masks() && backlog.is_steered()
-        } else {
-            !backlog.is_steered() && !cores.is_empty()
-        };
+        let is_had = backlog.steering.rps.iter().all(|mask| *mask == cores);
+        let is_possible = backlog.is_by_masks() && !is_had && (target == SteerTarget::Nobody || !cores.is_empty());
         is_possible.then(|| proposed(metrics, backlog, cores, reason.to_owned(), true))
     };
     backlogs.iter().filter_map(steer).collect()
@@ -107,7 +108,7 @@ pub(crate) fn steers(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer
 
 /// The interrupts of the hardware that the test's packets come in by, onto a core that is idle and no thread's of the test: listed,
 /// and off. Which core is best no rule knows.
-pub(super) fn interrupts(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
+fn interrupts(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
     let pids = || metrics.flow.connections.iter().flat_map(|one| [one.from.pid, one.to.pid]).flatten();
     let now = pids().flat_map(|pid| softirq::cores_of(metrics, pid).iter().collect::<Vec<_>>());
     let taken: CoreSet = now.chain(steps.iter().map(|step| step.core)).collect();

@@ -6,7 +6,7 @@ use super::steers::{cores_of_target, ends_then, request, unsteerable};
 use super::{Step, class_of, propose};
 use crate::TestMetrics;
 use crate::first_backlog::{self, FirstBacklog};
-use crate::spare_core::calmest_beside;
+use crate::spare_core::idle_beside;
 use vnettop_sample::{
     CoreSet, PinMode, PlacedThread, PlacementClass, RunAsked, SteerMode, SteerTarget, ThreadId, TriedPlacement,
     TriedSteer,
@@ -70,10 +70,9 @@ pub(super) fn variants(
     let ends: Vec<[CoreSet; 2]> = backlogs.iter().map(|one| ends_then(metrics, one, &placed)).collect();
     let of = |target: SteerTarget, whose: &str| -> Option<Vec<TriedSteer>> {
         let one = |(backlog, ends): (&&FirstBacklog<'_>, &[CoreSet; 2])| {
-            let mut cores = cores_of_target(metrics, ends, target);
-            if target == SteerTarget::Idle && cores.is_empty() {
-                cores = calmest_beside(metrics, [&ends[0], &ends[1]]).map(CoreSet::single).unwrap_or_default();
-            }
+            let cores = cores_of_target(metrics, ends, target);
+            let is_idle = idle_beside(metrics, [&ends[0], &ends[1]]).is_some();
+            let whose = if target == SteerTarget::Idle && !is_idle { "the calmest" } else { whose };
             let plural = if cores.len() == 1 { "core" } else { "cores" };
             let whose = format!("{whose} {plural} {cores}");
             let request = request(backlog, cores.clone());

@@ -232,7 +232,9 @@ impl SearchEvents {
         let Some((began_ns, elapsed_s)) = metrics.machine.began_ns().zip(metrics.machine.elapsed_s) else { return };
         let Some((placement, _)) = self.phases.settled(began_ns, settle_ns) else { return };
         let Some(cost) = self.costs.get_mut(placement) else { return };
-        let tcp = metrics.subject.flow.connections.iter().filter_map(Connection::tcp);
+        // What controls a test of datagrams is TCP too.
+        let carriers = metrics.subject.flow.connections.iter().filter(|one| one.carries);
+        let tcp = carriers.filter_map(Connection::tcp);
         let again = tcp.filter_map(|tcp| tcp.retransmits_per_s).reduce(|sum, one| sum + one);
         cost.retransmits_per_s.add(again, elapsed_s);
         let busy = metrics.machine.cores.iter().filter_map(|core| Some(core.shares()?.busy()));

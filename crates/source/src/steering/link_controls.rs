@@ -30,6 +30,10 @@ const REPLACE: u16 = 0x100;
 const CREATE: u16 = 0x400;
 /// As the thread's namespace shows it: only the machine's first has it.
 const BACKLOG: &str = "/proc/sys/net/core/netdev_max_backlog";
+/// What a link has in place of a qdisc while it is down.
+const DOWN: &str = "noop";
+/// How often the list of qdiscs is read in search of one.
+const TRIES: usize = 3;
 /// More digits has no number of it.
 const DIGITS: usize = 32;
 
@@ -101,10 +105,23 @@ impl LinkControls {
     /// ENODEV when the link is gone.
     pub fn root_qdisc(&mut self) -> io::Result<String> {
         let kind = self.of_link(|attributes| Some(clean(text(attribute(attributes, QDISC)?))))?;
+        // A dump of many may miss one while links come and go; what the kernel makes itself may be in none.
+        for _ in 0..TRIES {
+            match self.made_root()? {
+                Some((is_made, sum)) if is_made || kind != QDISC_KINDS[0] => return Ok(format!("{kind}/{sum:08x}")),
+                None if ![QDISC_KINDS[0], DOWN].contains(&kind.as_str()) => {}
+                _ => return Ok(kind),
+            }
+        }
+        Err(io::Error::other("the kernel does not list its root qdisc"))
+    }
+
+    /// Whether somebody made the root qdisc, and the sum of its parameters, as the namespace's list of qdiscs tells it.
+    fn made_root(&mut self) -> io::Result<Option<(bool, u32)>> {
         let mut told = None;
+        let link = self.link.0;
         let each = |message: &Message<'_>, _: u64| {
-            let is_root =
-                u32_at(message.body, INDEX) == Some(self.link.0) && u32_at(message.body, PARENT) == Some(ROOT);
+            let is_root = u32_at(message.body, INDEX) == Some(link) && u32_at(message.body, PARENT) == Some(ROOT);
             let attributes = message.body.get(QDISC_FIXED..).filter(|_| is_root);
             told = told.or(attributes.map(|attributes| {
                 let is_made = u32_at(message.body, HANDLE).is_some_and(|handle| handle != 0);
@@ -113,10 +130,7 @@ impl LinkControls {
         };
         let mut request = Request::new(libc::RTM_GETQDISC, DUMP, &[0; QDISC_FIXED]);
         self.netlink.dump(&mut request, "list qdiscs", each).map_err(io::Error::other)?;
-        Ok(match told {
-            Some((is_made, sum)) if is_made || kind != QDISC_KINDS[0] => format!("{kind}/{sum:08x}"),
-            _ => kind,
-        })
+        Ok(told)
     }
 
     /// What the link's own message says (`RTM_GETLINK`).

@@ -55,11 +55,18 @@ fn what_a_tuning_found_is_proposed_on_each_link_of_the_path() {
     };
     let none = || Err("no pin was faster".to_owned());
     let proposal = placement::with_measured_steers(&metrics, none(), &found, "measured").expect("it is proposed");
-    let lines: Vec<&str> = proposal.steers.iter().map(|steer| steer.shell_line.as_str()).collect();
+    let (of_links, others): (Vec<_>, Vec<_>) =
+        proposal.steers.iter().partition(|steer| steer.request.setting == SteerSetting::Gro);
     assert_eq!(proposal.steps.len(), 0, "no pin with it");
-    assert!(
-        !lines.is_empty() && lines.iter().all(|line| line.contains("ethtool -K ") && line.contains(" gro on")),
-        "{lines:?}"
-    );
-    assert!(proposal.steers.iter().all(|steer| steer.is_on && steer.now == "off"), "each is on");
+    let is_line = |line: &str| line.contains("ethtool -K ") && line.contains(" gro on");
+    assert!(!of_links.is_empty(), "where the data are received");
+    assert!(of_links.iter().all(|steer| steer.is_on && steer.now == "off" && is_line(&steer.shell_line)), "each is on");
+    assert!(others.iter().all(|steer| !steer.is_on), "a core for the packets stays a matter of choice");
+    assert!(!placement::is_tuned(&metrics, &found), "it is off where the data are received");
+    let mut kept = metrics;
+    let offloads = &mut Arc::make_mut(&mut kept.machine_mut().facts).offloads;
+    for link in Arc::make_mut(offloads) {
+        (link.gro, link.unwanted) = (true, Vec::new());
+    }
+    assert!(placement::is_tuned(&kept, &found), "once it was kept, nothing of it is left to propose");
 }
