@@ -1,6 +1,5 @@
 //! What keeps a setting of a link over a restart: lines of the files that udev and sysctl read. A link that udev renames is met under
-//! its new name. Links of other network
-//! namespaces are made by whoever makes the namespace, where udev does not look.
+//! its new name. Links of other network namespaces are made by whoever makes the namespace, where udev does not look.
 
 use super::{SpaceEntry, SteerRequest, SteerSetting, shell_word};
 

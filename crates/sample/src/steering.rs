@@ -1,4 +1,5 @@
-//! What decides on which core the packets that a link receives are handled, besides the core that they were sent on.
+//! What decides on which core the packets that a link receives are handled, besides the core that they were sent on; and the settings
+//! that say so, or how packets are handled.
 
 use super::{CoreId, CoreSet, LinkKey, Offload, ThreadId, Word, shell_word};
 use serde::{Deserialize, Serialize};
@@ -111,7 +112,7 @@ pub enum SettingPlace {
 }
 
 impl SteerSetting {
-    /// Its text is a mask of cores; otherwise it is a number.
+    /// Its text is a mask of cores; otherwise it is a number, or the name of a kind.
     #[must_use]
     pub fn takes_cores(self) -> bool {
         matches!(self, Self::RpsCpus | Self::XpsCpus | Self::Interrupt)
@@ -171,7 +172,7 @@ impl SteerSetting {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SteerValue {
-    /// Of `rps_cpus` and `xps_cpus`.
+    /// Of the settings that take cores.
     Cores(CoreSet),
     /// Of the settings that are a number, or on (1) and off (0).
     Number(u32),

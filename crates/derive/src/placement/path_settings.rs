@@ -22,7 +22,6 @@ pub(super) fn requests(metrics: &TestMetrics, setting: SteerSetting, value: &Ste
         SteerSetting::Tso if is_tcp(metrics) => {
             of_hops(metrics, HopWay::Sent).filter(|&link| lacks(metrics, link, Offload::Tso)).collect()
         }
-
         SteerSetting::Qdisc => senders(metrics).filter(|&link| queues_nothing(metrics, link)).collect(),
         SteerSetting::NetdevMaxBacklog if is_so(metrics, setting, value) => Vec::new(),
         SteerSetting::NetdevMaxBacklog => own_loopback(metrics).into_iter().collect(),

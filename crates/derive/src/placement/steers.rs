@@ -49,6 +49,12 @@ pub(super) fn measured_steers(
     backlogs.iter().filter_map(steer).collect()
 }
 
+/// The name of a link's namespace where it is not vnettop's own.
+fn other_space(metrics: &TestMetrics, link: LinkKey) -> Option<String> {
+    let is_own = link.netns == metrics.machine.netns;
+    if is_own { None } else { metrics.machine.space_name(link.netns).map(std::borrow::Cow::into_owned) }
+}
+
 /// What a setting is where it is not as it was found best.
 fn now_of(metrics: &TestMetrics, setting: SteerSetting) -> String {
     match setting {
@@ -66,13 +72,10 @@ pub(super) fn tuned_steers(
     (setting, value): &(SteerSetting, SteerValue),
     reason: &str,
 ) -> Vec<ProposedSteer> {
-    let own = metrics.machine.netns;
     let proposed = |tried: TriedSteer| ProposedSteer {
         shell_line: tried.request.shell_line(&tried.space),
         now: now_of(metrics, *setting),
-        space: (tried.request.link.netns != own)
-            .then(|| metrics.machine.space_name(tried.request.link.netns).map(std::borrow::Cow::into_owned))
-            .flatten(),
+        space: other_space(metrics, tried.request.link),
         request: tried.request,
         reason: reason.to_owned(),
         is_on: true,
@@ -87,13 +90,12 @@ fn proposed(
     reason: String,
     is_on: bool,
 ) -> ProposedSteer {
-    let space = metrics.machine.space_name(backlog.link.facts.netns);
     let request = request(backlog, cores);
     ProposedSteer {
         shell_line: shell_line(metrics, &request),
         request,
         now: backlog.steering.rps.first().map_or_else(String::new, CoreSet::to_mask),
-        space: space.filter(|_| backlog.link.facts.netns != metrics.machine.netns).map(std::borrow::Cow::into_owned),
+        space: other_space(metrics, backlog.link.facts.key()),
         reason,
         is_on,
     }
@@ -128,7 +130,7 @@ fn interrupts(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
             request: SteerRequest { link, name: facts.name.clone(), setting: SteerSetting::Interrupt, value },
             shell_line,
             now: now.to_mask(),
-            space: None,
+            space: other_space(metrics, link),
             reason: format!("core {free} is idle; whether it helps only a measurement tells{balanced}"),
             is_on: false,
         })
