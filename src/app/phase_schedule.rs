@@ -214,7 +214,7 @@ impl<'a> PhaseSchedule<'a> {
 /// The watched threads that are busy.
 fn busy(metrics: &Metrics) -> BTreeSet<ThreadId> {
     let ids = metrics.subject.threads.iter().map(|thread| thread.sample.id);
-    ids.filter(|id| metrics.subject.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY)).collect()
+    ids.filter(|id| metrics.subject.recent.thread_need(*id).is_some_and(|need| need > BUSY)).collect()
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 mod labels;
 
 use crate::sample::{
-    Benchmark, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts, NextHop,
-    OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem,
+    Benchmark, Carrier, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts,
+    NextHop, OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem,
     ProblemSource, RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, SpaceEntry, Steering, WireNames,
 };
 use labels::Labels;
@@ -187,7 +187,7 @@ impl Anonymiser {
     }
 
     fn path(&mut self, path: &FlowPath) -> FlowPath {
-        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside, silent, neighbours } = path;
+        let FlowPath { netns, proto, from, to, hops, gap, note, ends, outside, silent, neighbours, carriers } = path;
         FlowPath {
             netns: *netns,
             proto: *proto,
@@ -208,6 +208,10 @@ impl Anonymiser {
                     ip: self.labels.address(next.ip),
                     mac: self.labels.of("mac", &next.mac),
                 })
+                .collect(),
+            carriers: carriers
+                .iter()
+                .map(|one| Carrier { name: self.labels.program(&one.name), ..one.clone() })
                 .collect(),
         }
     }

@@ -16,7 +16,7 @@ pub(super) use finding::Numbers;
 use super::timestamp;
 use crate::derive::end_to_end::{EndToEnd, HostMetrics};
 use crate::derive::losses::QdiscDrops;
-use crate::derive::{CoreMetrics, LinkMetrics, Metrics, TestMetrics, ThreadMetrics};
+use crate::derive::{CoreMetrics, LinkMetrics, Metrics, TestMetrics, ThreadMetrics, Worker};
 use crate::sample::{Host, LinkKey, OwnCost, Owner, PeerRef, SOFTIRQ_KINDS, Space, ThreadId, Word};
 use events::{Events, Tracing};
 use serde::ser::SerializeMap;
@@ -91,7 +91,15 @@ impl JsonObject for Metrics {
         object.serialize_entry("ovs", &Each(&machine.facts.ovs, of))?;
         object.serialize_entry("cores", &Each(&machine.cores, of))?;
         let tests_of = self.tests_of_threads();
-        let threads: Vec<_> = self.threads.iter().map(|thread| ThreadRow::of(thread, &tests_of)).collect();
+        let workers = self.workers();
+        let threads: Vec<_> = self
+            .threads
+            .iter()
+            .map(|thread| ThreadRow {
+                worker: workers.get(&thread.sample.id).copied(),
+                ..ThreadRow::of(thread, &tests_of)
+            })
+            .collect();
         object.serialize_entry("threads", &threads)?;
         object.serialize_entry("steers", &Each(&machine.steers, of))?;
         object.serialize_entry("short_lives", &machine.short_lives)?;
@@ -265,23 +273,30 @@ impl JsonObject for CoreMetrics {
 }
 
 /// A thread, and the running test that it works for.
-struct ThreadRow<'a>(&'a ThreadMetrics, Option<u32>);
+struct ThreadRow<'a> {
+    thread: &'a ThreadMetrics,
+    test: Option<u32>,
+    /// Where between the ends it is.
+    worker: Option<(&'a Worker, &'a TestMetrics)>,
+}
 
 impl<'a> ThreadRow<'a> {
     fn of(thread: &'a ThreadMetrics, tests: &BTreeMap<ThreadId, u32>) -> Self {
-        Self(thread, tests.get(&thread.sample.id).copied())
+        Self { thread, test: tests.get(&thread.sample.id).copied(), worker: None }
     }
 }
 
 impl Serialize for ThreadRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(thread, test) = self;
+        let Self { thread, test, worker } = self;
         let (sample, mut object) = (&thread.sample, serializer.serialize_map(None)?);
         object.serialize_entry("pid", &sample.id.pid)?;
         object.serialize_entry("tid", &sample.id.tid)?;
         object.serialize_entry("start", &sample.id.start)?;
         object.serialize_entry("name", &sample.name)?;
         object.serialize_entry("role", sample.role())?;
+        let place = worker.and_then(|(worker, metrics)| worker.between(&metrics.machine, &metrics.paths));
+        object.serialize_entry("hop", &place)?;
         object.serialize_entry("core", &sample.core)?;
         object.serialize_entry("allowed", &sample.allowed)?;
         object.serialize_entry("cpuset", &sample.cpuset)?;

@@ -28,7 +28,7 @@ pub fn tick(state: &mut State) -> Option<Effect> {
         return None;
     }
     let metrics = state.newest()?;
-    let busy = |id: &ThreadId| metrics.subject.recent.thread_cpu(*id).is_some_and(|cpu| cpu > BUSY);
+    let busy = |id: &ThreadId| metrics.subject.recent.thread_need(*id).is_some_and(|need| need > BUSY);
     let new: Vec<ThreadId> = state.sticky.new_workers(metrics).into_iter().filter(busy).collect();
     if new.is_empty() {
         return None;

@@ -3,12 +3,12 @@
 
 use super::Tone;
 use super::canvas::fitted;
-use super::format::{Claim, Count, Rate, Share, UNKNOWN};
+use super::format::{Claim, Count, Percent, Rate, Share, UNKNOWN};
 use super::lines::{Line, sentences};
 use super::text::{namespace, plural};
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
-use crate::derive::paths::{self, FlowAtHop, HopMetrics, PathMetrics, SoftirqBy};
-use crate::derive::{Loss, Metrics};
+use crate::derive::paths::{self, CarrierMetrics, FlowAtHop, HopMetrics, Passed, PathMetrics, SoftirqBy};
+use crate::derive::{Loss, Metrics, Worker};
 use crate::sample::{HopWay, Offload, Offloads, Word};
 use crate::state::{Mode, State, Units};
 
@@ -163,6 +163,8 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
     let smallest = path.smallest_mtu();
     let mut above = None;
     for (at, hop) in path.hops.iter().enumerate() {
+        let carriers = path.carriers.iter().filter(|carrier| carrier.carrier.at == at);
+        lines.extend(carriers.flat_map(|carrier| sentences(Tone::Normal, &carrier_text(carrier), width)));
         let netns = (above != Some(hop.hop.link.netns)).then(|| namespace(metrics, hop.hop.link.netns));
         above = Some(hop.hop.link.netns);
         lines.push(row(widths, line(metrics, hop, netns.unwrap_or_default(), smallest == Some(at), units)));
@@ -173,7 +175,11 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
                 .flat_map(|flow| sentences(Tone::Warning, &switches_text(flow), width)),
         );
         lines.extend(hop.losses.iter().flat_map(|loss| sentences(Tone::Bad, &loss_text(metrics, loss), width)));
+        let napi = metrics.subject.workers.iter().filter(|worker| worker.napi_of() == Some(hop.hop.link));
+        lines.extend(napi.flat_map(|worker| sentences(Tone::Normal, &format!("  {}", worker_text(worker)), width)));
     }
+    let last = path.carriers.iter().filter(|carrier| carrier.carrier.at >= path.hops.len());
+    lines.extend(last.flat_map(|carrier| sentences(Tone::Normal, &carrier_text(carrier), width)));
     let by_counting =
         |hop: &HopMetrics<'_>| hop.softirq.as_ref().is_ok_and(|softirq| softirq.by == SoftirqBy::Measured);
     if path.hops.iter().any(by_counting) && widths[CORES] > 0 {
@@ -187,6 +193,32 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
         lines.extend(sentences(Tone::Muted, note, width));
     }
     lines
+}
+
+/// `  the guest web1: 12.3k/s in, 4.5k/s out · vCPU 4711 on core 1, CPU 98 %`: a program between two links.
+fn carrier_text(one: &CarrierMetrics<'_>) -> String {
+    let figure = |passed: Option<Passed>| Count(passed.and_then(|passed| passed.per_s));
+    let passed = match (one.went_in, one.came_out) {
+        (None, None) => String::new(),
+        (went_in, came_out) => format!(": {} packets/s in, {} out", figure(went_in), figure(came_out)),
+    };
+    let workers: Vec<String> = one.workers.iter().map(|worker| worker_text(worker)).collect();
+    let workers = if workers.is_empty() { "no busy thread".to_owned() } else { workers.join("; ") };
+    format!("  {}{passed} · {workers}", one.carrier.name)
+}
+
+/// `vCPU 4711 on core 1, CPU 21 %, waits 67 %, 12 migrations/s`.
+fn worker_text(worker: &Worker) -> String {
+    let thread = &worker.thread;
+    let mut parts = vec![
+        format!("{} {} on core {}", worker.noun(), thread.sample.id.tid, thread.sample.core),
+        format!("CPU {} %", Percent(thread.cpu)),
+    ];
+    parts.extend(thread.wait.filter(|wait| *wait >= 0.01).map(|wait| format!("waits {} %", Percent(Some(wait)))));
+    let migrates = thread.moves_per_s.filter(|moves| *moves > 0.0);
+    parts.extend(migrates.map(|moves| format!("{} migrations/s", Count(Some(moves)))));
+    parts.extend(worker.unplaceable(None).map(|fixed| fixed.why));
+    parts.join(", ")
 }
 
 /// `  911 changes of core/s: core 0 54 %, core 1 46 %`: where the flow's own packets are handled.

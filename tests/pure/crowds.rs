@@ -119,6 +119,7 @@ fn the_links_of_a_benchmark_come_before_busier_ones() {
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     };
     own(&mut metrics).paths = std::sync::Arc::new(vec![path]);
     stage.state.receive(metrics);
@@ -182,5 +183,11 @@ fn switch(ports: &[(&str, Ifindex)]) -> OvsSwitch {
         |&(name, ifindex): &(&str, Ifindex)| OvsPort::new(name, "system", Some(LinkKey { netns: NETNS, ifindex }));
     let ports = ports.iter().map(port).collect();
     let bridge = OvsBridge { name: "br-int".to_owned(), datapath: "system".into(), fail_mode: None, ports };
-    OvsSwitch { socket: "/run/openvswitch/db.sock".to_owned(), netns: NETNS, version: None, bridges: vec![bridge] }
+    OvsSwitch {
+        socket: "/run/openvswitch/db.sock".to_owned(),
+        netns: NETNS,
+        version: None,
+        pid: None,
+        bridges: vec![bridge],
+    }
 }

@@ -89,7 +89,7 @@ fn with_link(at_ns: u64, born: u64, counters: Option<LinkCounters>) -> Sample {
 #[test]
 fn a_thread_of_a_switch_is_shown_and_is_no_part_of_the_benchmark() {
     let with = |at_ns: u64, moves: u64| {
-        let switch = ThreadSample { duty: Duty::Switch, side: None, ..thread(99, 1, at_ns, 1, Some(moves)) };
+        let switch = ThreadSample { duty: Duty::Carrier, side: None, ..thread(99, 1, at_ns, 1, Some(moves)) };
         let trace =
             Trace { source: TraceSource::Perf, moves: Vec::new(), lost: 0, partly: Vec::new(), short_lived: None };
         Sample { threads: vec![switch, thread(101, 1, at_ns, 0, Some(7))], trace: Some(trace), ..sample(at_ns) }

@@ -76,6 +76,7 @@ fn links_of_the_test_that_are_not_shown_are_said_with_the_option_that_shows_them
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     };
     own(&mut metrics).paths = Arc::new(vec![elsewhere]);
     stage.state.receive(metrics.clone());

@@ -71,6 +71,7 @@ pub mod threads;
 pub mod timeline;
 pub mod totals;
 mod traffic;
+pub mod workers;
 
 pub use conclusions::Conclusions;
 pub use cores::CoreMetrics;
@@ -102,3 +103,4 @@ pub use test_metrics::TestMetrics;
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
 pub use totals::Totals;
+pub use workers::{Unplaceable, Worker};

@@ -8,6 +8,7 @@ mod scene;
 mod segments;
 mod tick;
 mod window;
+mod workers;
 
 use super::TestMetrics;
 use super::finding::nothing;
@@ -25,6 +26,8 @@ pub enum LimitKind {
     OwnSoftirq,
     /// A core that others use, so that a thread of the test waits for it.
     Others,
+    /// A thread that carries the packets between the ends and has no core of its own, or not enough of one.
+    Worker,
     /// The hypervisor, which gives a core of the test to others.
     Steal,
     /// A core that is full, and whose clock is held below what it could do.
@@ -83,6 +86,7 @@ impl Limit {
     pub(super) fn makes_unsteady(&self) -> Option<&'static str> {
         match self.kind {
             LimitKind::Others => Some("Other work fills a core (LIMIT)"),
+            LimitKind::Worker => Some("A thread between the ends has too little of a core (LIMIT)"),
             LimitKind::Loss => Some("Packets are lost (LIMIT)"),
             LimitKind::Quota => Some("A CPU quota is used up (LIMIT)"),
             _ => None,

@@ -22,6 +22,7 @@
 mod backlog;
 pub(crate) mod counted;
 mod ends;
+mod forwarder;
 mod fragments;
 pub(crate) mod kernel;
 mod loss;
@@ -60,6 +61,7 @@ pub struct LossTrack {
     receivers: BTreeMap<u64, ends::CounterSkew>,
     tracked: kernel::ConntrackDrops,
     tracing_start: tracing_start::TracingStart,
+    forwarders: forwarder::Forwarders,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,
     /// The worst place then.
@@ -159,6 +161,7 @@ impl LossTrack {
         }
         vpn::lost(step, paths, spans, &mut places);
         packet_sockets::lost(step, paths, &mut places);
+        self.forwarders.add(step, paths, &mut places);
         places
     }
 

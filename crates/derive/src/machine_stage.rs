@@ -9,7 +9,7 @@ use super::short_lives::ShortLives;
 use super::steers::Steers;
 use super::{cores, links, moves, ovs, threads};
 use std::sync::Arc;
-use vnettop_sample::{Duty, Event, Sample};
+use vnettop_sample::{Event, Sample};
 
 /// What the machine's figures need beyond two samples.
 #[derive(Debug, Clone, Default)]
@@ -40,9 +40,7 @@ impl MachineStage {
         self.switches.join(&facts.ovs, &mut links);
         self.datapaths = ovs::between(&self.datapaths, &next.datapaths);
         let threads = threads::between(previous, next, &self.history, &self.pins);
-        // What Open vSwitch does with its own threads is its own affair.
-        let watched = threads.iter().map(|thread| &thread.sample).filter(|thread| thread.duty != Duty::Switch);
-        let undone = self.pins.undone(watched, &facts.topology);
+        let undone = self.pins.undone(threads.iter().map(|thread| &thread.sample), &facts.topology);
         let elapsed_s = previous.and_then(|prev| seconds(prev.at_ns, next.at_ns));
         let own_ns_per_s = previous
             .zip(elapsed_s)

@@ -8,6 +8,7 @@ use super::scope::kept;
 use super::test::Test;
 use super::test_metrics::TestMetrics;
 use super::threads::ThreadMetrics;
+use super::workers::Worker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vnettop_sample::{ThreadId, row_of};
@@ -38,7 +39,9 @@ impl Metrics {
     #[must_use]
     pub fn tests_of_threads(&self) -> BTreeMap<ThreadId, u32> {
         let own = |test: &Arc<Test>| -> Vec<(ThreadId, u32)> {
-            test.threads().iter().map(|thread| (thread.sample.id, test.number)).collect()
+            let workers = test.workers().iter().map(Worker::id);
+            let ends = test.threads().iter().map(|thread| thread.sample.id);
+            ends.chain(workers).map(|id| (id, test.number)).collect()
         };
         self.tests.iter().flat_map(own).collect()
     }
@@ -53,8 +56,10 @@ impl Metrics {
     #[must_use]
     pub fn about(self, number: u32) -> Self {
         let Some(test) = self.tests.iter().find(|test| test.number == number).cloned() else { return self };
-        let (tests, own) = (self.tests_of_threads(), test.threads());
-        let is_own = |id: ThreadId| row_of(own, &id, |thread| thread.sample.id).is_some();
+        let (tests, own, workers) = (self.tests_of_threads(), test.threads(), test.workers());
+        let is_own = |id: ThreadId| {
+            row_of(own, &id, |thread| thread.sample.id).is_some() || workers.iter().any(|worker| worker.id() == id)
+        };
         let is_shown = |thread: &ThreadMetrics| !tests.contains_key(&thread.sample.id) || is_own(thread.sample.id);
         let threads = kept(&self.machine.threads, is_shown);
         let moves = Arc::clone(&test.metrics.moves);
@@ -91,6 +96,17 @@ impl Metrics {
 }
 
 impl Metrics {
+    /// The threads that carry packets between the ends of what this is about, else of the running tests, by thread.
+    #[must_use]
+    pub fn workers(&self) -> BTreeMap<ThreadId, (&Worker, &TestMetrics)> {
+        let tests = self.tests.iter().filter(|test| test.ended_ns.is_none()).map(|test| &*test.metrics);
+        let of = |metrics| -> Vec<_> {
+            let metrics: &TestMetrics = metrics;
+            metrics.workers.iter().map(|worker| (worker.id(), (worker, metrics))).collect()
+        };
+        tests.chain([&*self.subject]).flat_map(of).collect()
+    }
+
     /// About everything that is watched, where that is this.
     #[must_use]
     pub fn of_everything(subject: TestMetrics) -> Self {

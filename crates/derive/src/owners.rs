@@ -125,7 +125,7 @@ mod tests {
         ]);
         let ports = vec![port(2), port(3), port(4)];
         let bridge = OvsBridge { name: "br0".to_owned(), datapath: "netdev".into(), fail_mode: None, ports };
-        let switch = OvsSwitch { socket: "s".to_owned(), netns: 1, version: None, bridges: vec![bridge] };
+        let switch = OvsSwitch { socket: "s".to_owned(), netns: 1, version: None, pid: None, bridges: vec![bridge] };
         let mut joined = Owners::default();
         let (none, ovs) = (Arc::default(), Arc::new(vec![switch]));
         assert!(Arc::ptr_eq(&joined.join(&owners, &none), &owners), "without Open vSwitch nothing is copied");

@@ -4,9 +4,9 @@
 mod flow_cores;
 pub(crate) mod softirq;
 
-use super::{Basis, LinkMetrics, Loss, LossPlace, TestMetrics};
+use super::{Basis, LinkMetrics, Loss, LossPlace, TestMetrics, Worker};
 use crate::flow::Connection;
-use vnettop_sample::{FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
+use vnettop_sample::{Carrier, FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
 
 pub use flow_cores::FlowAtHop;
 pub(crate) use flow_cores::at as flow_at;
@@ -21,6 +21,48 @@ pub struct PathMetrics<'a> {
     pub gap: Option<&'a str>,
     /// Which packets take this path, where routing rules look at firewall marks; `None` when none does.
     pub note: Option<&'a str>,
+    /// The programs that take the packets over between two links, in the order of the path.
+    pub carriers: Vec<CarrierMetrics<'a>>,
+}
+
+/// A program on a path: what goes into it and comes out, and the threads that carry it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CarrierMetrics<'a> {
+    /// Which program, and where.
+    pub carrier: &'a Carrier,
+    /// What the link before it gave it: packets so far and packets/s; `None` where no link is before it, or its counters do not
+    /// count that.
+    pub went_in: Option<Passed>,
+    /// What it gave to the link behind it.
+    pub came_out: Option<Passed>,
+    /// Its threads, the busiest first.
+    pub workers: Vec<&'a Worker>,
+}
+
+/// What a link counts in the direction of a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Passed {
+    /// Since the link was made.
+    pub packets: u64,
+    /// Now; `None` after one sample.
+    pub per_s: Option<f64>,
+}
+
+impl Passed {
+    fn at(hop: Option<&HopMetrics<'_>>) -> Option<Self> {
+        let hop = hop?;
+        let (link, counters) = (hop.link?, hop.link?.counters?);
+        let packets = match hop.hop.way {
+            HopWay::Sent => counters.tx_packets,
+            // What a macvtap then has no room for it has counted as received.
+            HopWay::Received if matches!(link.facts.kind, Kind::Macvtap | Kind::Ipvtap) => {
+                counters.rx_packets.checked_sub(counters.rx_dropped)?
+            }
+            HopWay::Received => counters.rx_packets,
+            HopWay::Passed => return None,
+        };
+        Some(Self { packets, per_s: hop.packets_per_s })
+    }
 }
 
 /// One link of a path, in the flow's direction.
@@ -151,8 +193,14 @@ pub fn of<'a>(metrics: &'a TestMetrics, connection: &Connection) -> Option<PathM
     let path = found(&metrics.paths, connection)?;
     let softirqs = softirq::all(metrics, connection, path);
     let of = |(at, (hop, softirq))| HopMetrics::of(metrics, (path, hop), at == 0, softirq);
-    let hops = path.hops.iter().zip(softirqs).enumerate().map(of).collect();
-    Some(PathMetrics { hops, gap: path.gap.as_deref(), note: path.note.as_deref() })
+    let hops: Vec<HopMetrics<'_>> = path.hops.iter().zip(softirqs).enumerate().map(of).collect();
+    let carrier = |carrier: &'a Carrier| {
+        let (before, after) = (carrier.at.checked_sub(1).and_then(|at| hops.get(at)), hops.get(carrier.at));
+        let workers = metrics.workers.iter().filter(|worker| worker.is_of(carrier)).collect();
+        CarrierMetrics { carrier, went_in: Passed::at(before), came_out: Passed::at(after), workers }
+    };
+    let carriers = path.carriers.iter().map(carrier).collect();
+    Some(PathMetrics { hops, gap: path.gap.as_deref(), note: path.note.as_deref(), carriers })
 }
 
 /// The offloads of a link on a path.
@@ -207,6 +255,7 @@ mod tests {
             outside: None,
             silent: None,
             neighbours: Vec::new(),
+            carriers: Vec::new(),
         }
     }
 

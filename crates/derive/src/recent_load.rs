@@ -55,6 +55,7 @@ struct CoreMean {
 struct ThreadMean {
     seconds: f64,
     cpu: f64,
+    wait: f64,
     core: CoreId,
 }
 
@@ -93,6 +94,12 @@ impl RecentLoad {
         mean_of(&self.threads, thread).filter(|mean| mean.seconds > 0.0).map(|mean| mean.cpu)
     }
 
+    /// The same with the time that the thread waited for a core: what it would use if it could always run.
+    #[must_use]
+    pub fn thread_need(&self, thread: ThreadId) -> Option<f64> {
+        mean_of(&self.threads, thread).filter(|mean| mean.seconds > 0.0).map(|mean| mean.cpu + mean.wait)
+    }
+
     /// What the core did; none where it is not known.
     #[must_use]
     pub fn core(&self, core: CoreId) -> Option<CoreRecent> {
@@ -114,7 +121,7 @@ impl RecentLoad {
         for thread in threads {
             let receives = servers_send.is_some_and(|servers_send| sends(thread, servers_send) == Some(false));
             let now = thread.sample.core;
-            let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, core: now };
+            let fresh = ThreadMean { seconds: 0.0, cpu: 0.0, wait: 0.0, core: now };
             let mut mean = mean_of(&old, thread.sample.id).unwrap_or(fresh);
             let before = std::mem::replace(&mut mean.core, now);
             let Some(cpu) = thread.cpu else {
@@ -122,6 +129,7 @@ impl RecentLoad {
                 continue;
             };
             mean.cpu += weight(mean.seconds, elapsed) * (cpu - mean.cpu);
+            mean.wait += weight(mean.seconds, elapsed) * (thread.wait.unwrap_or(0.0) - mean.wait);
             mean.seconds += elapsed;
             self.threads.push((thread.sample.id, mean));
             for core in [before, now] {

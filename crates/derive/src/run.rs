@@ -212,7 +212,7 @@ impl Observation {
 }
 
 fn is_busy(metrics: &Metrics, thread: ThreadId) -> bool {
-    metrics.subject.recent.thread_cpu(thread).is_some_and(|cpu| cpu > BUSY)
+    metrics.subject.recent.thread_need(thread).is_some_and(|need| need > BUSY)
 }
 
 /// Who a thread is now: a command takes its own name and role a moment after it was started (`ip netns exec`).

@@ -114,7 +114,7 @@ impl Scope {
         }
         sample.threads.retain(|thread| {
             let pid = thread.id.pid;
-            thread.duty == Duty::Switch || is_ours(pid) || (mates.contains(&pid) && !serves(&pid))
+            thread.duty == Duty::Carrier || is_ours(pid) || (mates.contains(&pid) && !serves(&pid))
         });
         self.keep_moves(sample);
         self.keep_drops(sample, &others);

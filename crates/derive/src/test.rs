@@ -13,6 +13,7 @@ use super::machine::MachineMetrics;
 use super::scope::{is_busy, moved, waiting};
 use super::test_metrics::TestMetrics;
 use super::threads::ThreadMetrics;
+use super::workers::Worker;
 use super::{benchmarks, paths};
 use running::Running;
 use sockets::Sockets;
@@ -108,6 +109,11 @@ pub(super) struct Tests {
 
 impl Test {
     /// The threads that work for it now; none where it has ended.
+    /// Its threads between the ends; none of a test that has ended.
+    pub(super) fn workers(&self) -> &[Worker] {
+        if self.ended_ns.is_none() { &self.metrics.workers } else { &[] }
+    }
+
     pub(super) fn threads(&self) -> &[ThreadMetrics] {
         if self.ended_ns.is_none() { &self.metrics.threads } else { &[] }
     }

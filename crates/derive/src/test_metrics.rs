@@ -10,6 +10,7 @@ use super::pins::OverriddenPin;
 use super::recent_load::RecentLoad;
 use super::threads::ThreadMetrics;
 use super::timeline::Timeline;
+use super::workers::Worker;
 use std::sync::Arc;
 use vnettop_sample::{Benchmark, FlowPath};
 
@@ -20,6 +21,8 @@ pub struct TestMetrics {
     pub machine: Arc<MachineMetrics>,
     /// The threads that work for it, without those of switches, sorted by (pid, tid).
     pub threads: Arc<Vec<ThreadMetrics>>,
+    /// The threads that carry its packets between the ends, in the order of the path; see [`super::workers`].
+    pub workers: Arc<Vec<Worker>>,
     /// Their moves since the sample before, as traced; empty where they are not.
     pub moves: Arc<Vec<TracedMove>>,
     /// Their pins that were found undone by something else since the sample before.

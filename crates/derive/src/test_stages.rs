@@ -18,7 +18,7 @@ use super::scope::kept;
 use super::test_metrics::TestMetrics;
 use super::threads::ThreadMetrics;
 use super::timeline::TimelineTrack;
-use super::{benchmarks, finding};
+use super::{benchmarks, finding, workers};
 use std::sync::Arc;
 use vnettop_sample::{Duty, Event, Sample};
 
@@ -34,7 +34,7 @@ pub(super) struct OwnPart {
 
 impl OwnPart {
     pub fn of_everything(machine: &Arc<MachineMetrics>) -> Self {
-        let is_watched = |thread: &ThreadMetrics| thread.sample.duty != Duty::Switch;
+        let is_watched = |thread: &ThreadMetrics| thread.sample.duty != Duty::Carrier;
         Self {
             threads: kept(&machine.threads, is_watched),
             moves: Arc::clone(&machine.moves),
@@ -85,7 +85,9 @@ impl TestStages {
         let flow = self.flow.metrics();
         let losses = self.losses.observe(previous, next, &machine, &flow);
         let benchmarks = benchmarks::all(&next.facts.benchmarks, &flow.connections, &self.received);
-        Arc::make_mut(&mut self.recent).observe(&machine, &threads, &benchmarks);
+        let workers = Arc::new(workers::on(&machine, &next.facts.paths));
+        let own = workers::with_ends(&threads, &workers);
+        Arc::make_mut(&mut self.recent).observe(&machine, &own, &benchmarks);
         self.others.extend(OtherLoad::of(&machine, self.recent.others));
         self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
@@ -98,6 +100,7 @@ impl TestStages {
             benchmarks,
             machine,
             threads,
+            workers,
             moves,
             undone,
             paths: Arc::clone(&next.facts.paths),

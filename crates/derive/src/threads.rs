@@ -42,13 +42,11 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         let same_number = row_of(&previous?.threads, &(id.pid, id.tid), |old| (old.id.pid, old.id.tid));
         same_number.filter(|old| old.id == id)
     };
-    let stands = |new: &ThreadSample, pin: &Pin| {
-        new.duty == Duty::Switch || new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave)
-    };
+    let stands = |new: &ThreadSample, pin: &Pin| new.allowed.as_ref().is_none_or(|allowed| *allowed == pin.gave);
     let metrics = |new: &ThreadSample| {
         let pin = pins.of(new.id).filter(|pin| stands(new, pin));
         let metrics = metrics(old(new.id), new, history, pin);
-        let is_traced = new.duty != Duty::Switch && is_traced(previous, next, old(new.id), new);
+        let is_traced = new.duty != Duty::Carrier && is_traced(previous, next, old(new.id), new);
         ThreadMetrics { evidence: if is_traced { Evidence::Traced } else { metrics.evidence }, ..metrics }
     };
     next.threads.iter().map(metrics).collect()

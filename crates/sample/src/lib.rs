@@ -69,7 +69,9 @@ pub use losses::{
 };
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
-pub use paths::{EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, NextHop, SilentNeighbour, WireNames};
+pub use paths::{
+    Carrier, CarrierKind, EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, NextHop, SilentNeighbour, WireNames,
+};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{
@@ -82,7 +84,7 @@ pub use steering::{
     Interrupts, NapiThread, ProposalPart, QDISC_KINDS, SettingPlace, SpaceEntry, SteerRequest, SteerSetting,
     SteerTarget, SteerValue, SteeredFile, Steering, interrupt_line, qdisc_kind,
 };
-pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample};
+pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample, Work, WorkerRole};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
 
 /// The word of a variant as it is shown and written, by `strum::IntoStaticStr`.
@@ -157,7 +159,7 @@ pub struct Sample {
 impl Sample {
     /// The watched threads, without those of switches.
     pub fn watched(&self) -> impl Iterator<Item = &ThreadSample> + Clone {
-        self.threads.iter().filter(|thread| thread.duty != Duty::Switch)
+        self.threads.iter().filter(|thread| thread.duty != Duty::Carrier)
     }
 
     /// The facts, to be changed in this sample alone.

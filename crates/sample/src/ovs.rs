@@ -12,6 +12,9 @@ pub struct OvsSwitch {
     pub netns: u64,
     /// `Open_vSwitch.ovs_version`.
     pub version: Option<String>,
+    /// The process of ovs-vswitchd; `None` when it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
     /// Its bridges, sorted by name.
     pub bridges: Vec<OvsBridge>,
 }

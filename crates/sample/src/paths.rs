@@ -36,6 +36,37 @@ pub struct FlowPath {
     /// MAC addresses that its packets are sent to, in the order of the path; empty for a path that was found backwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighbours: Vec<NextHop>,
+    /// The programs that take the packets over between two links, in the order of the path.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carriers: Vec<Carrier>,
+}
+
+/// A program on a path: it takes the packets from one link, or from a connection, and gives them to the next.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carrier {
+    /// Its process.
+    pub pid: u32,
+    /// What it is called: a guest by its name, other programs by theirs.
+    pub name: String,
+    /// As what it takes them.
+    pub kind: CarrierKind,
+    /// How many hops of the path are before it.
+    pub at: usize,
+}
+
+/// As what a program takes packets over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum CarrierKind {
+    /// It holds a tap or macvtap: a virtual machine, or a program that is one to its link.
+    Guest,
+    /// It holds a tun.
+    Vpn,
+    /// It copies from one connection to another.
+    Relay,
+    /// It is an Open vSwitch whose datapath is in user space.
+    Switch,
 }
 
 /// A neighbour that does not answer with its MAC address (ARP, neighbour discovery).
@@ -164,6 +195,8 @@ pub enum HopBy {
     Local,
     /// A program that copies from one connection to another (socat, haproxy, Docker's proxy).
     Proxy,
+    /// Another link of the guest that was given the packets.
+    Guest,
     /// A filter of traffic control that has what the link before received pass an ifb first.
     Redirect,
 }

@@ -1,6 +1,6 @@
 //! One watched thread at one instant (`/proc/PID/task/TID/{stat,sched,schedstat,status}`, `sched_getaffinity`).
 
-use super::{CoreId, CoreSet};
+use super::{CoreId, CoreSet, LinkKey};
 use compact_str::CompactString;
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,58 @@ pub enum Duty {
     Worker,
     /// The main thread of a process that has others.
     Control,
-    /// It forwards for everyone: a thread of ovs-vswitchd. It is no part of the benchmark.
-    Switch,
+    /// It carries the packets between the ends, for everyone: a guest's, a switch's, a VPN's, a proxy's thread, or one of
+    /// the kernel. It is no part of the benchmark.
+    #[serde(alias = "switch")]
+    Carrier,
+}
+
+/// As what a thread carries packets between the ends of a test; what its process holds says it, not its name.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumIter,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum WorkerRole {
+    /// A core of a guest: a busy thread of what holds a tap or macvtap, or one with guest time (field 43 of stat).
+    Vcpu,
+    /// The main thread of what holds a tap or macvtap, which does a guest's I/O.
+    Vmm,
+    /// The kernel's thread of virtio-net: a kernel thread `vhost-PID`, from Linux 6.4 on a thread of the guest's process.
+    Vhost,
+    /// A thread of a userspace datapath of Open vSwitch.
+    Ovs,
+    /// A poll-mode thread of one, which polls all the time.
+    Pmd,
+    /// A thread of what holds a tun.
+    Vpn,
+    /// A thread of a program that copies from one connection to another.
+    Relay,
+    /// A kernel thread that receives a link's packets (threaded NAPI).
+    Napi,
+}
+
+/// What a thread carries, and for whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// As what.
+    pub role: WorkerRole,
+    /// The process whose packets they are: its own, or the one that a kernel thread works for.
+    pub carrier: u32,
+    /// The link whose packets a thread of NAPI receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<LinkKey>,
 }
 
 /// One watched thread at one instant; absolute counters.
@@ -67,6 +117,9 @@ pub struct ThreadSample {
     pub direction: Option<Direction>,
     /// Worker or control.
     pub duty: Duty,
+    /// As what it carries packets between the ends; none of a thread that does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
     /// The core it last ran on (field 39 of stat).
     pub core: CoreId,
     /// Its affinity mask as the kernel keeps it (`Cpus_allowed_list` of status), which may hold cores that are offline now;
@@ -96,9 +149,12 @@ impl ThreadSample {
     /// The role as one word: the side where it is known, else what the thread does.
     #[must_use]
     pub fn role(&self) -> &'static str {
+        if let Some(work) = self.work {
+            return work.role.into();
+        }
         match (self.duty, self.side) {
             (Duty::Control, _) => "control",
-            (Duty::Switch, _) => "switch",
+            (Duty::Carrier, _) => "switch",
             (Duty::Worker, Some(Side::Server)) => "server",
             (Duty::Worker, Some(Side::Client)) => "client",
             (Duty::Worker, None) => "worker",

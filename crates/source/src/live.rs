@@ -13,14 +13,14 @@ use super::ovs::{OvsReader, SocketPlace};
 use super::owners::{OwnerReader, SocketPlaces};
 use super::paths::{PathReader, WalkState};
 use super::steering::SteeringReader;
-use super::threads::{SwitchReader, ThreadReader, Watch};
+use super::threads::{Carriers, ThreadReader, Watch, WorkerReader};
 use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reader};
 use crate::clock::wall_ms;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vnettop_sample::{
-    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, OnRequest, OvsSwitch, OwnCost, Owned, Problem, Runner, Sample,
-    Space, ThreadSample, Trace,
+    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, OnRequest, OvsSwitch, OwnCost, Owned, Problem, Sample, Space,
+    ThreadSample, Trace,
 };
 
 /// Which links a tick reads.
@@ -60,7 +60,7 @@ pub struct Live {
     pub(super) links: AllLinks,
     cores: CoreReader,
     pub(super) threads: ThreadReader,
-    switches: SwitchReader,
+    workers: WorkerReader,
     pub(super) flows: FlowReader,
     moves: MoveReader,
     pub(super) kernel: KernelReader,
@@ -78,7 +78,6 @@ pub struct Live {
 /// What is watched, as one tick read it.
 struct ThreadReading {
     threads: Vec<ThreadSample>,
-    runners: Arc<Vec<Runner>>,
     benchmarks: Arc<Vec<Benchmark>>,
     trace: Option<Trace>,
 }
@@ -97,7 +96,7 @@ impl Live {
             links: AllLinks::new(links, looked_at)?,
             cores: CoreReader::open(roots)?,
             threads: ThreadReader::open(roots, scope.watch.clone())?,
-            switches: SwitchReader::new(roots),
+            workers: WorkerReader::new(roots),
             flows: FlowReader::new(roots),
             moves: MoveReader::new(roots),
             kernel: KernelReader::new(roots, scope.losses_at_rest, scope.on_request),
@@ -151,14 +150,16 @@ impl Live {
         let spaces = self.spaces.read(self.threads.newest(), now_ns);
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
-        let ThreadReading { mut threads, runners, benchmarks, trace } = self.watched_threads();
+        let ThreadReading { mut threads, benchmarks, trace } = self.watched_threads();
         let waits = !threads.is_empty();
         let mut flows = self.flows.read(&threads);
         self.kernel.count_datagrams(&mut flows);
-        let ovs = self.switches(&mut links, &mut threads, now_ns);
+        let ovs = self.switches(&mut links, now_ns);
         let owners = self.owners(&spaces, &links.links, now_ns);
         let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
+        self.workers.read(Carriers::of(&paths, &self.facts.steering, self.ovs.processes()), &mut threads);
+        let runners = self.threads.runners(&threads);
         self.threads.set_extra_pids(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
@@ -208,22 +209,15 @@ impl Live {
     /// Reads the watched threads, and their moves as soon after them as can be.
     fn watched_threads(&mut self) -> ThreadReading {
         let threads = self.threads.read();
-        let runners = self.threads.runners(&threads);
         let benchmarks = self.reports.join(self.threads.benchmarks());
         self.kernel.begin(!threads.is_empty());
         let trace = self.moves.read(self.kernel.moves(), &threads, &self.threads);
-        ThreadReading { threads, runners, benchmarks, trace }
+        ThreadReading { threads, benchmarks, trace }
     }
 
-    /// Reads what Open vSwitch says; its ports are links among the others, and its threads threads.
-    fn switches(
-        &mut self,
-        links: &mut LinkReading,
-        threads: &mut Vec<ThreadSample>,
-        now_ns: u64,
-    ) -> Arc<Vec<OvsSwitch>> {
+    /// Reads what Open vSwitch says; its ports are links among the others.
+    fn switches(&mut self, links: &mut LinkReading, now_ns: u64) -> Arc<Vec<OvsSwitch>> {
         let ovs = self.ovs.read(&links.links, |netns| self.spaces.wants(netns), now_ns);
-        self.switches.read(self.ovs.processes(), threads);
         links.links = self.ovs.among(Arc::clone(&links.links));
         self.ovs.count_among(&mut links.counters);
         ovs

@@ -175,7 +175,7 @@ impl OvsReader {
         for (at, session) in self.sessions.iter().enumerate().filter(|(_, session)| session.known) {
             let netns = session.daemon.netns.unwrap_or(self.own_netns);
             let (socket, tables, wanted) = (&*session.name, &session.tables, session.wanted);
-            let reported = JoinedPorts { socket, netns, tables, wanted, kernel };
+            let reported = JoinedPorts { socket, netns, pid: session.daemon.pid, tables, wanted, kernel };
             let (switch, links) = join(reported, |id| {
                 let known = self.numbers.get(&(at, id)).copied();
                 let number = known.unwrap_or_else(|| {

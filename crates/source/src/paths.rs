@@ -174,6 +174,7 @@ fn path<L: NetworkQueries>(
     let sent = if backwards { lookups::Packet { from: packet.to, to: packet.from, ..packet } } else { packet };
     let way = walk::walk(map, lookups, held, netns, sent);
     let ends = reported_ends(netns, sent, &way);
+    let carriers = if backwards { ends::turned_carriers(&way.hops, &way.carriers) } else { way.carriers };
     let (netns, hops, gap) = if backwards {
         let gap = way.gap.map(|why| format!("found backwards from the receiver; before the first link: {why}"));
         (way.netns, ends::turned(&way.hops), gap)
@@ -183,7 +184,20 @@ fn path<L: NetworkQueries>(
     let outside = way.outside.map(|out| if backwards { WireNames { from: out.to, to: out.from } } else { out });
     let lookups::Packet { proto, from, to, .. } = packet;
     let neighbours = if backwards { Vec::new() } else { way.neighbours };
-    FlowPath { netns, proto, from, to, hops, gap, note: way.note, ends, outside, silent: way.silent, neighbours }
+    FlowPath {
+        netns,
+        proto,
+        from,
+        to,
+        hops,
+        gap,
+        note: way.note,
+        ends,
+        outside,
+        silent: way.silent,
+        neighbours,
+        carriers,
+    }
 }
 
 /// What is known of both ends beyond the packet's addresses.

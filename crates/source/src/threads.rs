@@ -8,10 +8,10 @@ mod parse;
 mod proc_dir;
 mod quota;
 mod runners;
-mod switch;
 mod task;
 mod visibility;
 mod watch;
+mod workers;
 
 use super::moves::ThreadLookup;
 use super::{Roots, SourceError, benchmarks, now_ns, proc_file};
@@ -29,8 +29,8 @@ use watch::Watched;
 
 pub(crate) use kernel::napi_thread;
 pub(crate) use parse::parse_stat;
-pub use switch::SwitchReader;
 pub use watch::Watch;
+pub use workers::{Carriers, WorkerReader};
 
 /// How often the limits of a watched process' groups are read again: some 30 system calls, so seldom and one process a tick.
 const KNOWN_FOR_NS: u64 = 15_000_000_000;

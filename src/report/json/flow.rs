@@ -55,6 +55,7 @@ impl JsonObject for Connection {
         object.serialize_entry("lost_per_s_source", &udp.drops_per_s.map(|_| LossPlace::ReceiveBuffer.word()))?;
         object.serialize_entry("path", &Each(path.as_ref().map_or(&[], |path| &path.hops), metrics))?;
         object.serialize_entry("path_gap", &path.as_ref().and_then(|path| path.gap))?;
+        object.serialize_entry("path_carriers", &Each(path.as_ref().map_or(&[], |path| &path.carriers), metrics))?;
         // Which packets go it, where rules route by marks.
         object.serialize_entry("path_note", &path.as_ref().and_then(|path| path.note))
     }

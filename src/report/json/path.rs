@@ -1,8 +1,8 @@
 //! A flow's path as JSON: a hop an object, in the order of the packets.
 
 use super::{InJson, JsonObject};
-use crate::derive::TestMetrics;
-use crate::derive::paths::HopMetrics;
+use crate::derive::paths::{CarrierMetrics, HopMetrics};
+use crate::derive::{TestMetrics, Worker};
 use crate::sample::{Offloads, Word};
 use serde::ser::SerializeMap;
 
@@ -40,6 +40,44 @@ impl JsonObject for HopMetrics<'_> {
         object.serialize_entry("core_switches_per_s", &flow.map(|flow| flow.switches_per_s))?;
         object.serialize_entry("flow_counted_s", &flow.map(|flow| flow.over_s))?;
         object.serialize_entry("flow_counted_to_t_ns", &flow.map(|flow| flow.at_ns))
+    }
+}
+
+/// A program between two links: what the link before it gave it, what it gave the link behind it, and its threads.
+impl JsonObject for CarrierMetrics<'_> {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        let threads: Vec<u32> = self.workers.iter().map(|worker| worker.id().tid).collect();
+        object.serialize_entry("at", &self.carrier.at)?;
+        object.serialize_entry("kind", self.carrier.kind.word())?;
+        object.serialize_entry("pid", &self.carrier.pid)?;
+        object.serialize_entry("name", &self.carrier.name)?;
+        object.serialize_entry("packets_in", &self.went_in.map(|passed| passed.packets))?;
+        object.serialize_entry("packets_out", &self.came_out.map(|passed| passed.packets))?;
+        object.serialize_entry("packets_in_per_s", &self.went_in.and_then(|passed| passed.per_s))?;
+        object.serialize_entry("packets_out_per_s", &self.came_out.and_then(|passed| passed.per_s))?;
+        object.serialize_entry("threads", &threads)
+    }
+}
+
+/// A thread that carries packets between the ends.
+impl JsonObject for Worker {
+    fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        let (sample, fixed) = (&self.thread.sample, self.unplaceable(None));
+        object.serialize_entry("pid", &sample.id.pid)?;
+        object.serialize_entry("tid", &sample.id.tid)?;
+        object.serialize_entry("name", &sample.name)?;
+        object.serialize_entry("role", sample.role())?;
+        object.serialize_entry("of", &self.carrier)?;
+        object.serialize_entry("hop", &self.at)?;
+        object.serialize_entry("place", &self.between(&metrics.machine, &metrics.paths))?;
+        object.serialize_entry("core", &sample.core)?;
+        object.serialize_entry("cpu", &self.thread.cpu)?;
+        object.serialize_entry("wait", &self.thread.wait)?;
+        object.serialize_entry("moves", &self.thread.moves)?;
+        object.serialize_entry("moves_per_s", &self.thread.moves_per_s)?;
+        object.serialize_entry("pinned", &self.thread.pinned)?;
+        object.serialize_entry("fixed", &fixed.as_ref().map(|fixed| &fixed.why))?;
+        object.serialize_entry("fixed_line", &fixed.as_ref().map(|fixed| &fixed.line))
     }
 }
 

@@ -37,6 +37,7 @@ impl JsonObject for Test {
         object.serialize_entry("mean_over", &self.mean.map(MeanOver))?;
         object.serialize_entry("lost_packets", &self.lost)?;
         object.serialize_entry("threads", &threads)?;
+        object.serialize_entry("workers", &Each(if runs { &metrics.workers } else { &[] }, metrics))?;
         object.serialize_entry("flows", &Each(&metrics.flow.connections, metrics))?;
         object.serialize_entry("datagrams", &Each(&metrics.flow.tests, metrics))?;
         object.serialize_entry("jitter", &metrics.jitter.as_ref().map(|jitter| InJson(jitter, metrics)))?;

@@ -172,6 +172,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
         socket: "/run/acme/db.sock".into(),
         netns: NETNS,
         version: Some("3.1".into()),
+        pid: Some(7),
         bridges: vec![bridge],
     };
     facts.ovs = Arc::new(vec![switch]);
@@ -197,6 +198,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
         outside: Some(WireNames { from: address("203.0.113.66:40000"), to: there }),
         silent: Some(SilentNeighbour { link: hop(2).link, ip: there.ip() }),
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     }]);
     facts.benchmarks = Arc::new(vec![Benchmark {
         target: Some("acme-server".into()),

@@ -369,6 +369,7 @@ pub fn ways() -> (Vec<Connection>, std::sync::Arc<Vec<FlowPath>>) {
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     };
     let tun = [hop(NETNS, 6, HopWay::Sent, HopBy::Route), hop(NETNS, 99, HopWay::Sent, HopBy::Lower)];
     let gap = "the packets exit through tun0, to the program that holds it open";

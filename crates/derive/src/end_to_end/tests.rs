@@ -58,6 +58,7 @@ fn path(connection: &Connection, hops: &[Hop], gap: Option<&str>, outside: Optio
         outside: outside.map(|[from, to]| WireNames { from: at(from), to: at(to) }),
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     }
 }
 

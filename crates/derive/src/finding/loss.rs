@@ -124,6 +124,7 @@ pub(crate) fn place_alone(loss: &Loss) -> String {
         LossPlace::ReceiveBuffer => "in the receiver's socket buffer".to_owned(),
         LossPlace::SendBuffer => "in the sender's socket buffer".to_owned(),
         LossPlace::PacketSocket => named("in the packet socket of", "in a packet socket (AF_PACKET)"),
+        LossPlace::Forwarder => named("in", "in a program that forwards"),
         LossPlace::Conntrack => "by connection tracking".to_owned(),
     }
 }
@@ -201,6 +202,10 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         LossPlace::Kernel => "only the kernel's reason and function are known: look that function up",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
+        LossPlace::Forwarder => {
+            "it takes frames from one of its links and does not give them to the next: look at its vCPU and VMM thread, and \
+             at the drops within it"
+        }
         LossPlace::PacketSocket => {
             "a switch in user space takes frames more slowly than they come (ss -0mp there shows it): give it a core, \
              or the kernel's datapath"

@@ -253,6 +253,7 @@ mod tests {
             outside: None,
             silent: None,
             neighbours: Vec::new(),
+            carriers: Vec::new(),
         }
     }
 

@@ -111,7 +111,18 @@ pub(super) fn waited_for(scene: &Scene) -> Option<Limit> {
     (wait >= LATE).then(|| full.limit(scene))
 }
 
-fn always(thread: &Thread) -> bool {
+/// Who else is on that core, most first: programs, threads of the test, softirqs, each with its share.
+pub(super) fn beside(scene: &Scene, core: CoreId, tid: u32) -> String {
+    let Some(core) = scene.core(core) else { return String::new() };
+    let mut seen = Full::seen(scene, core);
+    seen.threads.retain(|(thread, _)| thread.tid != tid);
+    let parts = seen.parts(scene, LimitKind::Others, &seen.strangers(scene));
+    let words = parts.iter().take(2).map(|(_, share, who)| format!("{who} {} %", percent(*share)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// A thread that always has something to do.
+pub(super) fn always(thread: &Thread) -> bool {
     let could_run = thread.cpu + thread.wait;
     could_run >= ALWAYS || (thread.wait >= LATE && could_run >= OFTEN)
 }
@@ -140,7 +151,8 @@ impl<'a> Full<'a> {
 
     /// What is on a core, full or not.
     fn seen(scene: &'a Scene, core: &'a Core) -> Self {
-        let here = || scene.threads.iter().filter(|thread| thread.on(core.number) > 0.0);
+        let workers = || scene.workers.iter().filter(|worker| !worker.polls).map(|worker| &worker.thread);
+        let here = || scene.threads.iter().chain(workers()).filter(|thread| thread.on(core.number) > 0.0);
         let cpu: f64 = here().map(|thread| thread.on(core.number)).sum();
         // Whether a thread's CPU time has softirq time in it depends on the kernel's configuration (IRQ_TIME_ACCOUNTING).
         let process = cpu.min(core.process);
@@ -182,7 +194,10 @@ impl<'a> Full<'a> {
 
     /// Who else runs there, most first; the kernel's thread for softirqs does what is counted as such.
     fn strangers<'b>(&self, scene: &'b Scene) -> Vec<(&'b Runner, f64)> {
-        let is_own = |runner: &Runner| scene.threads.iter().any(|thread| thread.pid == runner.pid);
+        let is_own = |runner: &Runner| {
+            let is_end = scene.threads.iter().any(|thread| thread.pid == runner.pid);
+            is_end || scene.workers.iter().any(|worker| !worker.polls && worker.thread.tid == runner.tid)
+        };
         let is_here = |runner: &&Runner| {
             runner.core == self.core.number && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
         };

@@ -5,6 +5,9 @@
 //! 2. A ceiling that somebody set and that is reached: what was asked for, a pacing rate, a link's real speed. No chance brings
 //!    a rate to just that figure, and nothing else would make the test faster.
 //! 3. A CPU quota that is used up: while a thread is stopped no core looks full, and all windows look as they like.
+//!
+//!    Then a worker: a thread between the ends that could run all the time. What it cannot carry is lost, fills windows and
+//!    buffers, and leaves the ends idle.
 //! 4. Lost datagrams: UDP does not slow down, so what is lost is what is missing, however busy the sender is. Where a full core
 //!    is why they are lost, that core.
 //! 5. A qdisc that holds packets back: it is full because its rate is reached, and what waits there fills windows and buffers.
@@ -22,7 +25,7 @@
 
 use super::lost::{self, LOST_SEGMENTS_PER_S, NO_RATE};
 use super::scene::{HoldingQdisc, Scene};
-use super::{Limit, LimitKind, cores};
+use super::{Limit, LimitKind, cores, workers};
 use crate::figure::{bytes, percent, rate, speed};
 use crate::flow::BusyShares;
 use crate::losses::LossPlace;
@@ -70,6 +73,7 @@ pub(super) fn judge(scene: &Scene) -> Limit {
         paced,
         claimed,
         quota,
+        workers::starved,
         lost::datagrams,
         held,
         lost::missing,

@@ -153,7 +153,7 @@ pub(super) fn segments(scene: &Scene) -> Option<Limit> {
     (counts && busy && scene.proto != Some(Proto::Udp)).then(|| limit_of(lost))
 }
 
-fn how_many(lost: &Loss) -> String {
+pub(super) fn how_many(lost: &Loss) -> String {
     match lost.share.filter(|share| *share >= 0.0005) {
         Some(share) => format!("{} % of packets lost", percent(share)),
         None => format!("{} packets/s lost", rate(lost.packets)),

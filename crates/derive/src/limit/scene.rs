@@ -14,6 +14,8 @@ pub(super) struct Scene {
     pub cores: Vec<Core>,
     /// The test's own.
     pub threads: Vec<Thread>,
+    /// The threads that carry its packets between the ends.
+    pub workers: Vec<WorkerThread>,
     /// Cores on which the test's packets are handled by a setting or a device: RPS, threads of NAPI, interrupts.
     pub handling: CoreSet,
     /// Whose threads use cores, most first.
@@ -91,6 +93,17 @@ pub(super) struct Thread {
     pub wait: f64,
     pub sends: bool,
     pub receives: bool,
+}
+
+/// A thread between the ends.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WorkerThread {
+    pub thread: Thread,
+    /// What a sentence calls it, and whose it is.
+    pub noun: &'static str,
+    pub carrier: String,
+    /// It polls all the time.
+    pub polls: bool,
 }
 
 /// Means over the connections that carry the test.

@@ -45,7 +45,12 @@ impl Tick {
         Some(Self {
             span,
             cores: metrics.machine.cores.iter().filter_map(core).collect(),
-            threads: metrics.threads.iter().filter_map(thread).collect(),
+            threads: metrics
+                .threads
+                .iter()
+                .chain(metrics.workers.iter().map(|one| &one.thread))
+                .filter_map(thread)
+                .collect(),
             tcp: tcp(metrics),
             sent: sent.filter(|_| !tests.is_empty()),
             missing: tests.iter().filter_map(DatagramTest::lost).reduce(f64::max),

@@ -1,7 +1,7 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker. A tick that is longer, or
 //! reaches over the edge of that second, counts with its part within.
 
-use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread, Unbegun};
+use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread, Unbegun, WorkerThread};
 use super::segments::{self, Segments};
 use super::tick::{HeldTick, Tick, carrying};
 use crate::finding::nothing;
@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, Ticked, TimeSpan};
 use crate::losses::{Loss, LossPlace};
 use crate::paths::{self, SoftirqBy};
 use crate::threads::ThreadMetrics;
-use crate::{Mean, TestMetrics, denial};
+use crate::{Mean, TestMetrics, Worker, denial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use vnettop_sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
@@ -100,7 +100,8 @@ impl Window {
             seconds: self.span().counted(&self.ticks, |_| Some(0.0)).weight,
             handling: handling(metrics, &cores),
             cores,
-            threads: self.threads(metrics),
+            threads: metrics.threads.iter().filter_map(|thread| self.thread(metrics, thread)).collect(),
+            workers: metrics.workers.iter().filter_map(|worker| self.worker(metrics, worker)).collect(),
             runners: next.facts.runners.to_vec(),
             proto,
             rate_bits_per_s: sent.or(bits),
@@ -142,32 +143,34 @@ impl Window {
         numbers.into_iter().map(core).collect()
     }
 
-    /// The threads of the test that still exist, with means over the window.
-    fn threads(&self, metrics: &TestMetrics) -> Vec<Thread> {
-        let of = |thread: &ThreadMetrics| {
-            let id = thread.sample.id;
-            let (mut cpu, mut wait) = (Mean::default(), Mean::default());
-            let mut on: BTreeMap<CoreId, f64> = BTreeMap::new();
-            for tick in &self.ticks {
-                let Some(here) = tick.threads.iter().find(|one| one.id == id) else { continue };
-                let seconds = self.span().common_s(tick.span);
-                cpu.add(Some(here.cpu), seconds);
-                wait.add(Some(here.wait), seconds);
-                *on.entry(here.core).or_default() += here.cpu * seconds;
-            }
-            let works = thread.sample.duty == Duty::Worker;
-            Some(Thread {
-                pid: id.pid,
-                tid: id.tid,
-                label: format!("{} {}", thread.sample.name, thread.sample.role()),
-                cores: on.into_iter().map(|(core, sum)| (core, sum / cpu.weight)).collect(),
-                cpu: cpu.value()?,
-                wait: wait.value()?,
-                sends: works && carrying(metrics).any(|one| one.from.pid == Some(id.pid)),
-                receives: works && carrying(metrics).any(|one| one.to.pid == Some(id.pid)),
-            })
-        };
-        metrics.threads.iter().filter_map(of).collect()
+    /// A thread of the test that still exists, with means over the window.
+    fn thread(&self, metrics: &TestMetrics, thread: &ThreadMetrics) -> Option<Thread> {
+        let id = thread.sample.id;
+        let (mut cpu, mut wait) = (Mean::default(), Mean::default());
+        let mut on: BTreeMap<CoreId, f64> = BTreeMap::new();
+        for tick in &self.ticks {
+            let Some(here) = tick.threads.iter().find(|one| one.id == id) else { continue };
+            let seconds = self.span().common_s(tick.span);
+            cpu.add(Some(here.cpu), seconds);
+            wait.add(Some(here.wait), seconds);
+            *on.entry(here.core).or_default() += here.cpu * seconds;
+        }
+        let works = thread.sample.duty == Duty::Worker;
+        Some(Thread {
+            pid: id.pid,
+            tid: id.tid,
+            label: format!("{} {}", thread.sample.name, thread.sample.role()),
+            cores: on.into_iter().map(|(core, sum)| (core, sum / cpu.weight)).collect(),
+            cpu: cpu.value()?,
+            wait: wait.value()?,
+            sends: works && carrying(metrics).any(|one| one.from.pid == Some(id.pid)),
+            receives: works && carrying(metrics).any(|one| one.to.pid == Some(id.pid)),
+        })
+    }
+
+    fn worker(&self, metrics: &TestMetrics, worker: &Worker) -> Option<WorkerThread> {
+        let (noun, carrier, polls) = (worker.noun(), worker.carrier.clone(), worker.polls());
+        Some(WorkerThread { thread: self.thread(metrics, &worker.thread)?, noun, carrier, polls })
     }
 
     fn tcp(&self) -> Option<Tcp> {

@@ -57,6 +57,8 @@ pub enum LossPlace {
     Upcall,
     /// The socket through which a switch in user space is given a link's frames had no room.
     PacketSocket,
+    /// A guest that was given them by one of its links and did not give them to the next.
+    Forwarder,
 }
 
 impl LossPlace {
@@ -75,7 +77,8 @@ impl LossPlace {
             | Self::Conntrack
             | Self::Ovs
             | Self::Upcall
-            | Self::PacketSocket => true,
+            | Self::PacketSocket
+            | Self::Forwarder => true,
             Self::Firewall
             | Self::TrafficControl
             | Self::Policy

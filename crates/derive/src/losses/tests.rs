@@ -85,6 +85,7 @@ fn path() -> FlowPath {
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     }
 }
 

@@ -21,7 +21,7 @@ fn switch(counts_drops: bool) -> Arc<Vec<OvsSwitch>> {
     let br0 = LinkKey { netns: 1, ifindex: Ifindex(3) };
     let ports = vec![port("br0", br0, false), port("pa", PATCH, counts_drops)];
     let bridge = OvsBridge { name: "br0".to_owned(), datapath: "netdev".into(), fail_mode: None, ports };
-    Arc::new(vec![OvsSwitch { socket: "s".to_owned(), netns: 1, version: None, bridges: vec![bridge] }])
+    Arc::new(vec![OvsSwitch { socket: "s".to_owned(), netns: 1, version: None, pid: None, bridges: vec![bridge] }])
 }
 
 /// The rates, after each of these times and counts.

@@ -9,9 +9,10 @@ use crate::TestMetrics;
 use crate::plural;
 use crate::threads::ThreadMetrics;
 use crate::traffic::{sends, servers_send};
+use crate::workers::Worker;
 use vnettop_sample::{CoreId, CoreSet, Duty, Topology};
 
-/// A thread is busy from this share of a core on, over the last seconds.
+/// A thread is busy from this share of a core on that it uses or waits for, over the last seconds.
 pub const BUSY: f64 = 0.05;
 
 /// A busy watched thread, to be given a core.
@@ -24,6 +25,8 @@ pub(super) struct BusyThread<'a> {
     pub(super) sender: bool,
     /// The one core that the thread is bound to already.
     pub(super) bound_to: Option<CoreId>,
+    /// What the thread carries and where on the path, where it is at no end.
+    pub(super) carries: Option<String>,
 }
 
 impl BusyThread<'_> {
@@ -48,15 +51,20 @@ pub(super) fn busy_threads(metrics: &TestMetrics) -> Result<(Vec<BusyThread<'_>>
     if metrics.threads.is_empty() {
         return Err("no thread is watched: start the benchmark, or name its program with --watch NAME".to_owned());
     }
-    if metrics.threads.iter().all(|thread| metrics.recent.thread_cpu(thread.sample.id).is_none()) {
+    if all(metrics).all(|(thread, _)| metrics.recent.thread_need(thread.sample.id).is_none()) {
         return Err("the load of the watched threads is not known yet: wait for the next sample".to_owned());
     }
     let online = metrics.machine.facts.topology.online();
     let servers_send = servers_send(&metrics.threads, &metrics.benchmarks);
     let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
-    for thread in metrics.threads.iter() {
+    for (thread, worker) in all(metrics) {
         let id = thread.sample.id;
-        if metrics.recent.thread_cpu(id).is_none_or(|cpu| cpu <= BUSY) {
+        if let Some(unplaceable) = worker.and_then(|worker| worker.unplaceable(None)) {
+            left_out.push(format!("{} {} is left out: {}", label(thread), id.tid, unplaceable.why));
+            continue;
+        }
+        // A thread that waits for a core is the first to gain from one.
+        if metrics.recent.thread_need(id).is_none_or(|need| need <= BUSY) {
             control.extend((thread.sample.duty == Duty::Control).then_some(id.tid));
             continue;
         }
@@ -67,17 +75,33 @@ pub(super) fn busy_threads(metrics: &TestMetrics) -> Result<(Vec<BusyThread<'_>>
         }
         let rank = threads.iter().filter(|other| other.thread.sample.side == thread.sample.side).count();
         let sender = sends(thread, servers_send) == Some(true);
-        threads.push(BusyThread { thread, allowed, rank, sender, bound_to: bound_to(thread) });
+        let carries = worker.map(|worker| carries(metrics, worker));
+        threads.push(BusyThread { thread, allowed, rank, sender, bound_to: bound_to(thread), carries });
     }
     if threads.is_empty() {
         let percent = BUSY * 100.0;
         return Err(left_out.into_iter().next().unwrap_or_else(|| {
-            format!("no watched thread uses more than {percent:.0} % of a core: too little to gain from a pin")
+            format!(
+                "no watched thread uses or waits for more than {percent:.0} % of a core: too little to gain from a pin"
+            )
         }));
     }
     left_out.extend(left_alone(&control));
     threads.sort_by_key(|busy| (busy.allowed.cores.len(), busy.rank, !busy.sender, busy.thread.sample.id));
     Ok((threads, left_out))
+}
+
+/// The threads at the ends, then those between them.
+fn all(metrics: &TestMetrics) -> impl Iterator<Item = (&ThreadMetrics, Option<&Worker>)> {
+    let is_end = |worker: &&Worker| metrics.threads.iter().any(|thread| thread.sample.id == worker.id());
+    let between = metrics.workers.iter().filter(move |worker| !is_end(worker));
+    metrics.threads.iter().map(|thread| (thread, None)).chain(between.map(|worker| (&worker.thread, Some(worker))))
+}
+
+/// Whose packets a worker carries, and where on the path.
+fn carries(metrics: &TestMetrics, worker: &Worker) -> String {
+    let place = worker.between(&metrics.machine, &metrics.paths).map_or_else(String::new, |place| format!(", {place}"));
+    format!("{} of {}{place}", worker.noun(), worker.carrier)
 }
 
 /// A sentence on the control threads, which carry no traffic.

@@ -45,6 +45,7 @@ fn reason(
         sharing(inputs, placement, core),
         core.is_off_memory(busy).then(|| "not on the nodes of its memory: none of them has a core for it".to_owned()),
         busy.sender.then(|| "sender: its softirq work follows it to this core".to_owned()),
+        busy.carries.clone(),
         busy.allowed.note.clone(),
     ];
     parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")

@@ -174,7 +174,7 @@ fn mean(flow: &FlowTrack) -> Option<TestMean> {
 fn own_part(machine: &Arc<MachineMetrics>, events: Vec<Event>, before: &Sample, now: &Sample) -> OwnPart {
     let is_in = |sample: &Sample, pid: u32, tid: u32| {
         let found = sample.threads.binary_search_by_key(&(pid, tid), |thread| (thread.id.pid, thread.id.tid));
-        found.is_ok_and(|at| sample.threads[at].duty != Duty::Switch)
+        found.is_ok_and(|at| sample.threads[at].duty != Duty::Carrier)
     };
     let is_own = |pid, tid| is_in(now, pid, tid) || is_in(before, pid, tid);
     OwnPart {

@@ -24,6 +24,7 @@ fn path(netns: u64) -> FlowPath {
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     }
 }
 

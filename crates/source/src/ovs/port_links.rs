@@ -12,6 +12,8 @@ use vnettop_sample::{Ifindex, Kind, LinkFacts, LinkKey, OvsBridge, OvsPort, OvsS
 pub(super) struct JoinedPorts<'a> {
     pub socket: &'a str,
     pub netns: u64,
+    /// The process of ovs-vswitchd.
+    pub pid: Option<u32>,
     pub tables: &'a Tables,
     /// The links of its namespace are wanted.
     pub wanted: bool,
@@ -41,7 +43,8 @@ pub(super) fn join(
     });
     let links = links.collect();
     let version = reported.tables.version.clone();
-    (OvsSwitch { socket: reported.socket.to_owned(), netns: reported.netns, version, bridges }, links)
+    let JoinedPorts { socket, netns, pid, .. } = reported;
+    (OvsSwitch { socket: socket.to_owned(), netns, version, pid, bridges }, links)
 }
 
 struct FoundPort<'a, 'b> {

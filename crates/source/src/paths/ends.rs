@@ -2,7 +2,7 @@
 //! socket does not tell which way its data goes, both.
 
 use super::lookups::Packet;
-use vnettop_sample::{FlowSample, Hop, HopBy, HopWay, Proto};
+use vnettop_sample::{Carrier, FlowSample, Hop, HopBy, HopWay, Proto};
 
 /// A path to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,13 @@ pub(super) fn turned(hops: &[Hop]) -> Vec<Hop> {
         HopWay::Passed => HopWay::Passed,
     };
     (0..hops.len()).rev().map(|at| Hop { link: hops[at].link, way: way(hops[at]), by: by(at) }).collect()
+}
+
+/// The programs on a path in the opposite direction, in the order of its hops.
+pub(super) fn turned_carriers(hops: &[Hop], carriers: &[Carrier]) -> Vec<Carrier> {
+    let stays = |hop: &&Hop| hop.by != HopBy::Redirect;
+    let behind = |at: usize| hops[at.min(hops.len())..].iter().filter(stays).count();
+    carriers.iter().rev().map(|one| Carrier { at: behind(one.at), ..one.clone() }).collect()
 }
 
 #[cfg(test)]

@@ -225,6 +225,8 @@ pub(super) trait HolderLookups {
     fn onward(&mut self, holder: &Holder, netns: u64, packet: &Packet, held: &[(u64, SocketAddr)]) -> Option<EndName>;
     /// The program that holds a tun, tap or macvtap open.
     fn program(&mut self, link: LinkKey) -> Option<DeviceProgram>;
+    /// The other tuns, taps and macvtaps that the program holds open.
+    fn held_beside(&mut self, link: LinkKey, program: &DeviceProgram) -> Vec<LinkKey>;
     /// Where all connected UDP sockets of the program lead; `None` when it has none, or when they lead to several places.
     fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName>;
     /// The tun or tap of the program whose UDP socket the packet is for.

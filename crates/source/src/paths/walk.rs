@@ -2,6 +2,7 @@
 //! [`NetworkQueries`]; it never guesses, and ends with a sentence where nothing says what comes next.
 
 mod bridge;
+mod guest;
 mod link;
 mod marks;
 mod ovs;
@@ -16,7 +17,9 @@ use super::map::NetworkMap;
 use crate::links::facts;
 use redirect::Takeover;
 use std::net::SocketAddr;
-use vnettop_sample::{EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, NextHop, SilentNeighbour, WireNames};
+use vnettop_sample::{
+    Carrier, CarrierKind, EndName, Holder, Hop, HopBy, HopWay, Kind, LinkKey, NextHop, SilentNeighbour, WireNames,
+};
 use wireguard::WireguardHop;
 
 /// Longer ways do not exist outside of loops.
@@ -46,6 +49,8 @@ pub(super) struct WalkedPath {
     pub silent: Option<SilentNeighbour>,
     /// MAC addresses that the packet is sent to.
     pub neighbours: Vec<NextHop>,
+    /// Programs that take the packets over between two links.
+    pub carriers: Vec<Carrier>,
 }
 
 /// Where the packet is, and what happens to it next.
@@ -270,6 +275,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
             && let Some(holder) = self.lookups.holder(netns, &self.packet)
         {
             let onward = self.lookups.onward(&holder, netns, &self.packet, self.held);
+            if onward.is_some() {
+                self.carried(holder.pid, &holder.name, CarrierKind::Relay);
+            }
             self.path.holders.push(holder);
             if let Some(EndName { netns, local, remote }) = onward.filter(|_| self.path.holders.len() < MOST_HOLDERS) {
                 self.packet = Packet { from: local, to: remote, mark: None, ..self.packet };

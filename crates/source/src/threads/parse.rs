@@ -6,6 +6,9 @@ use vnettop_sample::{CoreId, CoreSet};
 
 /// `PF_KTHREAD` of `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
+/// `PF_IO_WORKER` and `PF_USER_WORKER` of it: threads of a user's process that never leave the kernel, those of io_uring have both.
+const IO_WORKER: u64 = 0x0010;
+const USER_WORKER: u64 = 0x4000;
 
 /// What `/proc/PID/task/TID/stat` tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub(crate) struct Stat<'a> {
     pub parent: u32,
     /// Field 9, one flag of it: a thread of the kernel's own.
     pub kernel: bool,
+    /// Two more of them: a thread that works for its process within the kernel, but not for `io_uring` (Linux 6.4).
+    pub user_worker: bool,
     /// Fields 14 and 15 together, clock ticks.
     pub cpu_ticks: u64,
     /// Field 20: threads of its process.
@@ -26,6 +31,8 @@ pub(crate) struct Stat<'a> {
     pub start: u64,
     /// Field 39: the core it last ran on.
     pub core: CoreId,
+    /// Field 43: time in which it ran a guest, clock ticks; 0 where the line ends before.
+    pub guest_ticks: u64,
 }
 
 /// Fields are counted from the last parenthesis, because the command name may hold anything.
@@ -41,15 +48,19 @@ pub(crate) fn parse_stat(bytes: &[u8]) -> Option<Stat<'_>> {
         passed = number;
         scan::number(field?)
     };
+    let parent = u32::try_from(field(4)?).ok()?;
+    let flags = field(9)?;
     Some(Stat {
         comm,
         state,
-        parent: u32::try_from(field(4)?).ok()?,
-        kernel: field(9)? & KERNEL_THREAD != 0,
+        parent,
+        kernel: flags & KERNEL_THREAD != 0,
+        user_worker: flags & (USER_WORKER | IO_WORKER) == USER_WORKER,
         cpu_ticks: field(14)?.checked_add(field(15)?)?,
         threads: field(20)?,
         start: field(22)?,
         core: u32::try_from(field(39)?).ok()?,
+        guest_ticks: field(43).unwrap_or(0),
     })
 }
 

@@ -7,6 +7,7 @@ use rustix::fs::{RawDir, SeekFrom};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::fmt::Write;
+use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 
 /// One directory of /proc, open for good.
@@ -63,6 +64,13 @@ impl ProcDir {
     pub(super) fn read_file(&mut self, pid: u32, tid: u32, file: &str) -> Result<&[u8], Errno> {
         let file = self.open_file(pid, tid, file)?;
         self.read(file)
+    }
+
+    /// The whole of a file of a process' main thread, however long.
+    pub(super) fn read_long(&mut self, pid: u32, file: &str) -> std::io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        std::fs::File::from(self.open_file(pid, pid, file)?).read_to_end(&mut text)?;
+        Ok(text)
     }
 
     /// Who a thread is; none when it is gone. Below its own number every thread finds itself, so `pid` may be `tid`

@@ -234,6 +234,7 @@ impl Task {
             name: text::clean(stat.comm).into(),
             side: None,
             direction: None,
+            work: None,
             duty: if self.tid == self.pid && stat.threads > 1 { Duty::Control } else { Duty::Worker },
             core: stat.core,
             allowed: None,

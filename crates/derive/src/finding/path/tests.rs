@@ -53,6 +53,7 @@ fn metrics(change: impl FnOnce(&mut Vec<LinkFacts>, &mut FlowPath)) -> TestMetri
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     };
     change(&mut links, &mut path);
     let link = |facts: LinkFacts| LinkMetrics {

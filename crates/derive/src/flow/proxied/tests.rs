@@ -25,6 +25,7 @@ pub(crate) fn path((netns, local, remote): (u64, &str, &str), holders: &[(u32, b
         outside: None,
         silent: None,
         neighbours: Vec::new(),
+        carriers: Vec::new(),
     }
 }
 

@@ -27,7 +27,7 @@ fn switched() -> Sample {
     let ports = vec![OvsPort::new("br0", "internal", Some(bridge)), port("r0", 2), port("r1", 3)];
     let bridges = vec![OvsBridge { name: "br0".to_owned(), datapath: "system".into(), fail_mode: None, ports }];
     sample.facts_mut().ovs =
-        Arc::new(vec![OvsSwitch { socket: SOCKET.to_owned(), netns: ROUTER, version: None, bridges }]);
+        Arc::new(vec![OvsSwitch { socket: SOCKET.to_owned(), netns: ROUTER, version: None, pid: None, bridges }]);
     sample.datapaths = vec![datapath(0)];
     sample
 }

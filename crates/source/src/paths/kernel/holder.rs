@@ -53,6 +53,11 @@ impl HolderLookups for KernelQueries<'_> {
         Some(DeviceProgram { pid, name: format!("{guest}{}", owner.name) })
     }
 
+    fn held_beside(&mut self, link: LinkKey, program: &DeviceProgram) -> Vec<LinkKey> {
+        let of_program = self.owners.holders().filter(|&(held, pid)| pid == program.pid && held != link);
+        of_program.map(|(held, _)| held).collect()
+    }
+
     fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
         // The sockets may be of the program's namespace or of the link's.
         let spaces = home(program.pid).into_iter().chain([link.netns]).collect();

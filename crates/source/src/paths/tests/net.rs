@@ -158,7 +158,7 @@ impl Net {
         let bridge = OvsBridge { name: name.into(), datapath: "system".into(), fail_mode: None, ports };
         if !self.switches.iter().any(|switch| switch.netns == netns) {
             let socket = format!("/run/{netns}/db.sock");
-            self.switches.push(OvsSwitch { socket, netns, version: None, bridges: Vec::new() });
+            self.switches.push(OvsSwitch { socket, netns, version: None, pid: None, bridges: Vec::new() });
         }
         let switch = self.switches.iter_mut().find(|switch| switch.netns == netns).expect("just made");
         switch.bridges.push(bridge);
@@ -303,6 +303,13 @@ impl HolderLookups for Net {
 
     fn program(&mut self, link: LinkKey) -> Option<DeviceProgram> {
         self.programs.get(&link).map(|known| known.0.clone())
+    }
+
+    fn held_beside(&mut self, link: LinkKey, program: &DeviceProgram) -> Vec<LinkKey> {
+        let mut held: Vec<LinkKey> =
+            self.programs.iter().filter(|(_, known)| known.0.pid == program.pid).map(|(&key, _)| key).collect();
+        held.retain(|&key| key != link);
+        held
     }
 
     fn calls(&mut self, link: LinkKey, _: &DeviceProgram) -> Option<EndName> {

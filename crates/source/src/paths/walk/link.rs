@@ -59,7 +59,10 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
             return self.switch(port, mac);
         }
         if matches!(link.kind, Kind::Macvtap | Kind::Ipvtap) {
-            return Err(format!("the packets go from {} to {}", link.name, self.whose(key)));
+            return match self.lookups.program(key) {
+                Some(program) => self.through_guest(link, &program, mac),
+                None => Err(format!("the packets go from {} to {}", link.name, self.whose(key))),
+            };
         }
         if let Some(above) = self.tagged(key) {
             self.tags.pop();

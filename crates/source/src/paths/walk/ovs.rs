@@ -6,7 +6,12 @@ use super::{At, Walk};
 use crate::paths::lookups::{Bridged, Mac, NetworkQueries, Packet, PacketOrigin, Tunnel, any_port, unspecified};
 use crate::paths::map::SwitchPort;
 use std::net::IpAddr;
-use vnettop_sample::{HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsDatapathKind, OvsPortKind, PeerRef, Proto};
+use vnettop_sample::{
+    CarrierKind, HopBy, HopWay, Kind, LinkFacts, LinkKey, OvsDatapathKind, OvsPortKind, PeerRef, Proto,
+};
+
+/// The program that forwards.
+const PROGRAM: &str = "ovs-vswitchd";
 
 /// Bridges that are searched behind one another.
 pub(super) const MOST_DEPTH: usize = 5;
@@ -15,6 +20,9 @@ impl<'a, L: NetworkQueries> Walk<'a, L> {
     /// A bridge has the frame, from one of its ports.
     pub(super) fn switch(&mut self, from: SwitchPort<'a>, mac: Option<Mac>) -> Result<At, String> {
         let name = &from.bridge.name;
+        if let (OvsDatapathKind::Netdev, Some(pid)) = (&from.bridge.datapath, from.switch.pid) {
+            self.carried(pid, PROGRAM, CarrierKind::Switch);
+        }
         let Some(mac) = mac.or_else(|| self.unasked(from)) else {
             return Err(format!("the destination's MAC address is not known, so neither is the port of {name}"));
         };

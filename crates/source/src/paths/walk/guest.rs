@@ -1,0 +1,97 @@
+//! Through a guest that holds several taps or macvtaps: it takes the frames from one and gives them to another. Which one, nobody
+//! tells; the segment behind it does, where the receiver's own link is on it. Nothing is guessed: a guest that may keep the
+//! packets is the end of the path.
+
+use super::ovs::MOST_DEPTH;
+use super::{At, Walk};
+use crate::paths::lookups::{DeviceProgram, Mac, NetworkQueries, Packet, PacketOrigin, RouteResult, any_port};
+use vnettop_sample::{Carrier, CarrierKind, HopBy, Kind, LinkFacts, LinkKey, PeerRef};
+
+impl<L: NetworkQueries> Walk<'_, L> {
+    /// A program takes the packets over where the path is now.
+    pub(super) fn carried(&mut self, pid: u32, name: &str, kind: CarrierKind) {
+        let at = self.path.hops.len();
+        let is_same = |last: &Carrier| (last.pid, last.kind) == (pid, kind) && last.at + 1 >= at;
+        if !self.path.carriers.last().is_some_and(is_same) {
+            self.path.carriers.push(Carrier { pid, name: name.to_owned(), kind, at });
+        }
+    }
+
+    /// The guest has the frame from one of its links.
+    pub(super) fn through_guest(
+        &mut self,
+        link: &LinkFacts,
+        program: &DeviceProgram,
+        mac: Option<Mac>,
+    ) -> Result<At, String> {
+        self.carried(program.pid, &program.name, CarrierKind::Guest);
+        let others = self.lookups.held_beside(link.key(), program);
+        let others: Vec<LinkKey> =
+            others.into_iter().filter(|&other| self.map.link(other).is_some_and(is_device)).collect();
+        // A guest that bridges leaves the address as it is; one that routes sends to the receiver's, or to the next router's.
+        for mac in [mac, self.mac_of_receiver()].into_iter().flatten() {
+            let mut leading =
+                others.iter().copied().filter(|&other| self.leads_to(other, mac)).collect::<Vec<_>>().into_iter();
+            if let (Some(other), None) = (leading.next(), leading.next()) {
+                self.packet = Packet { mark: Some(0), ..self.packet };
+                return self.leave_guest(other, mac);
+            }
+        }
+        let beside = match others.len() {
+            0 => String::new(),
+            1 => format!(", which holds {} too: that it sends them on is not known", self.map.name(others[0])),
+            count => format!(", which holds {count} more links: that it sends them on is not known"),
+        };
+        Err(format!("the packets exit through {}, to {}{beside}", link.name, program.name))
+    }
+
+    /// What a guest writes to a tap the tap receives; what it writes to a macvtap the macvtap sends.
+    fn leave_guest(&mut self, link: LinkKey, mac: Mac) -> Result<At, String> {
+        if self.map.link(link).is_some_and(is_macvtap) {
+            self.leave_by(link, HopBy::Guest, Some(mac))
+        } else {
+            self.come_in_by(link, HopBy::Guest, Some(mac))
+        }
+    }
+
+    /// The link by which the receiver answers has this MAC address: on a segment that it shares with the guest, the packets are
+    /// sent to it. `None` where several namespaces have the destination's address.
+    fn mac_of_receiver(&mut self) -> Option<Mac> {
+        let to = self.packet.to;
+        let mut spaces: Vec<u64> =
+            self.held.iter().filter(|(_, local)| *local == to).map(|(netns, _)| *netns).collect();
+        spaces.sort_unstable();
+        spaces.dedup();
+        if spaces.is_empty() {
+            spaces = self.map.namespaces().collect();
+            spaces.retain(|&netns| self.is_home(netns));
+        }
+        let [netns] = spaces[..] else { return None };
+        let back = Packet { from: any_port(to.ip()), to: self.packet.from, mark: Some(0), ..self.packet };
+        let Ok(RouteResult::Out { link, .. }) = self.lookups.route(netns, &back, PacketOrigin::Own) else {
+            return None;
+        };
+        self.lookups.detail(LinkKey { netns, ifindex: link }).mac
+    }
+
+    /// What a guest sends by this link to that address arrives somewhere on its segment.
+    fn leads_to(&mut self, link: LinkKey, mac: Mac) -> bool {
+        let Some(facts) = self.map.link(link) else { return false };
+        if !is_macvtap(facts) {
+            return self.is_behind(link, mac, MOST_DEPTH);
+        }
+        let Some(lower) = facts.lower.and_then(PeerRef::key) else { return false };
+        let beside: Vec<LinkKey> = self.map.upon(lower).map(LinkFacts::key).filter(|&other| other != link).collect();
+        let peer = self.map.link(lower).and_then(|lower| lower.peer).and_then(PeerRef::key);
+        beside.into_iter().any(|other| self.lookups.detail(other).mac == Some(mac))
+            || peer.is_some_and(|peer| self.is_behind(peer, mac, MOST_DEPTH))
+    }
+}
+
+fn is_device(link: &LinkFacts) -> bool {
+    link.kind == Kind::Tap || is_macvtap(link)
+}
+
+fn is_macvtap(link: &LinkFacts) -> bool {
+    matches!(link.kind, Kind::Macvtap | Kind::Ipvtap)
+}
