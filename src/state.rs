@@ -45,6 +45,7 @@ pub use selection::Selection;
 pub use settings::{Mode, Settings, Units};
 pub use steers::SteerNotices;
 pub use sticky::Sticky;
+pub(crate) use sticky::napi_of;
 pub use test_choice::{TestList, rows};
 pub use threads::{ThreadChoices, ThreadList};
 pub use tree::LinkRow;

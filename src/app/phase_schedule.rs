@@ -64,6 +64,8 @@ pub(super) struct PhaseSchedule<'a> {
     placeless: BTreeSet<ThreadId>,
     /// The search that has started.
     search: Option<(Rounds, Vec<TriedPlacement>)>,
+    /// The threads between the ends stay as they are.
+    ends_only: bool,
 }
 
 impl<'a> PhaseSchedule<'a> {
@@ -79,7 +81,13 @@ impl<'a> PhaseSchedule<'a> {
             placement: Vec::new(),
             placeless: BTreeSet::new(),
             search: None,
+            ends_only: false,
         }
+    }
+
+    /// The same with the ends alone, or with the threads between them.
+    pub(super) fn ends_only(self, ends_only: bool) -> Self {
+        Self { ends_only, ..self }
     }
 
     /// What to do after this sample.
@@ -121,7 +129,7 @@ impl<'a> PhaseSchedule<'a> {
         if self.search.is_some() {
             return (lasted_ns >= asked.stretch_ns).then_some(Wish::NextPlacement);
         }
-        (lasted_ns >= LOOK_NS).then(|| match placement::treatments(&metrics.subject, asked) {
+        (lasted_ns >= LOOK_NS).then(|| match placement::treatments(&placement::ends(&metrics.subject), asked) {
             Ok(found) => Wish::Search(found, placement::test_kind(&metrics.subject)),
             Err(why) => Wish::Refuse(why),
         })
@@ -200,10 +208,11 @@ impl<'a> PhaseSchedule<'a> {
         self.measured = None;
         let found = placement::found_for(&metrics.subject, self.found);
         let found = found.filter(|found| found.class != PlacementClass::Unpinned);
-        let Some((found, proposal)) =
-            found.and_then(|found| Some((found, placement::propose_class(&metrics.subject, found.class).ok()?)))
-        else {
-            return placement::propose(&metrics.subject);
+        let Some((found, proposal)) = found.and_then(|found| {
+            Some((found, placement::propose_class(&placement::ends(&metrics.subject), found.class).ok()?))
+        }) else {
+            let ends = self.ends_only.then(|| placement::ends(&metrics.subject));
+            return placement::propose(ends.as_ref().unwrap_or(&metrics.subject));
         };
         let class = found.class.word();
         self.measured = Some(format!("pinned as vnettop run --pin search found best on {}: {class}", found.day));

@@ -163,6 +163,9 @@ pub(super) struct RunArguments {
     /// Rank pins, cores for packets, GRO, TSO, qdisc, backlog; all is restored
     #[arg(long, conflicts_with_all = ["pin", "steer"])]
     pub(super) tune: bool,
+    /// Pin guests, switches, VPNs, proxies on the path too: on or off
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
+    workers: bool,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
@@ -239,6 +242,7 @@ impl RunArguments {
             pin,
             steer,
             tune: self.tune,
+            ends_only: !self.workers,
             repeat: self.repeat,
             stretch_ns: ns(self.stretch),
             settle_ns: ns(self.settle.unwrap_or(MOST_SETTLE.min(self.stretch / 5))),

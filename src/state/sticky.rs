@@ -1,8 +1,8 @@
 //! Sticky mode: which processes had workers pinned, and which of their workers were born since and have no pin yet. It
 //! only keeps count; what is asked for is `update`'s business. Off until somebody turns it on.
 
-use crate::derive::Metrics;
-use crate::sample::{Duty, Event, ThreadId};
+use crate::derive::{Metrics, ThreadMetrics};
+use crate::sample::{Duty, Event, LinkKey, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether new workers of pinned processes get a pin as well, and what that takes to know.
@@ -12,6 +12,8 @@ pub struct Sticky {
     pub on: bool,
     /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
     processes: BTreeMap<u32, BTreeSet<ThreadId>>,
+    /// Links with a pinned thread of NAPI: the kernel makes a new one whenever the link comes up.
+    napi: BTreeMap<LinkKey, BTreeSet<ThreadId>>,
     /// New workers that no core was left for, each reported once.
     refused: BTreeSet<ThreadId>,
 }
@@ -22,12 +24,16 @@ impl Sticky {
     pub(super) fn done(&mut self, events: &[Event], newest: &Metrics) {
         for event in events {
             match event {
+                Event::Pinned { thread, .. } if let Some(link) = napi_of(newest, *thread) => {
+                    self.napi.entry(link).or_default().insert(*thread);
+                }
                 Event::Pinned { thread, .. } if is_worker(newest, *thread) => {
                     let known = self.processes.entry(thread.pid).or_insert_with(|| everyone(newest, thread.pid));
                     known.insert(*thread);
                 }
                 Event::Restored { thread, .. } => {
                     self.processes.remove(&thread.pid);
+                    self.napi.retain(|_, known| !known.contains(thread));
                 }
                 _ => {}
             }
@@ -37,6 +43,7 @@ impl Sticky {
     /// Every process is the user's own again; the mode itself stays as it is.
     pub(crate) fn forget(&mut self) {
         self.processes.clear();
+        self.napi.clear();
         self.refused.clear();
     }
 
@@ -53,9 +60,14 @@ impl Sticky {
     /// Workers born since their process was pinned, which nothing has been tried for yet.
     #[must_use]
     pub fn new_workers(&self, metrics: &Metrics) -> Vec<ThreadId> {
-        let is_new = |id: &ThreadId| self.processes.get(&id.pid).is_some_and(|known| !known.contains(id));
-        let workers = metrics.threads.iter().filter(|thread| thread.sample.duty == Duty::Worker);
-        workers.map(|thread| thread.sample.id).filter(is_new).collect()
+        let is_new = |thread: &&ThreadMetrics| {
+            let id = thread.sample.id;
+            let link = thread.sample.work.and_then(|work| work.link);
+            let of_link = link.and_then(|link| self.napi.get(&link)).is_some_and(|known| !known.contains(&id));
+            of_link || self.processes.get(&id.pid).is_some_and(|known| !known.contains(&id))
+        };
+        let workers = metrics.threads.iter().filter(|thread| works(thread));
+        workers.filter(is_new).map(|thread| thread.sample.id).collect()
     }
 
     /// Notes that no core is left for these threads; true when one of them is refused for the first time.
@@ -71,6 +83,13 @@ impl Sticky {
             known.insert(thread);
         }
     }
+
+    /// Nothing more is to be tried for this thread of NAPI.
+    pub(crate) fn settle_napi(&mut self, link: LinkKey, thread: ThreadId) {
+        if let Some(known) = self.napi.get_mut(&link) {
+            known.insert(thread);
+        }
+    }
 }
 
 fn everyone(metrics: &Metrics, pid: u32) -> BTreeSet<ThreadId> {
@@ -78,5 +97,16 @@ fn everyone(metrics: &Metrics, pid: u32) -> BTreeSet<ThreadId> {
 }
 
 fn is_worker(metrics: &Metrics, thread: ThreadId) -> bool {
-    metrics.threads.iter().any(|other| other.sample.id == thread && other.sample.duty == Duty::Worker)
+    metrics.threads.iter().any(|other| other.sample.id == thread && works(other))
+}
+
+/// It carries traffic, at an end or between them.
+fn works(thread: &ThreadMetrics) -> bool {
+    matches!(thread.sample.duty, Duty::Worker | Duty::Carrier)
+}
+
+/// The link whose packets a thread receives, of one of NAPI.
+pub(crate) fn napi_of(metrics: &Metrics, thread: ThreadId) -> Option<LinkKey> {
+    let thread = metrics.threads.iter().find(|other| other.sample.id == thread)?;
+    thread.sample.work.and_then(|work| work.link)
 }

@@ -4,7 +4,7 @@ use super::columns::ThreadColumn;
 use super::selection::Selection;
 use crate::action::ThreadSort;
 use crate::derive::{Metrics, ThreadMetrics};
-use crate::sample::ThreadId;
+use crate::sample::{Duty, ThreadId};
 use std::collections::BTreeMap;
 use strum::VariantArray;
 
@@ -118,6 +118,8 @@ impl ThreadList {
         if self.chosen.reversed {
             self.rows.reverse();
         }
+        // The ends first, then those that carry packets between them.
+        self.rows.sort_by_key(|&index| threads[index].sample.duty == Duty::Carrier);
         self.fold(metrics);
         self.processes_have_several = threads.iter().any(|thread| thread.sample.id.pid != thread.sample.id.tid);
         self.several_names = threads.windows(2).any(|pair| pair[0].sample.name != pair[1].sample.name);

@@ -4,7 +4,7 @@
 use crate::derive::Metrics;
 use crate::derive::experiment::Verdict;
 use crate::derive::placement::{
-    Proposal, found_for, is_tuned, propose, propose_class, steer, with_measured_steers, with_steers,
+    Proposal, ends, found_for, is_tuned, propose, propose_class, steer, with_measured_steers, with_steers,
 };
 use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
 use crate::state::{Mode, State};
@@ -64,7 +64,7 @@ fn found(state: &State, metrics: &Metrics) -> Option<Result<Proposal, String>> {
         let why = "for this kind of test no pin was faster, and the rule's was slower";
         return Some(Err(format!("measured: {why} ({when})")));
     }
-    let mut proposal = propose_class(&metrics.subject, found.class).ok()?;
+    let mut proposal = propose_class(&ends(&metrics.subject), found.class).ok()?;
     let class = found.class.word();
     let is_there = |step: &crate::derive::placement::Step| step.old == Some(CoreSet::single(step.core));
     if proposal.steps.iter().all(is_there) {

@@ -5,7 +5,7 @@ use super::refusal;
 use crate::derive::placement::{self, BUSY};
 use crate::effect::{Effect, PinRequest};
 use crate::sample::{CoreSet, ThreadId};
-use crate::state::State;
+use crate::state::{State, napi_of};
 
 /// Turns it on or off, and says what it does.
 pub(super) fn toggle(state: &mut State) {
@@ -33,10 +33,14 @@ pub fn tick(state: &mut State) -> Option<Effect> {
     if new.is_empty() {
         return None;
     }
+    let links: Vec<_> = new.iter().filter_map(|&id| Some((napi_of(metrics, id)?, id))).collect();
     match placement::propose_for(&metrics.subject, &new) {
         Ok(proposal) => {
             for thread in new {
                 state.sticky.settle(thread);
+            }
+            for (link, thread) in links {
+                state.sticky.settle_napi(link, thread);
             }
             Some(Effect::Pin(requests(&proposal)))
         }

@@ -7,7 +7,7 @@ use super::format::{Claim, Count, Percent, Rate, Share, UNKNOWN};
 use super::lines::{Line, sentences};
 use super::text::{namespace, plural};
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
-use crate::derive::paths::{self, CarrierMetrics, FlowAtHop, HopMetrics, Passed, PathMetrics, SoftirqBy};
+use crate::derive::paths::{self, CarrierMetrics, FlowAtHop, HopMetrics, PassedPackets, PathMetrics, SoftirqBy};
 use crate::derive::{Loss, Metrics, Worker};
 use crate::sample::{HopWay, Offload, Offloads, Word};
 use crate::state::{Mode, State, Units};
@@ -197,7 +197,7 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
 
 /// `  the guest web1: 12.3k/s in, 4.5k/s out · vCPU 4711 on core 1, CPU 98 %`: a program between two links.
 fn carrier_text(one: &CarrierMetrics<'_>) -> String {
-    let figure = |passed: Option<Passed>| Count(passed.and_then(|passed| passed.per_s));
+    let figure = |passed: Option<PassedPackets>| Count(passed.and_then(|passed| passed.per_s));
     let passed = match (one.went_in, one.came_out) {
         (None, None) => String::new(),
         (went_in, came_out) => format!(": {} packets/s in, {} out", figure(went_in), figure(came_out)),

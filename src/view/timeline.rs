@@ -52,7 +52,9 @@ impl Parts {
             LEAST_FOR_THREADS..50 => (6, 2),
             _ => (8, 4),
         };
-        let threads = u16::try_from(metrics.subject.threads.iter().count()).unwrap_or(u16::MAX).min(most);
+        let (ends, workers) = (metrics.subject.threads.len(), metrics.subject.workers.len());
+        let rows = |count: usize, most| u16::try_from(count).unwrap_or(u16::MAX).min(most);
+        let threads = rows(ends, most) + rows(workers, most / 2);
         let sentence = metrics.conclusions.limit.is_some() || state.axis.selected_ns().is_some();
         Some(Self { graph, lanes: height >= LEAST_FOR_LANES, threads, sentence })
     }
@@ -85,7 +87,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         y += 2;
     }
     let letters = CoreLetters::of(&metrics.machine.facts.topology);
-    let threads = busiest(metrics, parts.threads);
+    let threads = lanes(metrics, parts.threads);
     for thread in &threads {
         let role = thread.sample.role();
         // Several of one role are told apart by their numbers.
@@ -107,12 +109,21 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     canvas
 }
 
-/// The threads of the benchmark that have taken most CPU time so far, in the order of the list: those that are busiest at the moment would change
-/// places from tick to tick.
-fn busiest(metrics: &Metrics, count: u16) -> Vec<&ThreadMetrics> {
-    let mut threads: Vec<&ThreadMetrics> = metrics.subject.threads.iter().collect();
+/// The threads at the ends that have taken most CPU time so far, then those between them, each in the order of the list: those
+/// that are busiest at the moment would change places from tick to tick.
+fn lanes(metrics: &Metrics, count: u16) -> Vec<&ThreadMetrics> {
+    let count = usize::from(count);
+    let workers = metrics.subject.workers.iter().filter(|worker| !worker.polls()).map(|worker| &worker.thread);
+    let between = busiest(workers, count.div_ceil(3));
+    let mut lanes = busiest(metrics.subject.threads.iter(), count - between.len());
+    lanes.extend(between);
+    lanes
+}
+
+fn busiest<'a>(threads: impl Iterator<Item = &'a ThreadMetrics>, count: usize) -> Vec<&'a ThreadMetrics> {
+    let mut threads: Vec<&ThreadMetrics> = threads.collect();
     threads.sort_by_key(|thread| Reverse(thread.sample.cpu_ns));
-    threads.truncate(usize::from(count));
+    threads.truncate(count);
     threads.sort_by_key(|thread| (thread.sample.id.pid, thread.sample.id.tid));
     threads
 }

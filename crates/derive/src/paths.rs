@@ -32,23 +32,23 @@ pub struct CarrierMetrics<'a> {
     pub carrier: &'a Carrier,
     /// What the link before it gave it: packets so far and packets/s; `None` where no link is before it, or its counters do not
     /// count that.
-    pub went_in: Option<Passed>,
+    pub went_in: Option<PassedPackets>,
     /// What it gave to the link behind it.
-    pub came_out: Option<Passed>,
+    pub came_out: Option<PassedPackets>,
     /// Its threads, the busiest first.
     pub workers: Vec<&'a Worker>,
 }
 
 /// What a link counts in the direction of a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Passed {
+pub struct PassedPackets {
     /// Since the link was made.
     pub packets: u64,
     /// Now; `None` after one sample.
     pub per_s: Option<f64>,
 }
 
-impl Passed {
+impl PassedPackets {
     fn at(hop: Option<&HopMetrics<'_>>) -> Option<Self> {
         let hop = hop?;
         let (link, counters) = (hop.link?, hop.link?.counters?);
@@ -197,7 +197,7 @@ pub fn of<'a>(metrics: &'a TestMetrics, connection: &Connection) -> Option<PathM
     let carrier = |carrier: &'a Carrier| {
         let (before, after) = (carrier.at.checked_sub(1).and_then(|at| hops.get(at)), hops.get(carrier.at));
         let workers = metrics.workers.iter().filter(|worker| worker.is_of(carrier)).collect();
-        CarrierMetrics { carrier, went_in: Passed::at(before), came_out: Passed::at(after), workers }
+        CarrierMetrics { carrier, went_in: PassedPackets::at(before), came_out: PassedPackets::at(after), workers }
     };
     let carriers = path.carriers.iter().map(carrier).collect();
     Some(PathMetrics { hops, gap: path.gap.as_deref(), note: path.note.as_deref(), carriers })

@@ -5,6 +5,7 @@
 //! decided.
 
 mod busy_threads;
+mod by_load;
 mod candidates;
 mod classes;
 mod criteria;
@@ -36,7 +37,7 @@ use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
 use fill::{Placement, placement};
-use vnettop_sample::{CoreId, FoundPlacement, RunAsked, ThreadId};
+use vnettop_sample::{CoreId, CoreSet, FoundPlacement, RunAsked, ThreadId};
 
 /// Proposes a core of its own for every busy watched thread.
 ///
@@ -51,15 +52,29 @@ pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
         return Err(whole_reasons::only_core(core, &threads, &metrics.machine.facts.topology));
     }
     let inputs = inputs(metrics, threads, &[]);
-    let placement = placement(&inputs);
+    let by_number = placement(&inputs);
+    let placement = by_load::spread(&inputs, by_number.clone());
+    let is_by_load = placement.chosen != by_number.chosen;
     if let Some(settled) = settled(&inputs)
-        && coarse_score(&settled, &inputs) <= coarse_score(&placement.chosen, &inputs)
+        && (settled == placement.chosen
+            || !is_by_load && coarse_score(&settled, &inputs) <= coarse_score(&placement.chosen, &inputs))
     {
         return Err(whole_reasons::nothing_to_gain(&inputs, &settled));
     }
     let mut proposal = proposal(&inputs, &placement);
+    if is_by_load {
+        // By number other cores would come next.
+        proposal.steps.iter_mut().for_each(|step| (step.as_good, step.runner_up) = (CoreSet::new(), None));
+        proposal.reasons.push(by_load::REASON.to_owned());
+    }
     proposal.reasons.extend(left_out);
     Ok(proposal)
+}
+
+/// The test without the threads between its ends: a search places the ends.
+#[must_use]
+pub fn ends(metrics: &TestMetrics) -> TestMetrics {
+    TestMetrics { workers: Default::default(), ..metrics.clone() }
 }
 
 /// The settings of links that belong to proposed pins added to them; where no pin is proposed, those alone.

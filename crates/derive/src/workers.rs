@@ -4,7 +4,7 @@
 use super::machine::MachineMetrics;
 use super::threads::ThreadMetrics;
 use std::sync::Arc;
-use vnettop_sample::{Carrier, CarrierKind, CoreId, CoreSet, FlowPath, LinkKey, ThreadId, Work, WorkerRole};
+use vnettop_sample::{Carrier, CarrierKind, CoreId, CoreSet, FlowPath, LinkKey, PathWork, ThreadId, WorkerRole};
 
 /// A thread that carries packets between the ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,7 @@ pub(super) fn on(machine: &MachineMetrics, paths: &[FlowPath]) -> Vec<Worker> {
 }
 
 /// Where a thread with that work is: the path, the hops before it, and whose it is.
-fn place(machine: &MachineMetrics, paths: &[FlowPath], work: Work) -> Option<(usize, usize, String)> {
+fn place(machine: &MachineMetrics, paths: &[FlowPath], work: PathWork) -> Option<(usize, usize, String)> {
     if let Some(link) = work.link {
         let at = |path: &FlowPath| path.hops.iter().position(|hop| hop.link == link);
         let (path, at) = paths.iter().enumerate().find_map(|(number, path)| Some((number, at(path)?)))?;

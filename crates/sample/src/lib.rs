@@ -84,7 +84,7 @@ pub use steering::{
     Interrupts, NapiThread, ProposalPart, QDISC_KINDS, SettingPlace, SpaceEntry, SteerRequest, SteerSetting,
     SteerTarget, SteerValue, SteeredFile, Steering, interrupt_line, qdisc_kind,
 };
-pub use threads::{Direction, Duty, Quota, Runner, Side, ThreadId, ThreadSample, Work, WorkerRole};
+pub use threads::{Direction, Duty, PathWork, Quota, Runner, Side, ThreadId, ThreadSample, WorkerRole};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
 
 /// The word of a variant as it is shown and written, by `strum::IntoStaticStr`.

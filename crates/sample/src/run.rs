@@ -81,6 +81,9 @@ pub struct RunAsked {
     /// Settings of the links on the path were to be tried beside placements and cores of packets.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tune: bool,
+    /// The threads between the ends were to stay as they are.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_only: bool,
     /// How often the command was to run.
     pub repeat: u32,
     /// Length of a stretch where one run is compared with itself, ns.

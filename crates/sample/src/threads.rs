@@ -91,7 +91,7 @@ pub enum WorkerRole {
 
 /// What a thread carries, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct PathWork {
     /// As what.
     pub role: WorkerRole,
     /// The process whose packets they are: its own, or the one that a kernel thread works for.
@@ -119,7 +119,7 @@ pub struct ThreadSample {
     pub duty: Duty,
     /// As what it carries packets between the ends; none of a thread that does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work: Option<Work>,
+    pub work: Option<PathWork>,
     /// The core it last ran on (field 39 of stat).
     pub core: CoreId,
     /// Its affinity mask as the kernel keeps it (`Cpus_allowed_list` of status), which may hold cores that are offline now;

@@ -123,7 +123,7 @@ impl<'a> RunSession<'a> {
             self.reported(child.id(), None, Report::Unread(unread));
         }
         let rule = self.rule(nth);
-        self.schedule = PhaseSchedule::new(rule, &self.plan.found);
+        self.schedule = PhaseSchedule::new(rule, &self.plan.found).ends_only(self.plan.asked.ends_only);
         if !matches!(rule, Rule::Pinned(_)) {
             self.stretch(Some(StretchSide::Unpinned));
         }

@@ -38,6 +38,7 @@ fn never() -> RunCard {
             pin: PinMode::Never,
             steer: crate::sample::SteerMode::Never,
             tune: false,
+            ends_only: false,
             repeat: 1,
             stretch_ns: 10_000_000_000,
             settle_ns: 2_000_000_000,

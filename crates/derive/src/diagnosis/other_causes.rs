@@ -5,7 +5,7 @@ use crate::ledger::{Bin, Ledger, Ticked, TimeSpan};
 use crate::migration_cost::permute;
 use crate::migration_cost::series::{centred, correlation, dot, mean};
 use crate::placement::BUSY;
-use crate::{Mean, TestMetrics};
+use crate::{Mean, TestMetrics, ThreadMetrics};
 use strum::IntoEnumIterator;
 
 /// What a rate may follow instead of moves.
@@ -21,6 +21,8 @@ pub enum OtherCause {
     Squeezed,
     /// CPU time that a thread of the test did not get, one that could always run.
     Starved,
+    /// The same of a thread that carries the packets between the ends.
+    Worker,
 }
 
 /// The suspect that the rate follows best.
@@ -41,6 +43,8 @@ pub struct ComparedCauses {
     pub ticks: usize,
     /// [`OtherCause::Starved`] was compared too, because the busiest thread could always run.
     pub starved: bool,
+    /// [`OtherCause::Worker`] was compared too, for the same reason.
+    pub worker: bool,
 }
 
 impl ComparedCauses {
@@ -75,6 +79,7 @@ struct Suffered {
     wait: f64,
     squeezed: f64,
     starved: f64,
+    worker: f64,
 }
 
 impl Suffered {
@@ -85,6 +90,7 @@ impl Suffered {
             OtherCause::Wait => self.wait,
             OtherCause::Squeezed => self.squeezed,
             OtherCause::Starved => self.starved,
+            OtherCause::Worker => self.worker,
         }
     }
 }
@@ -95,8 +101,8 @@ struct OtherCausesTick {
     /// Mean of the bins that ended in it, bits/s.
     rate: Option<f64>,
     suffered: Suffered,
-    /// Share of the time that the busiest thread ran or waited to run.
-    could_run: f64,
+    /// Share of the time that the busiest thread ran or waited to run: at the ends, and between them.
+    could_run: [f64; 2],
 }
 
 impl Ticked for OtherCausesTick {
@@ -129,18 +135,23 @@ impl OtherCauses {
 
     /// What the rate followed since that instant, and with what it was compared.
     pub(super) fn rival(&self, from_ns: u64) -> (Option<CauseCandidate>, ComparedCauses) {
-        let known: Vec<(f64, Suffered, f64)> = self
+        let known: Vec<(f64, Suffered, [f64; 2])> = self
             .ticks
             .iter()
             .filter(|tick| tick.span.to_ns > from_ns)
             .filter_map(|tick| Some((tick.rate?, tick.suffered, tick.could_run)))
             .collect();
-        let could_run: Vec<f64> = known.iter().map(|(.., could_run)| *could_run).collect();
-        let compared = ComparedCauses { ticks: known.len(), starved: mean(&could_run) >= ALWAYS };
+        let always =
+            |end: usize| mean(&known.iter().map(|(.., could_run)| could_run[end]).collect::<Vec<_>>()) >= ALWAYS;
+        let compared = ComparedCauses { ticks: known.len(), starved: always(0), worker: always(1) };
         let rates: Vec<f64> = known.iter().map(|(rate, ..)| *rate).collect();
         let of = |suspect| known.iter().map(|(_, suffered, _)| suffered.from(suspect)).collect::<Vec<f64>>();
         let best = || {
-            let suspects = OtherCause::iter().filter(|&suspect| suspect != OtherCause::Starved || compared.starved);
+            let suspects = OtherCause::iter().filter(|suspect| match suspect {
+                OtherCause::Starved => compared.starved,
+                OtherCause::Worker => compared.worker,
+                _ => true,
+            });
             let correlated = suspects.filter_map(|suspect| Some((suspect, correlation(&rates, &of(suspect))?)));
             let strongest = correlated.min_by(|one, other| one.1.total_cmp(&other.1));
             let (suspect, correlation) = strongest.filter(|(_, correlation)| *correlation <= LEAST_CORRELATION)?;
@@ -156,7 +167,7 @@ impl OtherCauses {
 
 /// Means over the busy watched threads and their cores, and what the one that wants most CPU time did not get and could have used;
 /// none without any.
-fn suffered(metrics: &TestMetrics) -> Option<(Suffered, f64)> {
+fn suffered(metrics: &TestMetrics) -> Option<(Suffered, [f64; 2])> {
     let (mut sums, mut threads) = (Suffered::default(), 0.0_f64);
     for thread in metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY)) {
         threads += 1.0;
@@ -168,8 +179,9 @@ fn suffered(metrics: &TestMetrics) -> Option<(Suffered, f64)> {
         sums.softirq += shares.irq + shares.softirq * (1.0 - own.min(1.0));
         sums.squeezed += load.softnet_squeezed_per_s.unwrap_or(0.0);
     }
-    let wants = metrics.threads.iter().filter_map(|thread| Some((thread.cpu?, thread.wait?)));
-    let (cpu, wait) = wants.max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1))).unwrap_or_default();
+    let (cpu, wait) = most_wanted(metrics.threads.iter());
+    let workers = metrics.workers.iter().filter(|worker| !worker.polls());
+    let (worker_cpu, worker_wait) = most_wanted(workers.map(|worker| &worker.thread));
     let each = |sum: f64| sum / threads;
     let means = Suffered {
         steal: each(sums.steal),
@@ -177,6 +189,13 @@ fn suffered(metrics: &TestMetrics) -> Option<(Suffered, f64)> {
         wait: each(sums.wait),
         squeezed: each(sums.squeezed),
         starved: (1.0 - cpu).max(0.0),
+        worker: (1.0 - worker_cpu).max(0.0),
     };
-    (threads > 0.0).then_some((means, cpu + wait))
+    (threads > 0.0).then_some((means, [cpu + wait, worker_cpu + worker_wait]))
+}
+
+/// CPU time and wait of the thread that could have run most.
+fn most_wanted<'a>(threads: impl Iterator<Item = &'a ThreadMetrics>) -> (f64, f64) {
+    let wants = threads.filter_map(|thread| Some((thread.cpu?, thread.wait?)));
+    wants.max_by(|one, other| (one.0 + one.1).total_cmp(&(other.0 + other.1))).unwrap_or_default()
 }

@@ -84,14 +84,22 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
             OtherCause::Softirq => format!("unrelated interrupts and softirqs on test cores ({share} % of time)"),
             OtherCause::Wait => format!("the threads' CPU wait ({share} % of the time)"),
             OtherCause::Starved => format!("the CPU time that its busiest thread does not get ({share} % of a core)"),
+            OtherCause::Worker => {
+                format!("the CPU time that the busiest thread between the ends lacks ({share} % of a core)")
+            }
             OtherCause::Squeezed => format!("squeezes on test cores ({} times/s)", rate(rival.mean)),
         };
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
         let found = input.unsteady_by.unwrap_or("No cause found");
-        let ComparedCauses { ticks, starved } = conclusion.compared;
-        let last = if starved { ", squeezes and the CPU time its busiest thread did not get" } else { " and squeezes" };
+        let ComparedCauses { ticks, starved, worker } = conclusion.compared;
+        let last = match (starved, worker) {
+            (false, false) => " and squeezes",
+            (true, false) => ", squeezes and the CPU time its busiest thread did not get",
+            (false, true) => ", squeezes and the CPU time lacking between the ends",
+            (true, true) => ", squeezes and the CPU time lacking at and between the ends",
+        };
         let compared = if conclusion.compared.is_any() {
             format!("{and}steal, other softirqs, CPU wait{last} do not correlate")
         } else {

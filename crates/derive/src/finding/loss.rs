@@ -203,8 +203,7 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
         LossPlace::Forwarder => {
-            "it takes frames from one of its links and does not give them to the next: look at its vCPU and VMM thread, and \
-             at the drops within it"
+            "it does not give them to its next link (its own drop counters tell why)"
         }
         LossPlace::PacketSocket => {
             "a switch in user space takes frames more slowly than they come (ss -0mp there shows it): give it a core, \

@@ -81,9 +81,7 @@ pub(super) fn busy_threads(metrics: &TestMetrics) -> Result<(Vec<BusyThread<'_>>
     if threads.is_empty() {
         let percent = BUSY * 100.0;
         return Err(left_out.into_iter().next().unwrap_or_else(|| {
-            format!(
-                "no watched thread uses or waits for more than {percent:.0} % of a core: too little to gain from a pin"
-            )
+            format!("no watched thread uses or wants more than {percent:.0} % of a core: a pin gains little")
         }));
     }
     left_out.extend(left_alone(&control));

@@ -119,6 +119,7 @@ fn cache_order(members: &[&CandidateCore], inputs: &Inputs<'_>) -> CacheOrder {
 const ROUNDS: usize = 2;
 
 /// A core for each thread.
+#[derive(Clone)]
 pub(super) struct Placement {
     /// Number of the candidate core of each thread.
     pub(super) chosen: Vec<usize>,

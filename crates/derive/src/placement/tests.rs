@@ -267,7 +267,7 @@ fn one_core_only() {
 #[test]
 fn nothing_is_proposed_without_a_busy_thread() {
     let idle = Machine::small(4).pair(0, 1).each_thread(|thread| thread.cpu = Some(0.04));
-    let reported = "no watched thread uses or waits for more than 5 % of a core: too little to gain from a pin";
+    let reported = "no watched thread uses or wants more than 5 % of a core: a pin gains little";
     assert_eq!(proposed(&idle), Err(reported.to_owned()));
     let none = proposed(&Machine::small(4)).expect_err("no thread");
     assert!(none.contains("--watch NAME"), "it says how to watch one: {none}");

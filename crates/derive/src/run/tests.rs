@@ -24,6 +24,7 @@ fn asked(pin: PinMode, settle_ns: u64) -> RunAsked {
         pin,
         steer: vnettop_sample::SteerMode::Never,
         tune: false,
+        ends_only: false,
         repeat: 1,
         stretch_ns: 4 * S,
         settle_ns,

@@ -12,7 +12,7 @@ use crate::{Roots, now_ns};
 use kernel_threads::KernelThreads;
 use roles::{Glance, role};
 use std::collections::{BTreeMap, BTreeSet};
-use vnettop_sample::{CarrierKind, Duty, FlowPath, LinkKey, Steering, ThreadSample, Work, WorkerRole};
+use vnettop_sample::{CarrierKind, Duty, FlowPath, LinkKey, PathWork, Steering, ThreadSample, WorkerRole};
 
 /// How often the threads of these processes are listed, ns; the second time sooner, because one look shows no load.
 const LISTING_NS: u64 = 1_000_000_000;
@@ -35,7 +35,7 @@ pub struct Carriers {
 }
 
 impl Carriers {
-    /// Those of these paths, the NAPI threads of their links, and the processes of Open vSwitch.
+    /// The programs of these paths, the NAPI threads of their links, and the processes of Open vSwitch.
     pub fn of(paths: &[FlowPath], steering: &[Steering], switches: impl Iterator<Item = u32>) -> Self {
         let switches = switches.map(|pid| (pid, CarrierKind::Switch));
         let programs = paths.iter().flat_map(|path| &path.carriers).map(|one| (one.pid, one.kind));
@@ -56,7 +56,7 @@ pub struct WorkerReader {
     limits: GroupLimits,
     carriers: Carriers,
     /// By process and thread.
-    workers: BTreeMap<(u32, u32), Worker>,
+    workers: BTreeMap<(u32, u32), ReadWorker>,
     known: BTreeMap<u32, Known>,
     /// What each thread of these programs had used at the last listing.
     glances: BTreeMap<(u32, u32), Glance>,
@@ -66,9 +66,9 @@ pub struct WorkerReader {
 }
 
 #[derive(Debug)]
-struct Worker {
+struct ReadWorker {
     task: Task,
-    work: Work,
+    work: PathWork,
     /// Listings since it was busy.
     idle_for: u8,
 }
@@ -131,11 +131,16 @@ impl WorkerReader {
         }
         let guests = programs.iter().filter(|(_, kind)| **kind == CarrierKind::Guest).map(|(&pid, _)| pid);
         for (tid, carrier) in self.kernel.vhosts(guests, &mut reading.proc) {
-            self.meet_kernel(tid, Work { role: WorkerRole::Vhost, carrier, link: None }, reading, &mut kept);
+            self.meet_kernel(tid, PathWork { role: WorkerRole::Vhost, carrier, link: None }, reading, &mut kept);
         }
         let napi = std::mem::take(&mut self.carriers.napi);
         for (&tid, &link) in &napi {
-            self.meet_kernel(tid, Work { role: WorkerRole::Napi, carrier: tid, link: Some(link) }, reading, &mut kept);
+            self.meet_kernel(
+                tid,
+                PathWork { role: WorkerRole::Napi, carrier: tid, link: Some(link) },
+                reading,
+                &mut kept,
+            );
         }
         (self.carriers.programs, self.carriers.napi) = (programs, napi);
         self.workers.retain(|key, _| kept.contains(key));
@@ -173,7 +178,7 @@ impl WorkerReader {
             left -= 1;
             if let Some(worker) = self.workers.get_mut(&key) {
                 let role = role(glance, pid, kind, has_guest_time);
-                (worker.work, worker.idle_for) = (Work { role, carrier: pid, link: None }, idle_for);
+                (worker.work, worker.idle_for) = (PathWork { role, carrier: pid, link: None }, idle_for);
             }
             kept.insert(key);
         }
@@ -182,7 +187,7 @@ impl WorkerReader {
         self.glances.extend(glances.into_iter().map(|glance| ((pid, glance.tid), glance)));
     }
 
-    fn meet_kernel(&mut self, tid: u32, work: Work, reading: &mut Reading, kept: &mut BTreeSet<(u32, u32)>) {
+    fn meet_kernel(&mut self, tid: u32, work: PathWork, reading: &mut Reading, kept: &mut BTreeSet<(u32, u32)>) {
         if self.meet((tid, tid), reading) {
             if let Some(worker) = self.workers.get_mut(&(tid, tid)) {
                 worker.work = work;
@@ -200,8 +205,8 @@ impl WorkerReader {
         let mut task = Task::new(pid, tid, false);
         let is_there = task.keep(&mut reading.proc);
         if is_there {
-            let work = Work { role: WorkerRole::Relay, carrier: pid, link: None };
-            self.workers.insert((pid, tid), Worker { task, work, idle_for: 0 });
+            let work = PathWork { role: WorkerRole::Relay, carrier: pid, link: None };
+            self.workers.insert((pid, tid), ReadWorker { task, work, idle_for: 0 });
         }
         is_there
     }

@@ -39,8 +39,8 @@ impl<L: NetworkQueries> Walk<'_, L> {
         }
         let beside = match others.len() {
             0 => String::new(),
-            1 => format!(", which holds {} too: that it sends them on is not known", self.map.name(others[0])),
-            count => format!(", which holds {count} more links: that it sends them on is not known"),
+            1 => format!(", which holds {} too: whether it sends them on is not known", self.map.name(others[0])),
+            count => format!(", which holds {count} more links: where it sends them is not known"),
         };
         Err(format!("the packets exit through {}, to {}{beside}", link.name, program.name))
     }
