@@ -7,6 +7,7 @@ use super::scene::{Scene, WorkerThread};
 use super::{Limit, LimitKind};
 use crate::figure::percent;
 use crate::finding::loss::place_alone;
+use crate::losses::{Loss, LossPlace};
 use vnettop_sample::Proto;
 
 /// From this share of the time on a thread waits for a core so often that it is worth a word.
@@ -24,6 +25,11 @@ pub(super) fn starved(scene: &Scene) -> Option<Limit> {
     // How busy a thread is that polls says nothing.
     let starved = scene.workers.iter().filter(|worker| !worker.polls && always(&worker.thread));
     let worker = starved.max_by(|one, other| need(one).total_cmp(&need(other)))?;
+    // What the receiver's own socket has no room for came through all of them.
+    let is_behind = |lost: &Loss| lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
+    if lost::worst(scene).is_some_and(is_behind) {
+        return None;
+    }
     // A sender of datagrams is as fast as it can be, whoever carries them: what is lost behind it tells.
     let is_udp = scene.proto == Some(Proto::Udp);
     let is_more = |end: &&super::scene::Thread| !(is_udp && end.sends) && end.cpu + end.wait > need(worker) + MORE;
