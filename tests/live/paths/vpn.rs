@@ -3,6 +3,7 @@
 use super::TOOLS;
 use super::shape::{Shape, cable};
 use crate::ground::{Kept, Netns, await_that, needs, pid};
+use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
@@ -24,14 +25,15 @@ fn a_vpn_of_a_program_goes_on_over_its_connected_socket() {
         hosts[at].run("ip link set tun0 mtu 8000");
         program
     });
-    is_walked_through(&hosts, "tun0");
+    let note = is_walked_through(&hosts, "tun0");
+    assert!(note.is_null(), "a connected socket says where it sends: {note}");
     drop(programs);
 }
 
-/// What is sent to 198.19.0.2 crosses the VPN's link at both ends, and the wire between.
-fn is_walked_through(hosts: &[Netns; 2], tun: &str) {
+/// What is sent to 198.19.0.2 crosses the VPN's link at both ends, and the wire between. Returns the path's note.
+fn is_walked_through(hosts: &[Netns; 2], tun: &str) -> Value {
     let shape = Shape::new(&[("n", &hosts[0]), ("f", &hosts[1])], "n", "f", "198.19.0.2");
-    shape.is_walked(&format!("n:{tun} sent route, n:u0 sent route, f:u1 received peer, f:{tun} received tunnel"));
+    shape.is_walked(&format!("n:{tun} sent route, n:u0 sent route, f:u1 received peer, f:{tun} received tunnel"))
 }
 
 /// Two hosts with a wire for long packets, `u0` 198.18.1.1 and `u1` 198.18.1.2; on each a tun of nobody and one of a program
@@ -72,7 +74,10 @@ fn openvpn_goes_on_to_its_far_end_though_its_socket_is_not_connected() {
         await_that("the tun is there", 20, || hosts[at].output("ip addr show tun0 2>&1").contains("198.19.0"));
         program
     });
-    is_walked_through(&hosts, "tun0");
+    let told = is_walked_through(&hosts, "tun0");
+    let [near, far] = [&programs[0], &programs[1]].map(pid);
+    let note = format!("assumes that openvpn {near} sends directly to openvpn {far}: its socket is not connected");
+    assert_eq!(told, note.as_str(), "what nobody can know is said");
     drop((programs, others));
 }
 

@@ -107,6 +107,10 @@ fn a_vpn_without_a_connected_socket_goes_on_to_the_only_tun_that_the_packet_can_
     assert_eq!(reported(&mut net), WHOLE, "nothing is taken for granted");
     net.programs.get_mut(&ends[1]).expect("made").1 = vec![socket(9, "198.18.1.9:5556", Some("198.18.1.8:7"))];
     assert_eq!(reported(&mut net), ENDS, "with another one");
+    net.programs.get_mut(&ends[1]).expect("made").1 = vec![socket(9, "198.18.1.9:5556", Some("192.0.2.7:5555"))];
+    assert_eq!(reported(&mut net), ENDS, "with the same port of another machine");
+    net.programs.get_mut(&ends[1]).expect("made").1.push(socket(9, "0.0.0.0:5557", None));
+    assert_eq!(reported(&mut net), assumed(), "and only the other socket can be meant");
 
     // It comes out there on its way to a container.
     let (mut net, ends) = unconnected(ANY);
@@ -130,6 +134,9 @@ fn other_tuns_beside_it_change_nothing() {
         net.address(link, &format!("198.19.{}.1", at + 1));
     }
     assert_eq!(reported(&mut net), assumed(), "another program's");
+    net.address(beside[0], "198.19.7.8");
+    net.address(beside[1], "198.19.7.9");
+    assert_eq!(reported(&mut net), assumed(), "a VPN beside it that leads to the same host: not through that one");
     let (own, sockets) = net.programs[&ends[1]].clone();
     net.programs.insert(beside[1], (own, sockets));
     assert_eq!(reported(&mut net), assumed(), "of two that one program holds, the one that the packet comes out of");

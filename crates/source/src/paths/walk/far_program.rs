@@ -4,6 +4,7 @@
 //! relayed by a VPN's server elsewhere nobody knows, so a note says what is taken for granted.
 
 use super::Walk;
+use super::program::TUNS;
 use crate::paths::lookups::{
     DeviceProgram, NetworkQueries, Packet, PacketOrigin, ProgramDatagram, ProgramSocket, RouteResult, TunAnswer,
     unspecified,
@@ -56,7 +57,7 @@ impl<L: NetworkQueries> Walk<'_, L> {
             let theirs = self.lookups.sockets(far.key(), &there);
             let mut answer = self.only_way(link.key(), far.key(), sockets, &theirs);
             if let Ok(datagram) = &mut answer
-                && !theirs.iter().any(|their| their.remote.is_some())
+                && !theirs.iter().any(|their| their.remote.is_some() && their.local == datagram.packet.to)
             {
                 let (program, there) = (&program.name, &there.name);
                 datagram.note =
@@ -118,6 +119,11 @@ impl<L: NetworkQueries> Walk<'_, L> {
                 usable.push((datagram, netns, hops));
             }
         }
+        // Within another VPN the datagrams go where nothing else leads: directly, as the note says.
+        let is_tun = |hop: &Hop| self.map.link(hop.link).is_some_and(|link| TUNS.contains(&link.kind.word()));
+        if usable.iter().any(|(_, _, hops)| !hops.iter().any(is_tun)) {
+            usable.retain(|(_, _, hops)| !hops.iter().any(is_tun));
+        }
         let (datagram, netns, hops) = usable.first().ok_or(None)?;
         match usable.iter().find(|(_, _, other)| other != hops) {
             None => Ok(ProgramDatagram { packet: *datagram, netns: *netns, note: None }),
@@ -145,9 +151,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
             }
             for ip in addresses.into_iter().filter(|&ip| their.speaks(ip)) {
                 let to = SocketAddr::new(ip, their.local.port());
-                let fits =
-                    |own: &&ProgramSocket| own.speaks(ip) && their.remote.is_none_or(|remote| is_end(own, remote));
-                all.extend(sockets.iter().filter(fits).map(|own| {
+                let mut fits =
+                    |own: &&ProgramSocket| own.speaks(ip) && their.remote.is_none_or(|remote| self.is_end(own, remote));
+                all.extend(sockets.iter().filter(&mut fits).map(|own| {
                     let (local, any) = (own.local, unspecified(ip));
                     let from = if local.ip().is_unspecified() { SocketAddr::new(any, local.port()) } else { local };
                     (own.netns, Packet { proto: Proto::Udp, from, to, mark: own.mark }, their.netns)
@@ -155,6 +161,14 @@ impl<L: NetworkQueries> Walk<'_, L> {
             }
         }
         all
+    }
+
+    /// The socket is what another one is connected with.
+    fn is_end(&mut self, own: &ProgramSocket, end: SocketAddr) -> bool {
+        let (at, ip) = (own.local, end.ip());
+        let mut has = || self.lookups.addresses(own.netns).into_iter().any(|(_, address)| address == ip);
+        let is_here = at.ip() == ip || at.ip().is_unspecified() && own.speaks(ip) && has();
+        at.port() == end.port() && is_here
     }
 
     /// The links that a datagram crosses, as far as they are known; `None` when it cannot be what the program sends: there is
@@ -178,10 +192,4 @@ fn carries(link: &LinkFacts) -> bool {
 /// An address that only its own machine or, with the link's name, its own link can send to.
 fn is_near_only(ip: IpAddr) -> bool {
     ip.is_loopback() || matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
-}
-
-/// The socket may be what another one is connected with.
-fn is_end(own: &ProgramSocket, end: SocketAddr) -> bool {
-    let at = own.local;
-    at.port() == end.port() && own.speaks(end.ip()) && (at.ip().is_unspecified() || at.ip() == end.ip())
 }
