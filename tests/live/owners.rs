@@ -2,6 +2,7 @@
 //! a Docker says that answers well, slowly, wrongly, endlessly or not at all. No Docker is needed.
 
 mod inhabitants;
+mod macvtaps;
 mod taps;
 
 use crate::ground::{self, Kept, Netns, Watching, await_that, left_out, link, needs};
@@ -97,9 +98,8 @@ fn a_tap_and_a_macvtap_are_their_guest_s() {
     let id = "8d1f4a52-6f0e-4b6b-9a63-0c1f3f6a2d11";
     assert_eq!(owner, json!({"type": "vm", "name": "web-1", "id": id, "by": "qemu", "guess": false}));
 
-    let index = netns.output("cat /sys/class/net/mt0/ifindex; ip -o link show mt0 | cut -d: -f1");
-    let index = index.split_whitespace().last().expect("an index").to_owned();
-    let device = format!("/dev/tap{index}");
+    let index = netns.output("ip -o link show mt0 | cut -d: -f1");
+    let device = format!("/dev/tap{}", index.trim());
     if !Path::new(&device).exists() {
         left_out("the macvtap's part", &format!("this machine has no {device}"));
         return;

@@ -103,8 +103,8 @@ impl<'a> Shape<'a> {
     }
 
     /// The path in JSON is this one, `letter:link way by` a hop, without a gap; each hop that counts moves what the flow
-    /// moves and little more, and those with the same packets move the same.
-    pub fn is_walked(&self, expected: &str) {
+    /// moves and little more, and those with the same packets move the same. Returns the path's note.
+    pub fn is_walked(&self, expected: &str) -> Value {
         let (sender, receiver) = self.traffic();
         let mut command = Command::new(VNETTOP);
         let mut watching = Watching::start(started(&mut command, &sender, &receiver, &[]));
@@ -124,7 +124,8 @@ impl<'a> Shape<'a> {
             let hops = flow["path"].as_array().expect("a list").iter().map(|hop| hop["bits_per_s"].as_f64()).collect();
             rates.extend(flow["bits_per_s"].as_f64().map(|moved| (moved, hops)));
             if rates.len() == TICKS {
-                return rates_agree(expected, &rates);
+                rates_agree(expected, &rates);
+                return flow["path_note"].clone();
             }
         }
         panic!("the path is told as it is:\n  expected {expected}\n  told     {last}");

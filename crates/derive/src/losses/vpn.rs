@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::Metrics;
     use std::sync::Arc;
-    use vnettop_sample::{Owner, Sample};
+    use vnettop_sample::{Hop, Owner, Sample};
 
     /// TCP into a tun, behind which nobody sees the way; the far side's VPN has no room for 150 of 1,000 datagrams.
     fn through(programs: [&str; 2], change: impl Fn(&mut Sample)) -> Metrics {
@@ -101,6 +101,39 @@ mod tests {
         assert!(text.contains("UDPRcvBuf"), "tinc's: {text}");
         let text = said(&through(["edge 7", "edge 9"], |_| {}));
         assert!(text.contains("net.core.rmem_default"), "another's: {text}");
+    }
+
+    #[test]
+    fn a_second_tun_beside_it_hides_nothing_where_the_path_shows_the_vpn_s() {
+        // Before and behind the VPN's own in the list.
+        for index in [1, 3] {
+            let beside = |sample: &mut Sample, hops: &[LinkKey]| {
+                let owners = Arc::make_mut(&mut sample.facts_mut().owners);
+                let mut other = owners[1].clone();
+                (other.link, other.owner.name) = (key(FAR, index), "tincd 12".to_owned());
+                owners.push(other);
+                owners.sort_by_key(|owned| owned.link);
+                let path = &mut Arc::make_mut(&mut sample.facts_mut().paths)[0];
+                let hop = path.hops[0].clone();
+                path.hops = hops.iter().map(|&link| Hop { link, ..hop.clone() }).collect();
+            };
+            let whole = |sample: &mut Sample| {
+                beside(sample, &[key(NEAR, 2), key(FAR, 2)]);
+                Arc::make_mut(&mut sample.facts_mut().paths)[0].gap = None;
+            };
+            let reported = through(["openvpn 7", "openvpn 9"], whole);
+            assert_eq!(lost(&reported), [("receive_buffer", Some("openvpn 9".to_owned()), 150.0)], "a whole path");
+            let backwards = |sample: &mut Sample| beside(sample, &[key(FAR, 2)]);
+            let reported = through(["openvpn 7", "openvpn 9"], backwards);
+            assert_eq!(
+                lost(&reported),
+                [("receive_buffer", Some("openvpn 9".to_owned()), 150.0)],
+                "a path found backwards from the receiver, as far as its VPN"
+            );
+            let neither = |sample: &mut Sample| beside(sample, &[key(NEAR, 2)]);
+            let reported = through(["openvpn 7", "openvpn 9"], neither);
+            assert_eq!(lost(&reported), [("receive_buffer", None, 150.0)], "which of the two it is nobody knows");
+        }
     }
 
     #[test]

@@ -25,6 +25,8 @@ const INFO: u16 = 2;
 const CONG: u16 = 4;
 /// `INET_DIAG_SKMEMINFO`: `SK_MEMINFO_VARS` numbers of 32 bits (Linux 3.4).
 const SKMEMINFO: u16 = 7;
+/// `INET_DIAG_SKV6ONLY`: a byte, of a socket of IPv6 that listens or is connected to nobody (Linux 4.3).
+const ONLY_IPV6: u16 = 11;
 /// `INET_DIAG_MARK`: 32 bits, for who has `CAP_NET_ADMIN` (Linux 4.9).
 const MARK: u16 = 15;
 /// `INET_DIAG_ULP_INFO` (Linux 5.4), within it `INET_ULP_INFO_MPTCP` and `MPTCP_SUBFLOW_ATTR_TOKEN_LOC` (Linux 5.6), 32 bits.
@@ -91,6 +93,8 @@ pub(crate) struct SocketInfo {
     pub joined: bool,
     /// `SO_MARK`; none where it may not be told.
     pub mark: Option<u32>,
+    /// It is of IPv6 and takes no IPv4 (`IPV6_V6ONLY`).
+    pub only_ipv6: bool,
     /// Bytes acknowledged and received; none where they were not asked for or the kernel does not count them.
     pub bytes: Option<(u64, u64)>,
     /// How a TCP connection stands, where it was asked for.
@@ -237,12 +241,14 @@ pub(crate) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
     let inode = u32_at(body, INODE)?;
     let queues = (u32_at(body, RX_QUEUE)?, u32_at(body, TX_QUEUE)?);
     let (mut info, mut congestion, mut memory, mut mark, mut mptcp) = (None, None, None, None, (None, false));
+    let mut only_ipv6 = false;
     for (kind, value) in attributes(body.get(FIXED..)?) {
         match kind {
             INFO => info = Some(value),
             CONG => congestion = Some(Congestion::new(value)),
             SKMEMINFO => memory = Some(value),
             MARK => mark = u32_at(value, 0),
+            ONLY_IPV6 => only_ipv6 = value.first().is_some_and(|&is| is != 0),
             ULP => mptcp = subflow(value),
             _ => {}
         }
@@ -254,6 +260,7 @@ pub(crate) fn parse(message: &Message<'_>) -> Option<SocketInfo> {
         mptcp: mptcp.0,
         joined: mptcp.1,
         mark,
+        only_ipv6,
         bytes: info.and_then(|info| Some((u64_at(info, ACKED)?, u64_at(info, RECEIVED)?))),
         tcp: info.and_then(|info| {
             let rcvbuf = memory.and_then(|memory| u32_at(memory, meminfo::RCVBUF));

@@ -195,14 +195,15 @@ fn is_held(kind: &Kind) -> bool {
     matches!(kind, Kind::Tun | Kind::Tap) || is_by_index(kind)
 }
 
-/// macvtap and ipvtap are opened as `/dev/tapN`, after their index.
+/// macvtap and ipvtap are opened as `/dev/tapN`, after their index, or by a node that somebody made.
 fn is_by_index(kind: &Kind) -> bool {
     matches!(kind, Kind::Macvtap | Kind::Ipvtap)
 }
 
 fn holdable(link: &LinkFacts, free: bool) -> Holdable {
     let likely = matches!(link.state, LinkState::Up | LinkState::Unknown | LinkState::Dormant);
-    Holdable { key: link.key(), name: link.name.clone(), by_index: is_by_index(&link.kind), free, likely }
+    let mac = link.mac.clone().filter(|_| link.kind == Kind::Macvtap);
+    Holdable { key: link.key(), name: link.name.clone(), by_index: is_by_index(&link.kind), mac, free, likely }
 }
 
 #[cfg(test)]

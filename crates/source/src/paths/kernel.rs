@@ -13,8 +13,8 @@ mod route;
 mod wireguard;
 
 use super::lookups::{
-    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, Redirect, RouteHop, RouteResult,
-    TcHook, Wireguard,
+    Bridged, Detail, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin, ProgramSocket, Redirect, RouteHop,
+    RouteResult, TcHook, TunAnswer, TunQuestion, Wireguard,
 };
 use super::map::NetworkMap;
 use crate::links::{facts, nsid};
@@ -63,6 +63,11 @@ pub(super) struct Round {
     next_hops: HashMap<RouteQuestion, Vec<RouteHop>>,
     /// Connected sockets by inode, for each protocol in a namespace.
     connected: HashMap<(u64, Proto), HashMap<u32, EndName>>,
+    /// UDP sockets by inode, of a namespace; its addresses.
+    datagrams: HashMap<u64, Arc<Vec<(u32, ProgramSocket)>>>,
+    addresses: HashMap<u64, Vec<(LinkKey, IpAddr)>>,
+    /// Where programs behind tuns send, as walks have found it.
+    tuns: HashMap<TunQuestion, TunAnswer>,
     /// The sockets that a process holds.
     held_by: HashMap<u32, Vec<u32>>,
 }

@@ -1,6 +1,7 @@
 //! What a walk asks of the machine, as a trait: the kernel answers it live, a made-up network in the tests. It decides
 //! nothing and knows no flow.
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use vnettop_sample::{EndName, Holder, Ifindex, LinkKey, Proto};
@@ -179,6 +180,44 @@ pub(super) struct DeviceProgram {
     pub name: String,
 }
 
+/// A UDP socket of a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ProgramSocket {
+    pub netns: u64,
+    pub local: SocketAddr,
+    /// `None` when it is not connected.
+    pub remote: Option<SocketAddr>,
+    pub mark: Option<u32>,
+    /// It is of IPv6 and takes no IPv4.
+    pub only_ipv6: bool,
+}
+
+impl ProgramSocket {
+    /// It can send to that address, or receive at it, as far as the family goes.
+    pub fn speaks(&self, ip: IpAddr) -> bool {
+        match self.local.ip() {
+            IpAddr::V4(_) => ip.is_ipv4(),
+            IpAddr::V6(own) => ip.is_ipv6() || own.is_unspecified() && !self.only_ipv6,
+        }
+    }
+}
+
+/// A tun, and the two addresses of a packet that it is given.
+pub(super) type TunQuestion = (LinkKey, [IpAddr; 2]);
+
+/// The datagram that has such a packet in it, or what more there is to say of why it is not known.
+pub(super) type TunAnswer = Result<ProgramDatagram, Option<String>>;
+
+/// A datagram that a program sends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ProgramDatagram {
+    pub packet: Packet,
+    /// The namespace that it is sent in.
+    pub netns: u64,
+    /// What this takes for granted.
+    pub note: Option<String>,
+}
+
 /// What a walk asks, place by place.
 pub(super) trait NetworkQueries: HolderLookups {
     /// The namespace's route for a packet.
@@ -227,10 +266,14 @@ pub(super) trait HolderLookups {
     fn program(&mut self, link: LinkKey) -> Option<DeviceProgram>;
     /// The other tuns, taps and macvtaps that the program holds open.
     fn held_beside(&mut self, link: LinkKey, program: &DeviceProgram) -> Vec<LinkKey>;
-    /// Where all connected UDP sockets of the program lead; `None` when it has none, or when they lead to several places.
-    fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName>;
-    /// The tun or tap of the program whose UDP socket the packet is for.
-    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey>;
+    /// The UDP sockets of the program that holds the link.
+    fn sockets(&mut self, link: LinkKey, program: &DeviceProgram) -> Vec<ProgramSocket>;
+    /// The tuns and taps of the program whose UDP socket the packet is for.
+    fn tuns_behind(&mut self, netns: u64, packet: &Packet) -> Vec<LinkKey>;
+    /// The addresses of a namespace, with the links that have them.
+    fn addresses(&mut self, netns: u64) -> Vec<(LinkKey, IpAddr)>;
+    /// What other walks of this round have found out about datagrams of programs whose sockets are not connected.
+    fn tun_answers(&mut self) -> &mut HashMap<TunQuestion, TunAnswer>;
 }
 
 /// The address that leaves the choice to the kernel, of the other one's family.

@@ -2,6 +2,7 @@
 //! [`NetworkQueries`]; it never guesses, and ends with a sentence where nothing says what comes next.
 
 mod bridge;
+mod far_program;
 mod guest;
 mod link;
 mod marks;
@@ -108,6 +109,8 @@ struct Walk<'a, L> {
     copied_at: usize,
     /// What may have taken the packet elsewhere, first.
     takeover: Option<Takeover>,
+    /// It only tries where a datagram gets, and nobody is asked who takes it there.
+    tries: bool,
 }
 
 /// Walks from a namespace that sends the packet.
@@ -118,9 +121,7 @@ pub(super) fn walk<L: NetworkQueries>(
     netns: u64,
     packet: Packet,
 ) -> WalkedPath {
-    let (inner, tags, bound, path) = (Vec::new(), Vec::new(), None, WalkedPath::default());
-    let (marked_in, copied_at, takeover) = (netns, 0, None);
-    let mut walk = Walk { map, lookups, held, packet, inner, tags, bound, marked_in, path, copied_at, takeover };
+    let mut walk = Walk::new(map, lookups, held, netns, packet);
     walk.bound = walk.vrf_of_sender(netns);
     walk.path.gap = walk.run(netns).err();
     walk.mind_takeover();
@@ -128,7 +129,13 @@ pub(super) fn walk<L: NetworkQueries>(
     walk.path
 }
 
-impl<L: NetworkQueries> Walk<'_, L> {
+impl<'a, L: NetworkQueries> Walk<'a, L> {
+    fn new(map: NetworkMap<'a>, lookups: &'a mut L, held: &'a [(u64, SocketAddr)], netns: u64, packet: Packet) -> Self {
+        let (inner, tags, bound, path) = (Vec::new(), Vec::new(), None, WalkedPath::default());
+        let (marked_in, copied_at, takeover, tries) = (netns, 0, None, false);
+        Self { map, lookups, held, packet, inner, tags, bound, marked_in, path, copied_at, takeover, tries }
+    }
+
     fn run(&mut self, netns: u64) -> Result<(), String> {
         let mut at = At::Route { netns, from: None };
         for _ in 0..MOST_STEPS {
@@ -271,7 +278,8 @@ impl<L: NetworkQueries> Walk<'_, L> {
             self.push(lo, HopWay::Sent, HopBy::Local)?;
         }
         self.path.arrived.get_or_insert((netns, self.packet));
-        if !self.held.contains(&(netns, self.packet.to))
+        if !self.tries
+            && !self.held.contains(&(netns, self.packet.to))
             && let Some(holder) = self.lookups.holder(netns, &self.packet)
         {
             let onward = self.lookups.onward(&holder, netns, &self.packet, self.held);

@@ -52,6 +52,15 @@ fn a_socket_is_told_with_its_ends_its_bytes_and_its_cookie() {
 }
 
 #[test]
+fn a_socket_of_ipv6_says_whether_it_takes_ipv4() {
+    let socket = |only: &[u8]| {
+        let request = Request::new(BY_FAMILY, 0, &head(IPV6, 7, id((51820, 0), &[], &[], 1), 5));
+        parsed(request.with(ONLY_IPV6, only).numbered(7))[0].only_ipv6
+    };
+    assert_eq!([socket(&[1]), socket(&[0])], [true, false], "as wireguard-go's, and as one of two families");
+}
+
+#[test]
 fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     let mut info = [0; 232];
     info[APP_LIMITED] = if cfg!(target_endian = "big") { 0x80 } else { 1 };

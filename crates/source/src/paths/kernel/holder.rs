@@ -2,15 +2,19 @@
 //! the owners of links know (`sock_diag`, `/proc/PID/fd`): a socket is asked for by its addresses,
 //! its holder found by its inode. Asked only where a way ends at a socket that no watched process holds.
 
-use super::KernelQueries;
+use super::{KernelQueries, route};
 use crate::flows::diag::{self, SocketId, SocketInfo};
 use crate::netlink::client::NetlinkClient;
+use crate::netlink::message::Message;
 use crate::netlink::socket::protocols;
-use crate::paths::lookups::{DeviceProgram, HolderLookups, Packet, any_port, unspecified};
+use crate::paths::lookups::{
+    DeviceProgram, HolderLookups, Packet, ProgramSocket, TunAnswer, TunQuestion, any_port, unspecified,
+};
 use crate::{netns_of, proc_file};
 use std::collections::{BTreeSet, HashMap};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::sync::Arc;
 use vnettop_sample::{EndName, Holder, LinkKey, OwnerKind, Proto};
 
 impl HolderLookups for KernelQueries<'_> {
@@ -58,21 +62,32 @@ impl HolderLookups for KernelQueries<'_> {
         of_program.map(|(held, _)| held).collect()
     }
 
-    fn calls(&mut self, link: LinkKey, program: &DeviceProgram) -> Option<EndName> {
+    fn sockets(&mut self, link: LinkKey, program: &DeviceProgram) -> Vec<ProgramSocket> {
         // The sockets may be of the program's namespace or of the link's.
-        let spaces = home(program.pid).into_iter().chain([link.netns]).collect();
-        let called = self.called(program.pid, spaces, Proto::Udp);
-        let first = *called.first()?;
-        called.iter().all(|end| (end.netns, end.remote) == (first.netns, first.remote)).then_some(first)
+        let spaces: BTreeSet<u64> = home(program.pid).into_iter().chain([link.netns]).collect();
+        let held = self.held_by(program.pid);
+        let mut sockets = Vec::new();
+        for netns in spaces {
+            let reported = self.once(|round| &mut round.datagrams, netns, |this| this.ask_datagrams(netns));
+            sockets.extend(reported.iter().filter(|(inode, _)| held.contains(inode)).map(|(_, socket)| *socket));
+        }
+        sockets
     }
 
-    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey> {
-        let inode = self.ask_socket(netns, packet.proto, packet.to, packet.from)?.inode;
+    fn tuns_behind(&mut self, netns: u64, packet: &Packet) -> Vec<LinkKey> {
+        let socket = self.ask_socket(netns, packet.proto, packet.to, packet.from);
+        let Some(inode) = socket.map(|reported| reported.inode).filter(|&inode| inode != 0) else { return Vec::new() };
         let mut programs: Vec<(LinkKey, u32)> = self.owners.holders().collect();
         programs.retain(|&(_, pid)| self.held_by(pid).contains(&inode));
-        // With several links it is unknown which one the program uses.
-        let [(link, _)] = programs[..] else { return None };
-        Some(link)
+        programs.into_iter().map(|(link, _)| link).collect()
+    }
+
+    fn addresses(&mut self, netns: u64) -> Vec<(LinkKey, IpAddr)> {
+        self.once(|round| &mut round.addresses, netns, |this| this.ask_addresses(netns))
+    }
+
+    fn tun_answers(&mut self) -> &mut HashMap<TunQuestion, TunAnswer> {
+        &mut self.sockets.round.tuns
     }
 }
 
@@ -110,6 +125,30 @@ impl KernelQueries<'_> {
             self.sockets.round.connected.insert((netns, proto), all);
         }
         &self.sockets.round.connected[&(netns, proto)]
+    }
+
+    /// Every UDP socket of a namespace that has a port, by inode.
+    fn ask_datagrams(&mut self, netns: u64) -> Arc<Vec<(u32, ProgramSocket)>> {
+        let mut all = Vec::new();
+        let each = |reported: &SocketInfo| {
+            let (local, remote) = (reported.id.local(), reported.id.remote());
+            let remote = Some(remote).filter(|remote| reported.is_established() && remote.port() != 0);
+            let (mark, only_ipv6) = (reported.mark, reported.only_ipv6);
+            all.push((reported.inode, ProgramSocket { netns, local, remote, mark, only_ipv6 }));
+        };
+        let _partly = self.diag(netns, |netlink| diag::list(netlink, Proto::Udp, each));
+        Arc::new(all)
+    }
+
+    fn ask_addresses(&mut self, netns: u64) -> Vec<(LinkKey, IpAddr)> {
+        let mut all = Vec::new();
+        let each = |message: &Message<'_>, _: u64| {
+            all.extend(route::own_address(message).map(|(ifindex, ip)| (LinkKey { netns, ifindex }, ip)));
+        };
+        if let Ok(inside) = self.inside(netns) {
+            let _partly = inside.route.dump(&mut route::own_addresses(), "list addresses", each);
+        }
+        all
     }
 
     /// Where the connected sockets of a process lead that are of these namespaces.

@@ -1,7 +1,7 @@
 //! `RTM_GETROUTE`: which way one packet goes, with the namespace's rules and tables applied by the kernel. Of several next hops it
 //! answers one, which is not always the one that a stream takes (measured on Linux 6.18), so the entry is asked for too. Marks that netfilter puts on packets are not known here: see [`super::marks`].
 
-use crate::netlink::message::{Message, Request, aligned, attribute, u16_at, u32_at};
+use crate::netlink::message::{DUMP, Message, Request, aligned, attribute, u16_at, u32_at};
 use crate::paths::lookups::{Packet, PacketOrigin, RouteHop, RouteResult};
 use std::io;
 use std::net::IpAddr;
@@ -129,6 +129,23 @@ pub(super) fn refusal(packet: &Packet, error: &io::Error) -> String {
         }
         _ => format!("the route to {to} cannot be read ({error})"),
     }
+}
+
+/// `struct ifaddrmsg`, bytes: the link at 4; `IFA_ADDRESS`, which is the other end's where there is an `IFA_LOCAL`.
+const ADDRESS: usize = 8;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+
+/// Asks for all addresses of the namespace.
+pub(super) fn own_addresses() -> Request {
+    Request::new(libc::RTM_GETADDR, DUMP, &[0; ADDRESS])
+}
+
+/// An address, and the link that has it; none if the message is something else.
+pub(super) fn own_address(message: &Message<'_>) -> Option<(Ifindex, IpAddr)> {
+    let attributes = message.body.get(ADDRESS..).filter(|_| message.kind == libc::RTM_NEWADDR)?;
+    let own = attribute(attributes, IFA_LOCAL).or_else(|| attribute(attributes, IFA_ADDRESS))?;
+    Some((Ifindex(u32_at(message.body, 4)?), address(own)?))
 }
 
 pub(super) fn family(ip: IpAddr) -> u8 {

@@ -311,6 +311,17 @@ fn next_hops_of_a_multipath_route_are_those_in_use() {
     assert_eq!(plain, None, "a route with one next hop has no list");
 }
 
+#[test]
+fn an_address_is_a_link_s_own_end() {
+    let fixed = [&[2, 32, 0, 0][..], &7_u32.to_ne_bytes()].concat();
+    let told = |mut answer: Request| messages(answer.numbered(1)).next().and_then(|it| route::own_address(&it));
+    let both = Request::new(libc::RTM_NEWADDR, 0, &fixed).with(1, &[198, 18, 0, 2]).with(2, &[198, 18, 0, 1]);
+    assert_eq!(told(both), Some((Ifindex(7), IpAddr::from([198, 18, 0, 1]))), "not the other end's");
+    let ipv6 = Request::new(libc::RTM_NEWADDR, 0, &fixed).with(1, &[9; 16]);
+    assert_eq!(told(ipv6), Some((Ifindex(7), IpAddr::from([9; 16]))), "IPv6 has one only");
+    assert_eq!(told(routed(1)), None, "a route is none");
+}
+
 /// Reads the bytes as every kind of answer.
 fn read(bytes: &[u8]) {
     for message in messages(bytes) {
@@ -320,6 +331,7 @@ fn read(bytes: &[u8]) {
             link::parse(&message),
             nsid::number(&message),
             conntrack::tracked(&message),
+            route::own_address(&message),
         );
         let _ = (neighbour::reported(&message), neighbour::bridge_port(&message), neighbour::far_end(&message));
         let _ = (redirect::parse(&message, false), redirect::parse(&message, true));
@@ -329,8 +341,18 @@ fn read(bytes: &[u8]) {
 }
 
 /// Messages of every kind that is read.
-const KINDS: [u16; 9] =
-    [libc::RTM_NEWROUTE, libc::RTM_NEWLINK, libc::RTM_NEWNEIGH, libc::RTM_NEWTFILTER, 88, 0x0100, 32, 0x0a06, 20];
+const KINDS: [u16; 10] = [
+    libc::RTM_NEWROUTE,
+    libc::RTM_NEWADDR,
+    libc::RTM_NEWLINK,
+    libc::RTM_NEWNEIGH,
+    libc::RTM_NEWTFILTER,
+    88,
+    0x0100,
+    32,
+    0x0a06,
+    20,
+];
 
 proptest! {
     #[test]

@@ -3,7 +3,7 @@
 use crate::paths::ends::WantedPath;
 use crate::paths::lookups::{
     Bridged, Detail, DeviceProgram, HolderLookups, Mac, Marking, Neighbour, NetworkQueries, Packet, PacketOrigin,
-    Redirect, RouteHop, RouteResult, TcHook, Wireguard,
+    ProgramSocket, Redirect, RouteHop, RouteResult, TcHook, TunAnswer, TunQuestion, Wireguard,
 };
 use crate::paths::map::NetworkMap;
 use crate::paths::walk::{WalkedPath, walk};
@@ -47,8 +47,9 @@ pub(super) struct Net {
     pub redirects: HashMap<LinkKey, Redirect>,
     /// Next hops of a multipath route, by namespace and destination.
     pub next_hops: HashMap<(u64, IpAddr), Vec<RouteHop>>,
-    /// Who holds a tun, and where its UDP socket leads.
-    pub programs: HashMap<LinkKey, (DeviceProgram, Option<EndName>)>,
+    /// Who holds a tun, and its UDP sockets.
+    pub programs: HashMap<LinkKey, (DeviceProgram, Vec<ProgramSocket>)>,
+    tuns: HashMap<TunQuestion, TunAnswer>,
     /// Of the socket.
     pub mark: Option<u32>,
 }
@@ -170,6 +171,7 @@ impl Net {
         links.sort_by_key(|link| link.key());
         let (switches, held) = (self.switches.clone(), self.held.clone());
         let packet = Packet { proto: Proto::Tcp, from: end(from), to: end(to), mark: self.mark };
+        self.tuns.clear();
         walk(NetworkMap::new(&links, &switches), self, &held, netns, packet)
     }
 
@@ -312,12 +314,27 @@ impl HolderLookups for Net {
         held
     }
 
-    fn calls(&mut self, link: LinkKey, _: &DeviceProgram) -> Option<EndName> {
-        self.programs.get(&link)?.1
+    fn sockets(&mut self, link: LinkKey, _: &DeviceProgram) -> Vec<ProgramSocket> {
+        self.programs.get(&link).map(|known| known.1.clone()).unwrap_or_default()
     }
 
-    fn tun_behind(&mut self, netns: u64, packet: &Packet) -> Option<LinkKey> {
-        let is_its = |end: &EndName| (end.netns, end.local) == (netns, packet.to);
-        self.programs.iter().find(|(_, known)| known.1.as_ref().is_some_and(is_its)).map(|(link, _)| *link)
+    fn tuns_behind(&mut self, netns: u64, packet: &Packet) -> Vec<LinkKey> {
+        let is_its = |socket: &ProgramSocket| {
+            let at = socket.local.ip();
+            let here = at == packet.to.ip() || at.is_unspecified() && socket.speaks(packet.to.ip());
+            here && (socket.netns, socket.local.port()) == (netns, packet.to.port())
+        };
+        let mut behind: Vec<LinkKey> = self.programs.keys().copied().collect();
+        behind.retain(|link| self.programs[link].1.iter().any(is_its));
+        behind
+    }
+
+    fn addresses(&mut self, netns: u64) -> Vec<(LinkKey, IpAddr)> {
+        let here = self.owners.iter().filter(|(_, link)| link.netns == netns);
+        here.map(|(&ip, &link)| (link, ip)).collect()
+    }
+
+    fn tun_answers(&mut self) -> &mut HashMap<TunQuestion, TunAnswer> {
+        &mut self.tuns
     }
 }
