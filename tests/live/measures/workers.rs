@@ -1,6 +1,9 @@
 //! The threads that carry a test's packets between its ends: of a guest, a switch, a proxy, and the kernel's own.
 
 mod guest;
+mod napi;
+mod relay;
+mod switch;
 
 use crate::ground::{Kept, Netns, VNETTOP, Watching};
 use serde_json::Value;
