@@ -40,8 +40,10 @@ impl Through {
         let frame = self.screen.tmux.frame();
         assert!(cores.iter().any(|line| frame.contains(line)), "the busy thread of the guest is proposed:\n{frame}");
         self.screen.tmux.press("p");
-        let is_pinned = || is_one_core(&self.masks()[&self.guest.copying()]);
-        await_that("the busy thread of the guest has one core", 5, is_pinned);
+        let pinned = || self.masks().into_iter().filter(|(_, mask)| is_one_core(mask)).map(|(tid, _)| tid);
+        await_that("the busy threads have one core each", 5, || pinned().count() == BUSY);
+        assert!(pinned().any(|tid| tid == self.guest.copying()), "so has the guest's: {:?}", self.masks());
+        assert!(!pinned().any(|tid| tid == self.guest.pid()), "its main thread is idle: {:?}", self.masks());
     }
 }
 
@@ -51,10 +53,6 @@ fn p_p_pins_the_busy_thread_of_a_guest_too_and_restores_it() {
     let through = Through::open("guest");
     let before = through.masks();
     through.pin();
-    let now = through.masks();
-    let pinned = now.values().filter(|mask| is_one_core(mask)).count();
-    assert_eq!(pinned, BUSY, "so have both ends, and its main thread has not: {now:?}");
-    assert!(!is_one_core(&now[&through.guest.pid()]), "its main thread is idle: {now:?}");
     through.screen.tmux.press("U");
     await_that("every mask is exactly as it was", 5, || through.masks() == before);
 }
