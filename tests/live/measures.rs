@@ -28,3 +28,4 @@ mod together;
 mod trace;
 mod upcalls;
 mod windows;
+mod workers;

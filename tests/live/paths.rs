@@ -1,6 +1,7 @@
 //! The path of a flow over real namespaces, bridges, macvlan, vxlan and routes: every link in the right order, and every
 //! hop's rate that of the flow.
 
+mod guest;
 mod ifb;
 mod shape;
 mod vpn;

@@ -2,6 +2,7 @@
 //! A namespace is held by a child process and is gone with it, so a failed test leaves nothing behind.
 
 pub mod docker;
+pub mod forwarder;
 pub mod line;
 pub mod machine;
 pub mod moving;

@@ -1,6 +1,8 @@
 //! The one key, as a user presses it: `p p` pins the workers that do the work, taskset reads it back, `U` and
 //! `vnettop undo` put the exact masks back. With iperf3 itself and with a stand-in that has iperf3 ≥ 3.16's threads.
 
+mod guest;
+
 use crate::ground::tmux::Tmux;
 use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, needs, pid, veth_pair};
 use std::collections::BTreeMap;
@@ -33,6 +35,12 @@ fn is_one_core(mask: &str) -> bool {
     mask.parse::<u32>().is_ok()
 }
 
+/// The process has ended.
+fn is_gone(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+        || !std::path::Path::new(&format!("/proc/{pid}")).exists()
+}
+
 /// vnettop on a terminal of its own, with a journal of its own.
 struct Screen {
     tmux: Tmux,
@@ -58,6 +66,12 @@ impl Screen {
 
     fn pin_so_many(&self, threads: usize, workers: usize) {
         self.tmux.await_shown("the threads are shown", 10, &format!("{threads} threads"));
+        self.propose(workers);
+        self.tmux.press("p");
+    }
+
+    /// Asks for a proposal until it has so many threads.
+    fn propose(&self, workers: usize) {
         let overlay = || self.tmux.shows("Esc closes");
         await_that("a placement is proposed", 20, || {
             self.tmux.press("p");
@@ -70,7 +84,6 @@ impl Screen {
             }
             proposed
         });
-        self.tmux.press("p");
     }
 
     fn pid(&self) -> String {
@@ -162,11 +175,7 @@ fn undo_repairs_what_a_killed_vnettop_left() {
     await_that("both ends sit on one core each", 5, || masks(&pids).values().all(|mask| is_one_core(mask)));
     assert_eq!(masks(&pids).values().collect::<std::collections::HashSet<_>>().len(), 2, "each on its own");
     Command::new("kill").args(["-KILL", &vnettop]).status().expect("kill runs");
-    let gone = || {
-        std::fs::read_to_string(format!("/proc/{vnettop}/stat")).is_ok_and(|stat| stat.contains(") Z "))
-            || !std::path::Path::new(&format!("/proc/{vnettop}")).exists()
-    };
-    await_that("vnettop is gone", 5, gone);
+    await_that("vnettop is gone", 5, || is_gone(&vnettop));
     assert!(masks(&pids).values().all(|mask| is_one_core(mask)), "the pins outlive it");
     let said = screen.undo();
     assert_eq!(masks(&pids), before, "undo puts the exact masks back: {said}");

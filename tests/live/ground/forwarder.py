@@ -1,0 +1,50 @@
+"""Holds two taps and copies every frame from one to the other, both ways, as a virtual machine that forwards does: the main
+thread waits, one more does all the work. No counter of the kernel knows what it drops."""
+import argparse, fcntl, os, select, signal, struct, threading, time
+
+arguments = argparse.ArgumentParser()
+arguments.add_argument("taps", nargs=2)
+arguments.add_argument("--drop", type=int, default=0, help="drops every so manieth long frame from the first tap")
+arguments.add_argument("--burn-us", type=int, default=0, help="CPU time that each frame costs, microseconds")
+told = arguments.parse_args()
+
+# What sets a test up is shorter.
+LONG = 300
+TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 2, 0x1000
+
+
+def tap(name):
+    file = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(file, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TAP | IFF_NO_PI))
+    return file
+
+
+def burn():
+    end = time.thread_time_ns() + told.burn_us * 1000
+    while time.thread_time_ns() < end:
+        pass
+
+
+def carry(files):
+    poll, seen = select.poll(), 0
+    for file in files:
+        poll.register(file, select.POLLIN)
+    while True:
+        for file, _ in poll.poll():
+            for _ in range(64):
+                try:
+                    frame = os.read(file, 65600)
+                except BlockingIOError:
+                    break
+                if told.burn_us:
+                    burn()
+                if file == files[0] and len(frame) > LONG:
+                    seen += 1
+                    if told.drop and seen % told.drop == 0:
+                        continue
+                os.write(files[file == files[0]], frame)
+
+
+threading.Thread(target=carry, args=([tap(name) for name in told.taps],), daemon=True).start()
+print("ready", flush=True)
+signal.pause()
