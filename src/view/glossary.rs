@@ -50,6 +50,8 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("PORT → PEER", "its connection: own port, other end"),
     ("▲ ▼", "sorted by it: smallest, largest on top"),
     ("ROLE", "server, client; w: a worker of -P"),
+    ("vcpu vmm vhost", "threads of a guest between the ends"),
+    ("ovs pmd vpn relay napi", "others that carry the packets there"),
     ("CORE ALLOWED", "core it runs on; cores it may use"),
     ("CPU%", "of one core"),
     ("MIGR MIGR/s", "changes of core so far; a second, in the last interval"),

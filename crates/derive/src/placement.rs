@@ -37,6 +37,7 @@ use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
 use fill::{Placement, placement};
+use std::sync::Arc;
 use vnettop_sample::{CoreId, CoreSet, FoundPlacement, RunAsked, ThreadId};
 
 /// Proposes a core of its own for every busy watched thread.
@@ -74,7 +75,7 @@ pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
 /// The test without the threads between its ends: a search places the ends.
 #[must_use]
 pub fn ends(metrics: &TestMetrics) -> TestMetrics {
-    TestMetrics { workers: Default::default(), ..metrics.clone() }
+    TestMetrics { workers: Arc::default(), ..metrics.clone() }
 }
 
 /// The settings of links that belong to proposed pins added to them; where no pin is proposed, those alone.

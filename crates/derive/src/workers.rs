@@ -4,7 +4,9 @@
 use super::machine::MachineMetrics;
 use super::threads::ThreadMetrics;
 use std::sync::Arc;
-use vnettop_sample::{Carrier, CarrierKind, CoreId, CoreSet, FlowPath, LinkKey, PathWork, ThreadId, WorkerRole};
+use vnettop_sample::{
+    Carrier, CarrierKind, CoreId, CoreSet, FlowPath, HopWay, LinkKey, PathWork, ThreadId, WorkerRole,
+};
 
 /// A thread that carries packets between the ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +91,10 @@ impl Worker {
         if self.role == WorkerRole::Napi {
             return Some(format!("receives what comes in through {}", name(self.at)?));
         }
-        match (self.at.checked_sub(1).and_then(name), name(self.at)) {
+        // The bridge of a switch is the switch itself.
+        let passed = |at: &usize| path.hops.get(*at).is_some_and(|hop| hop.way == HopWay::Passed);
+        let after = (self.at..path.hops.len()).find(|at| !passed(at)).and_then(name);
+        match (self.at.checked_sub(1).and_then(name), after) {
             (Some(before), Some(after)) => Some(format!("between {before} and {after}")),
             (Some(before), None) => Some(format!("behind {before}")),
             (None, Some(after)) => Some(format!("before {after}")),

@@ -202,9 +202,7 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         LossPlace::Kernel => "only the kernel's reason and function are known: look that function up",
         LossPlace::Conntrack => return conntrack(metrics),
         LossPlace::Upcall => return upcall(loss, metrics),
-        LossPlace::Forwarder => {
-            "it does not give them to its next link (its own drop counters tell why)"
-        }
+        LossPlace::Forwarder => "it does not give them to its next link (its own drop counters tell why)",
         LossPlace::PacketSocket => {
             "a switch in user space takes frames more slowly than they come (ss -0mp there shows it): give it a core, \
              or the kernel's datapath"

@@ -24,7 +24,16 @@ pub(super) fn starved(scene: &Scene) -> Option<Limit> {
     let need = |worker: &WorkerThread| worker.thread.cpu + worker.thread.wait;
     // How busy a thread is that polls says nothing.
     let starved = scene.workers.iter().filter(|worker| !worker.polls && always(&worker.thread));
-    let worker = starved.max_by(|one, other| need(one).total_cmp(&need(other)))?;
+    // What a program's own socket has no room for tells whose threads are too slow.
+    let is_full = |worker: &WorkerThread| {
+        let lost = lost::worst(scene).and_then(|lost| lost.name.as_deref());
+        lost.is_some_and(|name| name == worker.carrier)
+    };
+    let rank = |worker: &WorkerThread| (is_full(worker), need(worker));
+    let worker = starved.max_by(|one, other| {
+        let (one, other) = (rank(one), rank(other));
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    })?;
     // What the receiver's own socket has no room for came through all of them.
     let is_behind = |lost: &Loss| lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
     if lost::worst(scene).is_some_and(is_behind) {

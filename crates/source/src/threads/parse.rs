@@ -6,7 +6,7 @@ use vnettop_sample::{CoreId, CoreSet};
 
 /// `PF_KTHREAD` of `include/linux/sched.h`.
 const KERNEL_THREAD: u64 = 0x0020_0000;
-/// `PF_IO_WORKER` and `PF_USER_WORKER` of it: threads of a user's process that never leave the kernel, those of io_uring have both.
+/// `PF_IO_WORKER` and `PF_USER_WORKER` of it: threads of a user's process that never leave the kernel, those of `io_uring` have both.
 const IO_WORKER: u64 = 0x0010;
 const USER_WORKER: u64 = 0x4000;
 
