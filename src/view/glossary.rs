@@ -49,7 +49,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("TID PID NAME", "number, process and name of a thread"),
     ("PORT → PEER", "its connection: own port, other end"),
     ("▲ ▼", "sorted by it: smallest, largest on top"),
-    ("ROLE", "server, client; w: of -P; vcpu, vpn …: between ends"),
+    ("ROLE", "server, client, vcpu, vpn …; w: of -P"),
     ("CORE ALLOWED", "core it runs on; cores it may use"),
     ("CPU%", "of one core"),
     ("MIGR MIGR/s", "changes of core so far; a second, in the last interval"),
