@@ -5,6 +5,9 @@ use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::{Duty, Event, LinkKey, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A clock tick, ns: the kernel's for programs is 100 a second everywhere.
+const TICK_NS: u64 = 10_000_000;
+
 /// Whether new workers of pinned processes get a pin as well, and what that takes to know.
 #[derive(Debug, Default)]
 pub struct Sticky {
@@ -12,6 +15,8 @@ pub struct Sticky {
     pub on: bool,
     /// Processes with a pin of vnettop's, each with the threads that are not (or no longer) new.
     processes: BTreeMap<u32, BTreeSet<ThreadId>>,
+    /// When each of them was pinned first, in clock ticks since boot, as threads are born.
+    pinned_at: BTreeMap<u32, u64>,
     /// Links with a pinned thread of NAPI: the kernel makes a new one whenever the link comes up.
     napi: BTreeMap<LinkKey, BTreeSet<ThreadId>>,
     /// New workers that no core was left for, each reported once.
@@ -28,11 +33,13 @@ impl Sticky {
                     self.napi.entry(link).or_default().insert(*thread);
                 }
                 Event::Pinned { thread, .. } if is_worker(newest, *thread) => {
+                    self.pinned_at.entry(thread.pid).or_insert(newest.machine.at_ns / TICK_NS);
                     let known = self.processes.entry(thread.pid).or_insert_with(|| everyone(newest, thread.pid));
                     known.insert(*thread);
                 }
                 Event::Restored { thread, .. } => {
                     self.processes.remove(&thread.pid);
+                    self.pinned_at.remove(&thread.pid);
                     self.napi.retain(|_, known| !known.contains(thread));
                 }
                 _ => {}
@@ -43,6 +50,7 @@ impl Sticky {
     /// Every process is the user's own again; the mode itself stays as it is.
     pub(crate) fn forget(&mut self) {
         self.processes.clear();
+        self.pinned_at.clear();
         self.napi.clear();
         self.refused.clear();
     }
@@ -64,7 +72,10 @@ impl Sticky {
             let id = thread.sample.id;
             let link = thread.sample.work.and_then(|work| work.link);
             let of_link = link.and_then(|link| self.napi.get(&link)).is_some_and(|known| !known.contains(&id));
-            of_link || self.processes.get(&id.pid).is_some_and(|known| !known.contains(&id))
+            let of_process = self.processes.get(&id.pid).is_some_and(|known| !known.contains(&id));
+            // Threads between the ends are read while they are busy: an old one is none that was born.
+            let is_born = |since: &u64| thread.sample.duty == Duty::Worker || id.start > *since;
+            of_link || of_process && self.pinned_at.get(&id.pid).is_none_or(is_born)
         };
         let workers = metrics.threads.iter().filter(|thread| works(thread));
         workers.filter(is_new).map(|thread| thread.sample.id).collect()

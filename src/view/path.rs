@@ -217,7 +217,7 @@ fn worker_text(worker: &Worker) -> String {
     parts.extend(thread.wait.filter(|wait| *wait >= 0.01).map(|wait| format!("waits {} %", Percent(Some(wait)))));
     let migrates = thread.moves_per_s.filter(|moves| *moves > 0.0);
     parts.extend(migrates.map(|moves| format!("{} migrations/s", Count(Some(moves)))));
-    parts.extend(worker.unplaceable(None).map(|fixed| fixed.why));
+    parts.extend(worker.unplaceable().map(|fixed| fixed.why));
     parts.join(", ")
 }
 

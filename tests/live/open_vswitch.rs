@@ -86,7 +86,7 @@ fn every_kind_of_port_is_shown_as_ovs_vsctl_shows_it() {
     assert_eq!(shown["version"].to_string(), switch.vsctl("get Open_vSwitch . ovs_version"));
     let threads = object["threads"].as_array().expect("threads");
     let main = threads.iter().find(|thread| thread["tid"] == switch.pid()).expect("ovs-vswitchd is watched too");
-    assert_eq!((&main["role"], &main["name"]), (&"switch".into(), &"ovs-vswitchd".into()));
+    assert_eq!((&main["role"], &main["name"]), (&"ovs".into(), &"ovs-vswitchd".into()));
     assert_eq!(shown["netns"], link(&object, "lo").expect("lo")["netns"], "the links are where ovs-vswitchd is");
     let bridges: Vec<&Value> =
         shown["bridges"].as_array().expect("bridges").iter().map(|bridge| &bridge["name"]).collect();

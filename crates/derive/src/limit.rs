@@ -6,6 +6,7 @@ mod judge;
 mod lost;
 mod scene;
 mod segments;
+mod shaped;
 mod tick;
 mod window;
 mod workers;

@@ -2,7 +2,7 @@
 //! numad, taskset, the benchmark itself. It is told once; nobody fights over a mask here.
 
 use std::collections::HashMap;
-use vnettop_sample::{CoreSet, Event, ThreadId, ThreadSample, Topology};
+use vnettop_sample::{CoreSet, Duty, Event, ThreadId, ThreadSample, Topology};
 
 /// A pin that something else undid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(super) struct Pin {
     others: u32,
     /// Samples in a row without the thread.
     missing: u32,
+    /// It carries packets between the ends, and is read only while a test does.
+    carries: bool,
 }
 
 /// A thread that so many samples in a row do not have has ended.
@@ -66,7 +68,10 @@ impl Pins {
                 let old = before.map_or_else(|| old.clone(), |pin| pin.old);
                 if self.0.len() < MOST {
                     let (gave, at_ns) = (got.clone(), *at_ns);
-                    self.0.insert(*thread, Pin { gave, old, at_ns, is_seen: false, others: 0, missing: 0 });
+                    self.0.insert(
+                        *thread,
+                        Pin { gave, old, at_ns, is_seen: false, others: 0, missing: 0, carries: false },
+                    );
                 }
             }
             Event::Restored { thread, .. } => {
@@ -91,6 +96,7 @@ impl Pins {
         for thread in threads {
             let Some(pin) = self.0.get_mut(&thread.id) else { continue };
             pin.missing = 0;
+            pin.carries = thread.duty == Duty::Carrier;
             // A mask that cannot be read, or was read before the pin, says nothing.
             let mask = thread.allowed.as_ref().filter(|_| thread.at_ns >= pin.at_ns);
             let Some(now) = mask else { continue };
@@ -108,7 +114,7 @@ impl Pins {
                 });
             }
         }
-        self.0.retain(|_, pin| pin.missing < ENDED);
+        self.0.retain(|_, pin| pin.carries || pin.missing < ENDED);
         undone
     }
 }

@@ -32,7 +32,7 @@ use steers::{measured_steers, steers, tuned_steers};
 pub(crate) use steers::{request, shell_line};
 pub use streams::test_kind;
 
-use super::{TestMetrics, spare_core};
+use super::{TestMetrics, Worker, spare_core};
 use busy_threads::{BusyThread, bound_to, busy_threads};
 use candidates::{Inputs, inputs};
 use criteria::coarse_score;
@@ -75,7 +75,13 @@ pub fn propose(metrics: &TestMetrics) -> Result<Proposal, String> {
 /// The test without the threads between its ends: a search places the ends.
 #[must_use]
 pub fn ends(metrics: &TestMetrics) -> TestMetrics {
-    TestMetrics { workers: Arc::default(), ..metrics.clone() }
+    let mut recent = Arc::clone(&metrics.recent);
+    if !metrics.workers.is_empty() {
+        let is_end = |id: ThreadId| metrics.threads.iter().any(|thread| thread.sample.id == id);
+        let others = metrics.workers.iter().map(Worker::id).filter(|&id| !is_end(id));
+        Arc::make_mut(&mut recent).give_to_others(others);
+    }
+    TestMetrics { workers: Arc::default(), recent, ..metrics.clone() }
 }
 
 /// The settings of links that belong to proposed pins added to them; where no pin is proposed, those alone.

@@ -100,6 +100,16 @@ impl RecentLoad {
         mean_of(&self.threads, thread).filter(|mean| mean.seconds > 0.0).map(|mean| mean.cpu + mean.wait)
     }
 
+    /// From now on what these threads do is others' work.
+    pub(crate) fn give_to_others(&mut self, threads: impl Iterator<Item = ThreadId>) {
+        for id in threads {
+            let Some(mean) = mean_of(&self.threads, id) else { continue };
+            if let Ok(at) = self.cores.binary_search_by_key(&mean.core, |core| core.core) {
+                self.cores[at].watched = (self.cores[at].watched - mean.cpu).max(0.0);
+            }
+        }
+    }
+
     /// What the core did; none where it is not known.
     #[must_use]
     pub fn core(&self, core: CoreId) -> Option<CoreRecent> {

@@ -4,9 +4,7 @@
 use super::machine::MachineMetrics;
 use super::threads::ThreadMetrics;
 use std::sync::Arc;
-use vnettop_sample::{
-    Carrier, CarrierKind, CoreId, CoreSet, FlowPath, HopWay, LinkKey, PathWork, ThreadId, WorkerRole,
-};
+use vnettop_sample::{Carrier, CarrierKind, CoreSet, FlowPath, HopWay, LinkKey, PathWork, ThreadId, WorkerRole};
 
 /// A thread that carries packets between the ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +19,8 @@ pub struct Worker {
     pub path: usize,
     /// How many hops of it are before the thread; of NAPI, before its link.
     pub at: usize,
+    /// Of a poll-mode thread, the cores of all of its process: the mask that places them is one.
+    pub polling: CoreSet,
 }
 
 /// Why a thread cannot be placed, and how it would be.
@@ -71,16 +71,23 @@ impl Worker {
         self.role == WorkerRole::Pmd
     }
 
-    /// Why it is not placed; `None` when it can be.
+    /// Why it is not placed, and the command by which all of its process are, with the cores of now; `None` when it can be.
     #[must_use]
-    pub fn unplaceable(&self, to: Option<CoreId>) -> Option<Unplaceable> {
+    pub fn unplaceable(&self) -> Option<Unplaceable> {
         (self.role == WorkerRole::Pmd).then(|| {
-            let mask = CoreSet::single(to.unwrap_or(self.thread.sample.core)).to_mask();
+            let mask = self.polling.to_mask().replace(',', "");
             Unplaceable {
                 why: "Open vSwitch places it by pmd-cpu-mask".to_owned(),
                 line: format!("ovs-vsctl set Open_vSwitch . other_config:pmd-cpu-mask={mask}"),
             }
         })
+    }
+
+    /// The link that gives it the packets.
+    #[must_use]
+    pub fn link_before(&self, paths: &[FlowPath]) -> Option<LinkKey> {
+        let at = if self.role == WorkerRole::Napi { Some(self.at) } else { self.at.checked_sub(1) };
+        Some(paths.get(self.path)?.hops.get(at?)?.link)
     }
 
     /// Where on the path it is: the links before and after it, by name.
@@ -109,7 +116,15 @@ pub(super) fn on(machine: &MachineMetrics, paths: &[FlowPath]) -> Vec<Worker> {
     for thread in machine.threads.iter() {
         let Some(work) = thread.sample.work else { continue };
         let Some((path, at, carrier)) = place(machine, paths, work) else { continue };
-        workers.push(Worker { thread: thread.clone(), role: work.role, carrier, path, at });
+        let polls = |other: &&ThreadMetrics| {
+            other.sample.work.is_some_and(|other| other.role == WorkerRole::Pmd && other.carrier == work.carrier)
+        };
+        let polling = if work.role == WorkerRole::Pmd {
+            machine.threads.iter().filter(polls).map(|other| other.sample.core).collect()
+        } else {
+            CoreSet::new()
+        };
+        workers.push(Worker { thread: thread.clone(), role: work.role, carrier, path, at, polling });
     }
     let need = |worker: &Worker| worker.thread.cpu.unwrap_or(0.0) + worker.thread.wait.unwrap_or(0.0);
     workers
@@ -136,7 +151,9 @@ pub(super) fn with_ends(threads: &Arc<Vec<ThreadMetrics>>, workers: &[Worker]) -
     }
     let is_end = |worker: &&Worker| threads.iter().any(|thread| thread.sample.id == worker.id());
     let mut all: Vec<ThreadMetrics> = threads.to_vec();
-    all.extend(workers.iter().filter(|worker| !is_end(worker)).map(|worker| worker.thread.clone()));
+    // What polls keeps its core from others, whoever asks.
+    let own = workers.iter().filter(|worker| !is_end(worker) && !worker.polls());
+    all.extend(own.map(|worker| worker.thread.clone()));
     all.sort_by_key(|thread| thread.sample.id);
     Arc::new(all)
 }

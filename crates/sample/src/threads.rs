@@ -49,7 +49,7 @@ pub enum Duty {
     Control,
     /// It carries the packets between the ends, for everyone: a guest's, a switch's, a VPN's, a proxy's thread, or one of
     /// the kernel. It is no part of the benchmark.
-    #[serde(alias = "switch")]
+    #[serde(rename = "switch")]
     Carrier,
 }
 

@@ -62,7 +62,7 @@ impl JsonObject for CarrierMetrics<'_> {
 /// A thread that carries packets between the ends.
 impl JsonObject for Worker {
     fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
-        let (sample, fixed) = (&self.thread.sample, self.unplaceable(None));
+        let (sample, fixed) = (&self.thread.sample, self.unplaceable());
         object.serialize_entry("pid", &sample.id.pid)?;
         object.serialize_entry("tid", &sample.id.tid)?;
         object.serialize_entry("name", &sample.name)?;

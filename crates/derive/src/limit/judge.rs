@@ -24,11 +24,10 @@
 //! 12. A full core for which a thread waits now and then. Nothing.
 
 use super::lost::{self, LOST_SEGMENTS_PER_S, NO_RATE};
-use super::scene::{HoldingQdisc, Scene};
-use super::{Limit, LimitKind, cores, workers};
+use super::scene::Scene;
+use super::{Limit, LimitKind, cores, shaped, workers};
 use crate::figure::{bytes, percent, rate, speed};
 use crate::flow::BusyShares;
-use crate::losses::LossPlace;
 use vnettop_sample::Proto;
 
 /// As close as this to a ceiling is at it.
@@ -38,9 +37,6 @@ const PACED: f64 = 0.88;
 const CLAIMED: f64 = 0.95;
 /// Share of its periods in which a quota was used up.
 const THROTTLED: f64 = 0.3;
-/// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
-const HELD: f64 = 0.05;
-const HELD_WAITS: f64 = 0.5;
 /// Share of the time that TCP waited for a window or a buffer. Time does not count while data that fill the window are still
 /// leaving, or while a paced sender waits for its turn: a window that is always full is seen full for 0.4 to 1 of the time.
 const WAITED: f64 = 0.25;
@@ -75,7 +71,7 @@ pub(super) fn judge(scene: &Scene) -> Limit {
         quota,
         workers::starved,
         lost::datagrams,
-        held,
+        shaped::held,
         lost::missing,
         small_window,
         lost::heavy,
@@ -136,17 +132,6 @@ fn quota(scene: &Scene) -> Option<Limit> {
         percent(quota.throttled)
     );
     Some(Limit::new(LimitKind::Quota, text, vec![("quota_cores", quota.cores), ("throttled", quota.throttled)]))
-}
-
-fn held(scene: &Scene) -> Option<Limit> {
-    let holds = |held: &&HoldingQdisc| held.times >= HELD && held.waits >= HELD_WAITS;
-    let held = scene.held.iter().filter(holds).min_by(|one, other| one.bits_per_s.total_cmp(&other.bits_per_s))?;
-    let lost =
-        scene.losses_per_s.first().filter(|lost| lost.place == LossPlace::Qdisc && lost.packets >= LOST_SEGMENTS_PER_S);
-    let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets)));
-    let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
-    let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];
-    Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }
 
 /// The receiver's buffer is so small that both ends wait for each other. A receiver too slow for a buffer of usual size has

@@ -3,7 +3,7 @@
 use crate::flow::BusyShares;
 use crate::losses::Loss;
 use std::net::{IpAddr, SocketAddr};
-use vnettop_sample::{Congestion, CoreId, CoreSet, Proto, Runner};
+use vnettop_sample::{Congestion, CoreId, CoreSet, LinkKey, Proto, Runner};
 
 /// Everything that is looked at.
 #[derive(Debug, Clone, Default)]
@@ -104,6 +104,10 @@ pub(super) struct WorkerThread {
     pub carrier: String,
     /// It polls all the time.
     pub polls: bool,
+    /// The link that gives it the packets.
+    pub before: Option<LinkKey>,
+    /// Threads that it stands for.
+    pub count: usize,
 }
 
 /// Means over the connections that carry the test.

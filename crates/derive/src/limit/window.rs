@@ -168,9 +168,19 @@ impl Window {
         })
     }
 
+    /// A thread between the ends that is at none.
     fn worker(&self, metrics: &TestMetrics, worker: &Worker) -> Option<WorkerThread> {
-        let (noun, carrier, polls) = (worker.noun(), worker.carrier.clone(), worker.polls());
-        Some(WorkerThread { thread: self.thread(metrics, &worker.thread)?, noun, carrier, polls })
+        let is_end = metrics.threads.iter().any(|thread| thread.sample.id == worker.id());
+        let thread = self.thread(metrics, &worker.thread).filter(|_| !is_end)?;
+        let before = worker.link_before(&metrics.paths);
+        Some(WorkerThread {
+            thread,
+            noun: worker.noun(),
+            carrier: worker.carrier.clone(),
+            polls: worker.polls(),
+            before,
+            count: 1,
+        })
     }
 
     fn tcp(&self) -> Option<Tcp> {

@@ -3,8 +3,8 @@
 
 use super::cores::{self, always};
 use super::lost;
-use super::scene::{Scene, WorkerThread};
-use super::{Limit, LimitKind};
+use super::scene::{Scene, Thread, WorkerThread};
+use super::{Limit, LimitKind, shaped};
 use crate::figure::percent;
 use crate::finding::loss::place_alone;
 use crate::losses::{Loss, LossPlace};
@@ -16,41 +16,89 @@ const WAITS: f64 = 0.1;
 const MORE: f64 = 0.05;
 /// Share of a worker's CPU time on one core from which on that core is its own.
 const HOME: f64 = 0.7;
+/// A core with no more idle time is full; a program's workers fill it that use so much of it and wait so long, all together.
+const FULL: f64 = 0.08;
+const FILLS: f64 = 0.5;
+const CROWDED: f64 = 0.3;
 /// Lost share from which on a sender of datagrams sends more than is carried.
 const LOST: f64 = 0.01;
 
-/// The worker that could run all the time, or waits for a core, and whose end of the path could not.
+/// The worker that could run all the time, or waits for a core, and whose end of the path could not; or a program whose workers
+/// together fill one.
 pub(super) fn starved(scene: &Scene) -> Option<Limit> {
-    let need = |worker: &WorkerThread| worker.thread.cpu + worker.thread.wait;
-    // How busy a thread is that polls says nothing.
-    let starved = scene.workers.iter().filter(|worker| !worker.polls && always(&worker.thread));
-    // What a program's own socket has no room for tells whose threads are too slow.
-    let is_full = |worker: &WorkerThread| {
-        let lost = lost::worst(scene).and_then(|lost| lost.name.as_deref());
-        lost.is_some_and(|name| name == worker.carrier)
-    };
-    let rank = |worker: &WorkerThread| (is_full(worker), need(worker));
-    let worker = starved.max_by(|one, other| {
-        let (one, other) = (rank(one), rank(other));
-        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-    })?;
-    // What the receiver's own socket has no room for came through all of them.
-    let is_behind = |lost: &Loss| lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
-    if lost::worst(scene).is_some_and(is_behind) {
+    // What is lost elsewhere, or held back by a qdisc, is not lost because of a worker.
+    if lost::worst(scene).is_some_and(|lost| !scene.workers.iter().any(|worker| is_before(worker, lost)))
+        || shaped::held(scene).is_some()
+    {
         return None;
     }
+    // How busy a thread is that polls says nothing.
+    let workers = || scene.workers.iter().filter(|worker| !worker.polls);
+    let alone = workers().filter(|worker| always(&worker.thread)).cloned();
+    let worker = alone.chain(crowded(scene, workers())).max_by(|one, other| {
+        let (one, other) = (rank(scene, one), rank(scene, other));
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    })?;
     // A sender of datagrams is as fast as it can be, whoever carries them: what is lost behind it tells.
     let is_udp = scene.proto == Some(Proto::Udp);
-    let is_more = |end: &&super::scene::Thread| !(is_udp && end.sends) && end.cpu + end.wait > need(worker) + MORE;
+    let is_more = |end: &Thread| !(is_udp && end.sends) && end.cpu + end.wait > need(&worker) + MORE;
     let is_carried = is_udp
         && lost::worst(scene).is_none()
         && scene.missing.is_none_or(|missing| missing < LOST)
         && scene.threads.iter().any(|end| end.sends && always(end));
-    (!is_carried && !scene.threads.iter().any(|end| is_more(&end))).then(|| limit(scene, worker))
+    (!is_carried && !scene.threads.iter().any(is_more)).then(|| limit(scene, &worker))
+}
+
+/// CPU time, and time that it waits for a core.
+fn need(worker: &WorkerThread) -> f64 {
+    worker.thread.cpu + worker.thread.wait
+}
+
+/// What a program's own socket or link has no room for tells whose threads are too slow.
+fn rank(scene: &Scene, worker: &WorkerThread) -> (bool, f64) {
+    (lost::worst(scene).is_some_and(|lost| is_before(worker, lost)), need(worker).min(1.0))
+}
+
+/// Packets are lost where this worker takes them, or in it.
+fn is_before(worker: &WorkerThread, lost: &Loss) -> bool {
+    let is_of_end = lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
+    // A switch's socket is called after its process, with the number.
+    let is_named = lost.name.as_deref().is_some_and(|name| {
+        name == worker.carrier || name.strip_prefix(worker.carrier.as_str()).is_some_and(|rest| rest.starts_with(' '))
+    });
+    !is_of_end && (is_named || lost.link.is_some() && lost.link == worker.before)
+}
+
+/// Programs with several workers that together fill a core, each as if it were one thread: those of a Go program share one
+/// core when it has no more.
+fn crowded<'a>(scene: &Scene, workers: impl Iterator<Item = &'a WorkerThread>) -> Vec<WorkerThread> {
+    let mut programs: Vec<WorkerThread> = Vec::new();
+    for worker in workers {
+        match programs.iter_mut().find(|one| one.thread.pid == worker.thread.pid && one.carrier == worker.carrier) {
+            None => programs.push(worker.clone()),
+            Some(one) => {
+                one.thread.cpu += worker.thread.cpu;
+                one.thread.wait += worker.thread.wait;
+                for &(core, cpu) in &worker.thread.cores {
+                    match one.thread.cores.iter_mut().find(|(on, _)| *on == core) {
+                        Some((_, all)) => *all += cpu,
+                        None => one.thread.cores.push((core, cpu)),
+                    }
+                }
+                one.count += 1;
+            }
+        }
+    }
+    programs.retain(|one| {
+        let core = one.thread.home().and_then(|core| scene.core(core));
+        let fills = core.is_some_and(|core| core.idle <= FULL && one.thread.on(core.number) >= FILLS);
+        one.count > 1 && fills && one.thread.wait >= CROWDED
+    });
+    programs
 }
 
 fn limit(scene: &Scene, worker: &WorkerThread) -> Limit {
-    let WorkerThread { thread, noun, carrier, .. } = worker;
+    let WorkerThread { thread, noun, carrier, count, .. } = worker;
     let home = thread.home().filter(|&core| thread.on(core) >= HOME * thread.cpu);
     let on = home.map_or_else(|| "a core".to_owned(), |core| format!("core {core}"));
     let waits = if thread.wait >= WAITS {
@@ -62,13 +110,102 @@ fn limit(scene: &Scene, worker: &WorkerThread) -> Limit {
     };
     let because =
         lost::worst(scene).map_or_else(String::new, |lost| format!("; {} {}", lost::how_many(lost), place_alone(lost)));
-    let text = format!(
-        "{carrier} is the limit: its {noun} {} uses {} % of {on}{waits}{because}",
-        thread.tid,
-        percent(thread.cpu)
-    );
+    let who = if *count > 1 { format!("{count} threads use") } else { format!("{noun} {} uses", thread.tid) };
+    let waits = if *count > 1 { String::new() } else { waits };
+    let text = format!("{carrier} is the limit: its {who} {} % of {on}{waits}{because}", percent(thread.cpu));
     let mut numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
     numbers.extend(home.map(|core| ("core", f64::from(core))));
     let limit = Limit::new(LimitKind::Worker, text, numbers).named(&thread.label);
     Limit { core: home, pid: Some(thread.pid), ..limit }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge::judge;
+    use super::super::scene::Core;
+    use super::*;
+    use vnettop_sample::{Ifindex, LinkKey};
+
+    const TAP: LinkKey = LinkKey { netns: 1, ifindex: Ifindex(7) };
+
+    fn thread(pid: u32, core: u32, (cpu, wait): (f64, f64)) -> Thread {
+        let (label, cores) = (format!("iperf3 {pid}"), vec![(core, cpu)]);
+        Thread { pid, tid: pid, label, cores, cpu, wait, sends: pid == 50, receives: pid == 90 }
+    }
+
+    fn worker(tid: u32, core: u32, load: (f64, f64)) -> WorkerThread {
+        WorkerThread {
+            thread: Thread { pid: 7, tid, ..thread(7, core, load) },
+            noun: "vCPU",
+            carrier: "the guest web1".to_owned(),
+            polls: false,
+            before: Some(TAP),
+            count: 1,
+        }
+    }
+
+    /// Two ends that wait for somebody, and these workers.
+    fn scene(proto: Proto, workers: Vec<WorkerThread>) -> Scene {
+        let core = |number, idle| Core { number, process: 1.0 - idle, softirq: 0.0, steal: 0.0, idle };
+        Scene {
+            seconds: 1.0,
+            cores: vec![core(0, 0.5), core(1, 0.0)],
+            threads: vec![thread(50, 0, (0.3, 0.0)), thread(90, 0, (0.2, 0.0))],
+            workers,
+            proto: Some(proto),
+            rate_bits_per_s: Some(1e9),
+            ..Scene::default()
+        }
+    }
+
+    fn lost(place: LossPlace, link: Option<LinkKey>) -> Loss {
+        Loss { place, link, packets: 500.0, share: Some(0.4), ..Loss::default() }
+    }
+
+    #[test]
+    fn a_worker_that_has_too_little_of_a_core_is_what_limits() {
+        let limit = judge(&scene(Proto::Tcp, vec![worker(8, 1, (0.21, 0.67))]));
+        assert_eq!((limit.kind, limit.core, limit.pid), (LimitKind::Worker, Some(1), Some(7)));
+        assert!(
+            limit.text.starts_with("the guest web1 is the limit: its vCPU 8 uses 21 % of core 1 and waits 67 %"),
+            "{}",
+            limit.text
+        );
+        let idle = judge(&scene(Proto::Tcp, vec![worker(8, 1, (0.4, 0.0))]));
+        assert_ne!(idle.kind, LimitKind::Worker, "one with time to spare is not");
+        let polls = WorkerThread { polls: true, ..worker(8, 1, (1.0, 0.0)) };
+        assert_ne!(judge(&scene(Proto::Tcp, vec![polls])).kind, LimitKind::Worker, "nor one that polls");
+        let mut full = scene(Proto::Tcp, vec![worker(8, 1, (0.88, 0.0))]);
+        full.threads[0] = thread(50, 0, (1.0, 0.0));
+        assert_ne!(judge(&full).kind, LimitKind::Worker, "nor where an end could run more");
+    }
+
+    #[test]
+    fn only_what_is_lost_where_a_worker_takes_it_is_lost_because_of_it() {
+        let with = |loss: Loss| {
+            let mut scene = scene(Proto::Udp, vec![worker(8, 1, (0.5, 0.5))]);
+            scene.losses_per_s = vec![loss];
+            judge(&scene)
+        };
+        let limit = with(lost(LossPlace::Link, Some(TAP)));
+        assert!(limit.kind == LimitKind::Worker && limit.text.contains("40 % of packets lost"), "{}", limit.text);
+        assert_eq!(with(lost(LossPlace::Firewall, None)).kind, LimitKind::Loss, "a rule's are its own");
+        let elsewhere = LinkKey { ifindex: Ifindex(9), ..TAP };
+        assert_eq!(with(lost(LossPlace::Link, Some(elsewhere))).kind, LimitKind::Loss, "nor another link's");
+        assert_ne!(with(lost(LossPlace::ReceiveBuffer, Some(TAP))).kind, LimitKind::Worker, "nor the receiver's");
+        let mut carried = scene(Proto::Udp, vec![worker(8, 1, (0.5, 0.5))]);
+        carried.threads[0] = thread(50, 0, (1.0, 0.0));
+        carried.missing = Some(0.0);
+        assert_ne!(judge(&carried).kind, LimitKind::Worker, "all of it arrives: the sender is as fast as it can be");
+    }
+
+    #[test]
+    fn the_threads_of_a_program_that_share_one_core_are_one() {
+        let each = |tid| worker(tid, 1, (0.3, 0.3));
+        let limit = judge(&scene(Proto::Tcp, vec![each(8), each(9), each(10)]));
+        assert_eq!((limit.kind, limit.core), (LimitKind::Worker, Some(1)));
+        assert_eq!(limit.text, "the guest web1 is the limit: its 3 threads use 90 % of core 1");
+        let apart = judge(&scene(Proto::Tcp, vec![worker(8, 0, (0.3, 0.2)), worker(9, 1, (0.3, 0.2))]));
+        assert_ne!(apart.kind, LimitKind::Worker, "on two cores, one of them idle");
+    }
 }

@@ -7,7 +7,7 @@ use super::{Loss, LossPlace};
 use crate::share::share;
 use crate::workers::sides;
 use std::collections::{BTreeMap, VecDeque};
-use vnettop_sample::{FlowPath, Hop, HopWay, Kind, LinkCounters, LinkKey, Proto, Sample, row_of};
+use vnettop_sample::{FlowPath, FlowSample, Hop, HopWay, Kind, LinkCounters, LinkKey, Proto, Sample, row_of};
 
 /// How long a packet may be in a guest, ns.
 const KEPT_NS: u64 = 300_000_000;
@@ -16,6 +16,9 @@ const OWN_PER_S: f64 = 3.0;
 /// How many packets may stand in a guest's queues all the time: so many as come in this time, s, and no more and no fewer than these.
 const STANDING_S: f64 = 0.1;
 const STANDING: (f64, f64) = (32.0, 2048.0);
+/// More than so much beside the flows' own packets makes what is missing nobody's: share of them, and packets.
+const OTHERS: f64 = 0.1;
+const OTHERS_LEAST: f64 = 100.0;
 /// As much as packets may grow or shrink on their way and still be the same ones, share of their length.
 const SAME_LENGTH: f64 = 0.2;
 
@@ -50,9 +53,14 @@ impl Forwarders {
             }
         }
         self.0.retain(|links, balance| {
-            let Some([went_in, came_out]) = passed(step, &balance.hops) else { return false };
             // What is still in the guest when the flows are gone comes out soon, or never.
             let ends = now_ns.saturating_sub(balance.seen_at_ns) >= KEPT_NS;
+            let own = own_packets(step, paths, *links);
+            let Some([went_in, came_out]) = passed(step, &balance.hops) else { return !ends };
+            // Others' packets may be the guest's own: what is missing is no loss of these flows then.
+            if own.is_some_and(|own| went_in > own * (1.0 + OTHERS) + OTHERS_LEAST) {
+                return !ends;
+            }
             balance.quickest = balance.quickest.max(went_in / step.seconds);
             let packets = balance.lost(now_ns, went_in - came_out, ends);
             if packets > 0.0 {
@@ -73,7 +81,8 @@ impl Balance {
 
     /// What has been lost since this was asked last.
     fn lost(&mut self, at_ns: u64, missing: f64, ends: bool) -> f64 {
-        self.now += missing;
+        // What was in it before it was looked at comes out too.
+        self.now = (self.now + missing).max(0.0);
         self.missing.push_back((at_ns, self.now));
         self.missing.retain(|(then_ns, _)| then_ns + KEPT_NS > at_ns);
         let least = self.missing.iter().map(|(_, missing)| *missing).fold(f64::INFINITY, f64::min);
@@ -87,6 +96,20 @@ impl Balance {
         (self.reported, self.reported_at_ns) = (stays, at_ns);
         new
     }
+}
+
+/// Datagrams that the flows through this guest have sent between the samples; `None` where that is not known of each.
+fn own_packets(step: &SampleStep<'_>, paths: &[FlowPath], links: (LinkKey, LinkKey)) -> Option<f64> {
+    let through = |path: &&FlowPath| path.carriers.iter().any(|one| sides(path, one) == Some(links));
+    let mut sum = 0.0;
+    for path in paths.iter().filter(|path| path.proto == Proto::Udp).filter(through) {
+        let is_its =
+            |flow: &&FlowSample| flow.proto == Proto::Udp && flow.netns == path.netns && flow.local == path.from;
+        let flow = step.next.flows.iter().find(is_its)?;
+        let before = row_of(&step.previous.flows, &flow.key(), FlowSample::key)?;
+        sum += rise(before.udp?.counts?.sent, flow.udp?.counts?.sent)?;
+    }
+    (sum > 0.0).then_some(sum)
 }
 
 /// Packets that went in and came out between the samples; `None` where that is not known, or they were put together or cut.
@@ -107,7 +130,12 @@ fn counted(sample: &Sample, hop: &Hop, step: &SampleStep<'_>) -> Option<(u64, u6
     let is_macvtap = step.link(hop.link).is_some_and(|link| matches!(link.facts.kind, Kind::Macvtap | Kind::Ipvtap));
     match hop.way {
         HopWay::Sent => Some((row.tx_packets, row.tx_bytes)),
-        HopWay::Received if is_macvtap => Some((row.rx_packets.checked_sub(row.rx_dropped)?, row.rx_bytes)),
+        HopWay::Received if is_macvtap => {
+            // Their bytes are not told apart: packets of a flow are of one length.
+            let taken = row.rx_packets.checked_sub(row.rx_dropped)?;
+            let bytes = u128::from(row.rx_bytes) * u128::from(taken) / u128::from(row.rx_packets.max(1));
+            Some((taken, u64::try_from(bytes).ok()?))
+        }
         HopWay::Received => Some((row.rx_packets, row.rx_bytes)),
         HopWay::Passed => None,
     }

@@ -59,7 +59,9 @@ pub(super) fn busy_threads(metrics: &TestMetrics) -> Result<(Vec<BusyThread<'_>>
     let (mut threads, mut left_out, mut control) = (Vec::<BusyThread>::new(), Vec::new(), Vec::new());
     for (thread, worker) in all(metrics) {
         let id = thread.sample.id;
-        if let Some(unplaceable) = worker.and_then(|worker| worker.unplaceable(None)) {
+        let same = |one: &&Worker| one.id() == id;
+        let unplaceable = worker.or_else(|| metrics.workers.iter().find(same)).and_then(Worker::unplaceable);
+        if let Some(unplaceable) = unplaceable {
             left_out.push(format!("{} {} is left out: {}", label(thread), id.tid, unplaceable.why));
             continue;
         }

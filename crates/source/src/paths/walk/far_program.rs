@@ -150,6 +150,9 @@ impl<L: NetworkQueries> Walk<'_, L> {
                 addresses = own.map(|(_, ip)| ip).collect();
             }
             for ip in addresses.into_iter().filter(|&ip| their.speaks(ip)) {
+                if all.len() > MOST_TRIED {
+                    return all;
+                }
                 let to = SocketAddr::new(ip, their.local.port());
                 let mut fits =
                     |own: &&ProgramSocket| own.speaks(ip) && their.remote.is_none_or(|remote| self.is_end(own, remote));

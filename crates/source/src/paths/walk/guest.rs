@@ -28,8 +28,14 @@ impl<L: NetworkQueries> Walk<'_, L> {
         let others = self.lookups.held_beside(link.key(), program);
         let others: Vec<LinkKey> =
             others.into_iter().filter(|&other| self.map.link(other).is_some_and(is_device)).collect();
+        // What shares the segment that the frame came by leads nowhere else.
+        let others: Vec<LinkKey> = others.into_iter().filter(|&other| !self.shares_segment(link, other)).collect();
         // A guest that bridges leaves the address as it is; one that routes sends to the receiver's, or to the next router's.
-        for mac in [mac, self.mac_of_receiver()].into_iter().flatten() {
+        for is_routed in [false, true] {
+            if others.is_empty() {
+                break;
+            }
+            let Some(mac) = (if is_routed { self.mac_of_receiver() } else { mac }) else { continue };
             let mut leading =
                 others.iter().copied().filter(|&other| self.leads_to(other, mac)).collect::<Vec<_>>().into_iter();
             if let (Some(other), None) = (leading.next(), leading.next()) {
@@ -43,6 +49,14 @@ impl<L: NetworkQueries> Walk<'_, L> {
             count => format!(", which holds {count} more links: where it sends them is not known"),
         };
         Err(format!("the packets exit through {}, to {}{beside}", link.name, program.name))
+    }
+
+    /// Both links are ports of one bridge or stand on one link.
+    fn shares_segment(&self, one: &LinkFacts, other: LinkKey) -> bool {
+        let Some(other) = self.map.link(other) else { return true };
+        let same_master = one.netns == other.netns && one.master.is_some() && one.master == other.master;
+        let lower = |link: &LinkFacts| link.lower.and_then(PeerRef::key);
+        same_master || lower(one).is_some() && lower(one) == lower(other)
     }
 
     /// What a guest writes to a tap the tap receives; what it writes to a macvtap the macvtap sends.
