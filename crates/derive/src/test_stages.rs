@@ -85,7 +85,7 @@ impl TestStages {
         let flow = self.flow.metrics();
         let losses = self.losses.observe(previous, next, &machine, &flow);
         let benchmarks = benchmarks::all(&next.facts.benchmarks, &flow.connections, &self.received);
-        let workers = Arc::new(workers::on(&machine, &next.facts.paths));
+        let workers = Arc::new(workers::on(&machine, &next.facts.paths, &flow));
         let own = workers::with_ends(&threads, &workers);
         Arc::make_mut(&mut self.recent).observe(&machine, &own, &benchmarks);
         self.others.extend(OtherLoad::of(&machine, self.recent.others));

@@ -1,6 +1,7 @@
 //! Who carries a test's packets between its ends: the threads of the programs on its paths, and the kernel's own for them. Each
 //! with its place on the path; what cannot be placed has the reason, and the line that would do it.
 
+use super::flow::{Connection, FlowMetrics};
 use super::machine::MachineMetrics;
 use super::threads::ThreadMetrics;
 use std::sync::Arc;
@@ -110,12 +111,17 @@ impl Worker {
     }
 }
 
-/// The workers on these paths, in the order of the path, then by CPU time and wait, most first.
-pub(super) fn on(machine: &MachineMetrics, paths: &[FlowPath]) -> Vec<Worker> {
+/// The workers on these paths, in the order of the path, then by CPU time and wait, most first. One on several paths has its
+/// place on that of the data.
+pub(super) fn on(machine: &MachineMetrics, paths: &[FlowPath], flow: &FlowMetrics) -> Vec<Worker> {
+    let is_its = |path: &FlowPath, one: &Connection| path.proto == one.proto() && path.from == one.from.address;
+    let data = flow.connections.iter().filter(|one| !one.controls());
+    let at = |one: &Connection| paths.iter().position(|path| is_its(path, one));
+    let order: Vec<usize> = data.filter_map(at).chain(0..paths.len()).collect();
     let mut workers: Vec<Worker> = Vec::new();
     for thread in machine.threads.iter() {
         let Some(work) = thread.sample.work else { continue };
-        let Some((path, at, carrier)) = place(machine, paths, work) else { continue };
+        let Some((path, at, carrier)) = place(machine, (paths, &order), work) else { continue };
         let polls = |other: &&ThreadMetrics| {
             other.sample.work.is_some_and(|other| other.role == WorkerRole::Pmd && other.carrier == work.carrier)
         };
@@ -133,14 +139,19 @@ pub(super) fn on(machine: &MachineMetrics, paths: &[FlowPath]) -> Vec<Worker> {
 }
 
 /// Where a thread with that work is: the path, the hops before it, and whose it is.
-fn place(machine: &MachineMetrics, paths: &[FlowPath], work: PathWork) -> Option<(usize, usize, String)> {
+fn place(
+    machine: &MachineMetrics,
+    (paths, order): (&[FlowPath], &[usize]),
+    work: PathWork,
+) -> Option<(usize, usize, String)> {
+    let each = || order.iter().map(|&number| (number, &paths[number]));
     if let Some(link) = work.link {
         let at = |path: &FlowPath| path.hops.iter().position(|hop| hop.link == link);
-        let (path, at) = paths.iter().enumerate().find_map(|(number, path)| Some((number, at(path)?)))?;
+        let (path, at) = each().find_map(|(number, path)| Some((number, at(path)?)))?;
         return Some((path, at, machine.link(link)?.facts.name.clone()));
     }
     let of = |path: &FlowPath| path.carriers.iter().find(|one| one.pid == work.carrier).cloned();
-    let (path, carrier) = paths.iter().enumerate().find_map(|(number, path)| Some((number, of(path)?)))?;
+    let (path, carrier) = each().find_map(|(number, path)| Some((number, of(path)?)))?;
     Some((path, carrier.at, carrier.name))
 }
 

@@ -34,11 +34,14 @@ pub(super) fn starved(scene: &Scene) -> Option<Limit> {
     }
     // How busy a thread is that polls says nothing.
     let workers = || scene.workers.iter().filter(|worker| !worker.polls);
-    let alone = workers().filter(|worker| always(&worker.thread)).cloned();
-    let worker = alone.chain(crowded(scene, workers())).max_by(|one, other| {
-        let (one, other) = (rank(scene, one), rank(scene, other));
-        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-    })?;
+    let worst = |workers: Vec<WorkerThread>| {
+        workers.into_iter().max_by(|one, other| {
+            let (one, other) = (rank(scene, one), rank(scene, other));
+            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })
+    };
+    let alone = workers().filter(|worker| always(&worker.thread)).cloned().collect();
+    let worker = worst(alone).or_else(|| worst(crowded(scene, workers())))?;
     // A sender of datagrams is as fast as it can be, whoever carries them: what is lost behind it tells.
     let is_udp = scene.proto == Some(Proto::Udp);
     let is_more = |end: &Thread| !(is_udp && end.sends) && end.cpu + end.wait > need(&worker) + MORE;
@@ -201,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_threads_of_a_program_that_share_one_core_are_one() {
-        let each = |tid| worker(tid, 1, (0.3, 0.3));
+        let each = |tid| worker(tid, 1, (0.3, 0.2));
         let limit = judge(&scene(Proto::Tcp, vec![each(8), each(9), each(10)]));
         assert_eq!((limit.kind, limit.core), (LimitKind::Worker, Some(1)));
         assert_eq!(limit.text, "the guest web1 is the limit: its 3 threads use 90 % of core 1");
