@@ -203,7 +203,7 @@ fn carrier_text(one: &CarrierMetrics<'_>) -> String {
         (went_in, came_out) => format!(": {} packets/s in, {} out", figure(went_in), figure(came_out)),
     };
     let workers: Vec<String> = one.workers.iter().map(|worker| worker_text(worker)).collect();
-    let workers = if workers.is_empty() { "no busy thread".to_owned() } else { workers.join("; ") };
+    let workers = if workers.is_empty() { "threads idle or not known".to_owned() } else { workers.join("; ") };
     format!("  {}{passed} · {workers}", one.carrier.name)
 }
 
