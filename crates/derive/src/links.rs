@@ -3,7 +3,7 @@
 
 use super::rate::{per_second, seconds};
 use std::sync::Arc;
-use vnettop_sample::{Kind, LinkCounters, LinkFacts, LinkKey, OvsDatapathKind, OvsPort, Sample};
+use vnettop_sample::{HopWay, Kind, LinkCounters, LinkFacts, LinkKey, OvsDatapathKind, OvsPort, Sample};
 
 /// One link: what it is, what it claims, what it moved between two samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -240,4 +240,16 @@ fn tun_constant(kernel: &str) -> u32 {
     let mut numbers = kernel.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= (6, 2) { 10_000 } else { 10 }
+}
+/// Packets that a link of this kind has passed on in the direction of a path; `None` where its counters do not count that. A
+/// macvtap has counted as received what it then had no room for.
+pub(crate) fn passed_packets(kind: &Kind, counters: &LinkCounters, way: HopWay) -> Option<u64> {
+    match way {
+        HopWay::Sent => Some(counters.tx_packets),
+        HopWay::Received if matches!(kind, Kind::Macvtap | Kind::Ipvtap) => {
+            counters.rx_packets.checked_sub(counters.rx_dropped)
+        }
+        HopWay::Received => Some(counters.rx_packets),
+        HopWay::Passed => None,
+    }
 }

@@ -6,6 +6,7 @@ pub(crate) mod softirq;
 
 use super::{Basis, LinkMetrics, Loss, LossPlace, TestMetrics, Worker};
 use crate::flow::Connection;
+use crate::links::passed_packets;
 use vnettop_sample::{Carrier, FlowPath, Holder, Hop, HopWay, Kind, LinkKey, Offloads, row_of};
 
 pub use flow_cores::FlowAtHop;
@@ -52,15 +53,7 @@ impl PassedPackets {
     fn at(hop: Option<&HopMetrics<'_>>) -> Option<Self> {
         let hop = hop?;
         let (link, counters) = (hop.link?, hop.link?.counters?);
-        let packets = match hop.hop.way {
-            HopWay::Sent => counters.tx_packets,
-            // What a macvtap then has no room for it has counted as received.
-            HopWay::Received if matches!(link.facts.kind, Kind::Macvtap | Kind::Ipvtap) => {
-                counters.rx_packets.checked_sub(counters.rx_dropped)?
-            }
-            HopWay::Received => counters.rx_packets,
-            HopWay::Passed => return None,
-        };
+        let packets = passed_packets(&link.facts.kind, &counters, hop.hop.way)?;
         Some(Self { packets, per_s: hop.packets_per_s })
     }
 }

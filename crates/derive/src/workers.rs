@@ -40,7 +40,7 @@ impl Worker {
         self.thread.sample.id
     }
 
-    /// What a sentence calls it: `vCPU`, `main thread`.
+    /// What a sentence calls it: `vCPU`, `VMM thread`.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         match self.role {

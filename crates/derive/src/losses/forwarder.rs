@@ -4,10 +4,11 @@
 
 use super::counted::{SampleStep, rise};
 use super::{Loss, LossPlace};
+use crate::links::passed_packets;
 use crate::share::share;
 use crate::workers::sides;
 use std::collections::{BTreeMap, VecDeque};
-use vnettop_sample::{FlowPath, FlowSample, Hop, HopWay, Kind, LinkCounters, LinkKey, Proto, Sample, row_of};
+use vnettop_sample::{FlowPath, FlowSample, Hop, HopWay, LinkCounters, LinkKey, Proto, row_of};
 
 /// How long a packet may be in a guest, ns.
 const KEPT_NS: u64 = 300_000_000;
@@ -115,30 +116,25 @@ fn own_packets(step: &SampleStep<'_>, paths: &[FlowPath], links: (LinkKey, LinkK
 /// Packets that went in and came out between the samples; `None` where that is not known, or they were put together or cut.
 fn passed(step: &SampleStep<'_>, hops: &[Hop; 2]) -> Option<[f64; 2]> {
     let [went_in, came_out] = hops.each_ref().map(|hop| {
-        let now = counted(step.next, hop, step)?;
-        let before = counted(step.previous, hop, step)?;
-        Some((rise(before.0, now.0)?, rise(before.1, now.1)?))
+        let kind = &step.link(hop.link)?.facts.kind;
+        let row = |counters| row_of(counters, &hop.link, LinkCounters::key);
+        let (before, now) = (row(&step.previous.counters)?, row(&step.next.counters)?);
+        let packets = |row| passed_packets(kind, row, hop.way);
+        Some((rise(packets(before)?, packets(now)?)?, mean_length(before, now, hop.way)))
     });
-    let ((packets_in, bytes_in), (packets_out, bytes_out)) = (went_in?, came_out?);
-    let is_same = || (bytes_out / packets_out / (bytes_in / packets_in) - 1.0).abs() <= SAME_LENGTH;
-    (packets_in == 0.0 || packets_out == 0.0 || is_same()).then_some([packets_in, packets_out])
+    let ((packets_in, length_in), (packets_out, length_out)) = (went_in?, came_out?);
+    let is_same = |one: f64, other: f64| (other / one - 1.0).abs() <= SAME_LENGTH;
+    let is_uncut = length_in.zip(length_out).is_none_or(|(one, other)| is_same(one, other));
+    is_uncut.then_some([packets_in, packets_out])
 }
 
-/// Packets and bytes that a link has counted in the path's direction. A macvtap counts what it then has no room for as received.
-fn counted(sample: &Sample, hop: &Hop, step: &SampleStep<'_>) -> Option<(u64, u64)> {
-    let row = row_of(&sample.counters, &hop.link, LinkCounters::key)?;
-    let is_macvtap = step.link(hop.link).is_some_and(|link| matches!(link.facts.kind, Kind::Macvtap | Kind::Ipvtap));
-    match hop.way {
-        HopWay::Sent => Some((row.tx_packets, row.tx_bytes)),
-        HopWay::Received if is_macvtap => {
-            // Their bytes are not told apart: packets of a flow are of one length.
-            let taken = row.rx_packets.checked_sub(row.rx_dropped)?;
-            let bytes = u128::from(row.rx_bytes) * u128::from(taken) / u128::from(row.rx_packets.max(1));
-            Some((taken, u64::try_from(bytes).ok()?))
-        }
-        HopWay::Received => Some((row.rx_packets, row.rx_bytes)),
-        HopWay::Passed => None,
-    }
+/// Mean bytes of the packets that a link counted; `None` where there were none.
+fn mean_length(before: &LinkCounters, now: &LinkCounters, way: HopWay) -> Option<f64> {
+    let (packets, bytes) = match way {
+        HopWay::Sent => (rise(before.tx_packets, now.tx_packets)?, rise(before.tx_bytes, now.tx_bytes)?),
+        _ => (rise(before.rx_packets, now.rx_packets)?, rise(before.rx_bytes, now.rx_bytes)?),
+    };
+    (packets > 0.0).then(|| bytes / packets)
 }
 
 #[cfg(test)]
@@ -147,7 +143,7 @@ mod tests {
     use super::*;
     use crate::Metrics;
     use std::sync::Arc;
-    use vnettop_sample::{Carrier, CarrierKind, LinkFacts};
+    use vnettop_sample::{Carrier, CarrierKind, Kind, LinkFacts, Sample};
 
     /// A guest holds r0 and r1: so many packets went in and came out in a second.
     fn through(went_in: u64, came_out: u64, change: impl Fn(&mut Sample)) -> Metrics {

@@ -1,5 +1,6 @@
 //! Walks through made-up networks: what each kind of link does with a packet, and the sentence where nothing is known.
 
+mod guests;
 mod kinds;
 mod marks;
 mod net;

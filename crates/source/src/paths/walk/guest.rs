@@ -25,23 +25,18 @@ impl<L: NetworkQueries> Walk<'_, L> {
         mac: Option<Mac>,
     ) -> Result<At, String> {
         self.carried(program.pid, &program.name, CarrierKind::Guest);
-        let others = self.lookups.held_beside(link.key(), program);
-        let others: Vec<LinkKey> =
-            others.into_iter().filter(|&other| self.map.link(other).is_some_and(is_device)).collect();
+        let mut others = self.lookups.held_beside(link.key(), program);
         // What shares the segment that the frame came by leads nowhere else.
-        let others: Vec<LinkKey> = others.into_iter().filter(|&other| !self.shares_segment(link, other)).collect();
-        // A guest that bridges leaves the address as it is; one that routes sends to the receiver's, or to the next router's.
-        for is_routed in [false, true] {
-            if others.is_empty() {
-                break;
-            }
-            let Some(mac) = (if is_routed { self.mac_of_receiver() } else { mac }) else { continue };
-            let mut leading =
-                others.iter().copied().filter(|&other| self.leads_to(other, mac)).collect::<Vec<_>>().into_iter();
-            if let (Some(other), None) = (leading.next(), leading.next()) {
-                self.packet = Packet { mark: Some(0), ..self.packet };
-                return self.leave_guest(other, mac);
-            }
+        others.retain(|&other| self.map.link(other).is_some_and(is_device) && !self.shares_segment(link, other));
+        // A guest that bridges leaves the address as it is; one that routes sends to the receiver's.
+        let bridged = mac.and_then(|mac| self.only_leading(&others, mac));
+        let found = match bridged {
+            None if !others.is_empty() => self.mac_of_receiver().and_then(|mac| self.only_leading(&others, mac)),
+            bridged => bridged,
+        };
+        if let Some((other, mac)) = found {
+            self.packet = Packet { mark: Some(0), ..self.packet };
+            return self.leave_guest(other, mac);
         }
         let beside = match others.len() {
             0 => String::new(),
@@ -49,6 +44,13 @@ impl<L: NetworkQueries> Walk<'_, L> {
             count => format!(", which holds {count} more links: where it sends them is not known"),
         };
         Err(format!("the packets exit through {}, to {}{beside}", link.name, program.name))
+    }
+
+    /// The only one of these links that leads to that address, with the address.
+    fn only_leading(&mut self, links: &[LinkKey], mac: Mac) -> Option<(LinkKey, Mac)> {
+        let leading: Vec<LinkKey> = links.iter().copied().filter(|&link| self.leads_to(link, mac)).collect();
+        let [only] = leading[..] else { return None };
+        Some((only, mac))
     }
 
     /// Both links are ports of one bridge or stand on one link.
