@@ -11,6 +11,7 @@ pub mod ovs;
 pub mod pair;
 pub mod shapes;
 pub mod switch;
+pub mod threaded;
 pub mod tmux;
 pub mod traffic;
 pub mod truth;

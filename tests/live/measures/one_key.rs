@@ -2,6 +2,7 @@
 //! `vnettop undo` put the exact masks back. With iperf3 itself and with a stand-in that has iperf3 ≥ 3.16's threads.
 
 mod guest;
+mod napi;
 
 use crate::ground::tmux::Tmux;
 use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, needs, pid, veth_pair};
