@@ -53,20 +53,41 @@ typedef struct {
 	__s64 counter;
 } atomic64_t;
 
+struct in6_addr {
+	__u8 bytes[16]; /* of the kernel's union only where it begins counts */
+};
+
+struct sk_buff_head {
+	__u32 qlen;
+};
+
 struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num; /* in the machine's order */
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr; /* IPv4 is mapped in it where the socket is of IPv6 */
+	struct in6_addr skc_v6_rcv_saddr;
 	possible_net_t skc_net;
 	atomic64_t skc_cookie; /* 0 until somebody asks for it */
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
 	__u16 sk_protocol; /* Linux 5.6 */
+};
+
+struct tcp_sock {
+	__u32 copied_seq; /* behind the last byte that was read */
 };
 
 struct udp_sock {
 	unsigned long udp_flags; /* Linux 6.7 */
 	int pending; /* a datagram that is not whole yet */
 	__u16 gso_size; /* UDP_SEGMENT, as it was set for the socket */
+	struct sk_buff_head reader_queue; /* what its reader has taken over */
 };
 
 /* Before Linux 6.7 the flags are fields of one bit. */
@@ -104,8 +125,15 @@ struct task_struct {
 	struct thread_info thread_info;
 	int pid;
 	int tgid;
+	int prio; /* below 100 - 1: real-time */
+	unsigned int flags;
+	unsigned int __state; /* Linux 5.14 */
 	struct task_struct *real_parent;
 	char comm[16];
+};
+
+struct task_struct___before_5_14 {
+	long state;
 };
 
 /* Before Linux 5.16 the core stands in the task itself. */

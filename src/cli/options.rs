@@ -52,7 +52,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) record: Option<PathBuf>,
     /// Show the recording FILE instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores", "latency"])]
     pub(super) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(super) pace: PaceArguments,
@@ -71,6 +71,9 @@ pub(super) struct Options {
     /// Packets of each hop and flow counted by core (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) hop_cores: bool,
+    /// Where packets and threads of the tests wait, measured all the time (root or BPF rights)
+    #[arg(long, global = true)]
+    pub(super) latency: bool,
     /// Change nothing on this machine: no pins, no undo
     #[arg(long, global = true)]
     pub(super) readonly: bool,
@@ -119,6 +122,7 @@ impl Options {
             (self.drops, "--drops"),
             (self.exact_softirqs, "--exact-softirqs"),
             (self.hop_cores, "--hop-cores"),
+            (self.latency, "--latency"),
             (self.readonly, "--readonly"),
             (self.no_realtime, "--no-realtime"),
             (self.restore_on_exit, "--restore-on-exit"),
@@ -143,6 +147,7 @@ impl Options {
             ("drops", "--drops", flag(self.drops, true)),
             ("exact_softirqs", "--exact-softirqs", flag(self.exact_softirqs, true)),
             ("hop_cores", "--hop-cores", flag(self.hop_cores, true)),
+            ("latency", "--latency", flag(self.latency, true)),
             ("readonly", "--readonly", flag(self.readonly, true)),
             ("realtime", "--no-realtime", flag(self.no_realtime, false)),
             ("restore_on_exit", "--restore-on-exit", flag(self.restore_on_exit, true)),

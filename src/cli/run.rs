@@ -282,6 +282,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
             (options.drops, "--drops cannot be combined with a replay: it shows what was recorded"),
             (options.exact_softirqs, "--exact-softirqs cannot be combined with a replay: it shows what was recorded"),
             (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
+            (options.latency, "--latency cannot be combined with a replay: it shows what was recorded"),
         ],
         Some(CliCommand::Cut(_)) => &AskedCut::refused(options),
         Some(CliCommand::Compare(_)) => &[

@@ -123,6 +123,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting("hop_cores", Flag(|p| &mut p.on_request.hops), "Packets of each hop counted by core (root or BPF rights)"),
     setting(
+        "latency",
+        Flag(|p| &mut p.on_request.latency),
+        "Where packets and threads of the tests wait, measured all the time (root or BPF rights)",
+    ),
+    setting(
         "layout.panes",
         Choices(|p| &mut p.choices.parts),
         "Panes on the screen, at least one of links, cores, threads",

@@ -136,6 +136,7 @@ impl State {
                 || matches!(self.overlay, Overlay::Paths { .. })
                 || self.steers.awaits(self.newest().map(|metrics| metrics.machine.at_ns)),
             softirqs: asked.softirqs,
+            latency: asked.latency,
         }
     }
 }

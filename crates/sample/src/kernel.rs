@@ -1,7 +1,7 @@
 //! What the kernel itself counts for vnettop, by BPF: dropped packets by reason and function, exact softirq time, the cores
 //! of a hop. Absolute, since the programs were attached.
 
-use super::{CoreId, DropFlow, HopWay, Ifindex, LinkKey, SOFTIRQ_KINDS};
+use super::{CoreId, DropFlow, HopWay, Ifindex, Latencies, LinkKey, SOFTIRQ_KINDS};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -42,6 +42,9 @@ pub struct KernelCounts {
     /// Cores of the hops on the paths, as counted last; empty where that was not asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hops: Vec<HopCores>,
+    /// How long packets, softirqs and threads waited; none where that is not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latencies>,
 }
 
 /// What is counted only on request.
@@ -54,6 +57,8 @@ pub struct OnRequest {
     pub softirqs: bool,
     /// Cores of the hops.
     pub hops: bool,
+    /// How long packets, softirqs and threads wait.
+    pub latency: bool,
 }
 
 /// Dropped packets by where and why, sorted.

@@ -6,6 +6,7 @@ pub mod datagrams;
 pub mod drops;
 pub mod functions;
 pub mod hops;
+pub mod latency;
 mod memory;
 pub mod moves;
 mod object;
@@ -17,14 +18,15 @@ use datagrams::DatagramTable;
 use drops::DropTables;
 use functions::UsualFunctions;
 use hops::{HopCounts, HopRequest};
+use latency::LatencyTables;
 use moves::MoveRings;
-use object::Requested;
+use object::{LatencyPrograms, Requested};
 use softirqs::SoftirqTimes;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
 
 /// The first frame has the cores for itself for so long.
 const GRACE: Duration = Duration::from_millis(30);
@@ -43,6 +45,10 @@ pub enum TracerEvent {
     Softirqs(SoftirqTimes),
     /// Packets by hop and core, counted over a stated time.
     Hops(HopCounts),
+    /// Waits can be looked at from now on.
+    Latency(Box<LatencyTables>),
+    /// Waits cannot be looked at.
+    NoLatency(Refusal),
 }
 
 /// What the sampler reads of the loaded object.
@@ -106,6 +112,10 @@ pub enum Order {
     Softirqs(bool),
     /// Count the packets of these hops by core for so long, and report them.
     Hops(HopRequest, Duration),
+    /// Look at how long threads and softirqs wait from now on, and at packets for so long, or, with none, until told otherwise.
+    Latency(Option<Duration>),
+    /// Look at waits no longer.
+    NoLatency,
 }
 
 /// The caller's end of the thread; the programs are taken down when it is dropped.
@@ -154,35 +164,106 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
     if reporting.send(TracerEvent::Loaded(Box::new(maps))).is_err() {
         return;
     }
-    let mut requested: Option<Requested> = None;
+    let mut obeying = Obeying { proc, sys, reporting, requested: None, latency: Latency::Idle, look_ends: None };
     // When no orders can come, the programs are not needed: dropping the links closes their last descriptors.
-    while let Ok(order) = ordered.recv() {
-        if matches!(order, Order::Softirqs(true) | Order::Hops(..)) && requested.is_none() {
-            let report = match loading(|| Requested::load(sys)) {
+    while let Some(order) = obeying.next(ordered) {
+        if obeying.obey(order).is_none() {
+            return;
+        }
+    }
+}
+
+/// How far what looks at waits has come.
+enum Latency {
+    Idle,
+    Loaded(Box<LatencyPrograms>),
+    Refused,
+}
+
+/// The thread, with what it loaded on request.
+struct Obeying<'a> {
+    proc: &'a Path,
+    sys: &'a Path,
+    reporting: &'a Sender<TracerEvent>,
+    requested: Option<Requested>,
+    latency: Latency,
+    /// When packets are looked at no longer.
+    look_ends: Option<Instant>,
+}
+
+impl Obeying<'_> {
+    /// The next order; packets are looked at no longer when their time is over meanwhile.
+    fn next(&mut self, ordered: &Receiver<Order>) -> Option<Order> {
+        while let Some(ends) = self.look_ends {
+            match ordered.recv_timeout(ends.saturating_duration_since(Instant::now())) {
+                Ok(order) => return Some(order),
+                Err(RecvTimeoutError::Timeout) => self.end_look(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        ordered.recv().ok()
+    }
+
+    fn end_look(&mut self) {
+        self.look_ends = None;
+        if let Latency::Loaded(programs) = &mut self.latency {
+            programs.end_look();
+        }
+    }
+
+    /// Follows an order; none where nobody takes its report.
+    fn obey(&mut self, order: Order) -> Option<()> {
+        if matches!(order, Order::Softirqs(true) | Order::Hops(..)) && self.requested.is_none() {
+            let report = match loading(|| Requested::load(self.sys)) {
                 Ok((programs, times)) => {
-                    requested = Some(programs);
+                    self.requested = Some(programs);
                     TracerEvent::Softirqs(times)
                 }
                 Err(refusal) => TracerEvent::NoMore(refusal),
             };
-            if reporting.send(report).is_err() {
-                return;
-            }
+            self.reporting.send(report).ok()?;
         }
         let report = match order {
-            Order::Functions(addresses) => Some(TracerEvent::Functions(functions::find(proc, addresses))),
+            Order::Functions(addresses) => Some(TracerEvent::Functions(functions::find(self.proc, addresses))),
             Order::Softirqs(wanted) => {
-                if let Some(programs) = &mut requested {
+                if let Some(programs) = &mut self.requested {
                     programs.time_softirqs(wanted);
                 }
                 None
             }
             Order::Hops(request, counted_for) => {
-                requested.as_mut().map(|programs| TracerEvent::Hops(programs.count_hops(&request, counted_for)))
+                let count = |programs: &mut Requested| TracerEvent::Hops(programs.count_hops(&request, counted_for));
+                self.requested.as_mut().map(count)
+            }
+            Order::Latency(packets_for) => self.look(packets_for),
+            Order::NoLatency => {
+                self.end_look();
+                if let Latency::Loaded(programs) = &mut self.latency {
+                    programs.look_at_threads(false);
+                }
+                None
             }
         };
-        if report.is_some_and(|report| reporting.send(report).is_err()) {
-            return;
+        report.map_or(Some(()), |report| self.reporting.send(report).ok())
+    }
+
+    /// Looks at waits, and says when that is possible, or not.
+    fn look(&mut self, packets_for: Option<Duration>) -> Option<TracerEvent> {
+        let mut report = None;
+        if matches!(self.latency, Latency::Idle) {
+            let (latency, loaded) = match loading(|| LatencyPrograms::load(self.sys)) {
+                Ok((programs, tables)) => {
+                    (Latency::Loaded(Box::new(programs)), TracerEvent::Latency(Box::new(tables)))
+                }
+                Err(refusal) => (Latency::Refused, TracerEvent::NoLatency(refusal)),
+            };
+            (self.latency, report) = (latency, Some(loaded));
         }
+        if let Latency::Loaded(programs) = &mut self.latency {
+            programs.look_at_threads(true);
+            programs.look_at_packets(packets_for);
+            self.look_ends = packets_for.map(|packets_for| Instant::now() + packets_for);
+        }
+        report
     }
 }

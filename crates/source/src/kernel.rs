@@ -3,6 +3,7 @@
 
 mod datagrams;
 mod hop_cores;
+pub(crate) mod latency;
 mod lost_flows;
 pub(crate) mod refusal;
 mod sites;
@@ -13,6 +14,7 @@ use crate::bpf::moves::MoveRings;
 use crate::bpf::softirqs::{SoftirqTimes, SoftirqTotal};
 use crate::bpf::{Maps, Order, Programs, Refusal, TracerEvent};
 use hop_cores::HopCounter;
+use latency::{LatencyReader, OnThePath};
 use lost_flows::{SeenFlow, end, release, remember};
 use sites::Sites;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +62,7 @@ pub struct KernelReader {
     /// `None` until softirq times were asked for.
     times: Option<SoftirqTimes>,
     hops: HopCounter,
+    latency: LatencyReader,
     problems: Vec<Problem>,
     refusal: Option<String>,
     /// Why softirqs are not timed and hops not counted on request.
@@ -85,6 +88,7 @@ impl KernelReader {
             counts: None,
             times: None,
             hops: HopCounter::default(),
+            latency: LatencyReader::default(),
             problems: Vec::new(),
             no_more: refusal.is_some().then(refusal::no_more_elsewhere),
             refusal: refusal.flatten(),
@@ -120,7 +124,7 @@ impl KernelReader {
             self.take(report);
         }
         let is_wanted = is_watching || self.wanted != OnRequest::default();
-        let counts_more = self.wanted.softirqs || self.wanted.hops;
+        let counts_more = self.wanted.softirqs || self.wanted.hops || self.wanted.latency;
         let no_row = refusal::no_row(self.no_row());
         let refusals = [self.refusal.as_ref().filter(|_| is_wanted), self.no_more.as_ref().filter(|_| counts_more)];
         let texts = refusals.into_iter().flatten().chain(&no_row);
@@ -176,22 +180,26 @@ impl KernelReader {
         release(&mut self.ended, &new);
     }
 
-    /// The counts until now; `flows` and `paths` say what is counted next. The same `Arc` while nothing has changed, `None` before
+    /// The counts until now; `flows` and what is `on` the path say what is counted next. The same `Arc` while nothing has changed, `None` before
     /// the programs run.
-    pub fn read(&mut self, flows: &[FlowSample], paths: &[FlowPath]) -> Option<Arc<KernelCounts>> {
+    pub fn read(&mut self, flows: &[FlowSample], on: OnThePath<'_>) -> Option<Arc<KernelCounts>> {
+        let paths = on.paths;
         if !matches!(self.stage, Stage::Running(..)) {
             return None;
         }
         let now_ns = now_ns();
         if let Stage::Running(programs, _) = &self.stage {
             self.hops.ask(programs, self.wanted.hops, (flows, paths), now_ns);
+            self.latency.follow(programs, self.wanted.latency, on, now_ns);
         }
         let softirqs = self.softirqs();
         let changed = self.ask_drops(flows, paths, now_ns);
-        let is_same = |counts: &KernelCounts| counts.hops == self.hops.hops && counts.softirqs == softirqs;
+        let is_same = |counts: &KernelCounts| {
+            counts.hops == self.hops.hops && counts.softirqs == softirqs && counts.latency == self.latency.now
+        };
         if changed || !self.counts.as_deref().is_some_and(is_same) {
-            let (drops, hops) = (self.drops(), self.hops.hops.clone());
-            self.counts = Some(Arc::new(KernelCounts { drops, softirqs, hops }));
+            let (drops, hops, latency) = (self.drops(), self.hops.hops.clone(), self.latency.now.clone());
+            self.counts = Some(Arc::new(KernelCounts { drops, softirqs, hops, latency }));
         }
         self.counts.clone()
     }
@@ -303,6 +311,8 @@ impl KernelReader {
             }
             TracerEvent::Softirqs(times) => self.times = Some(times),
             TracerEvent::Hops(counts) => self.hops.take(counts),
+            TracerEvent::Latency(tables) => self.latency.take(tables, now_ns()),
+            TracerEvent::NoLatency(refusal) => self.no_more = Some(refusal::no_more(&self.roots, &refusal)),
         }
     }
 }

@@ -4,6 +4,7 @@ use super::benchmarks::stream::ReportStreams;
 use super::cores::CoreReader;
 use super::flows::FlowReader;
 use super::kernel::KernelReader;
+use super::kernel::latency::OnThePath;
 use super::links::all_namespaces::AllLinks;
 use super::links::{LinkReader, LinkReading};
 use super::losses::{LossReader, LossReading, WatchedFlows};
@@ -19,7 +20,7 @@ use crate::clock::wall_ms;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vnettop_sample::{
-    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, OnRequest, OvsSwitch, OwnCost, Owned, Problem, Sample, Space,
+    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, LinkKey, OnRequest, OvsSwitch, OwnCost, Owned, Problem, QdiscCounters, Sample, Space,
     ThreadSample, Trace,
 };
 
@@ -69,6 +70,8 @@ pub struct Live {
     pub(super) ovs: OvsReader,
     paths: PathReader,
     losses: LossReader,
+    /// Links of the paths whose root qdisc queues packets, as of the last tick.
+    queueing: Vec<LinkKey>,
     steering: SteeringReader,
     pub(super) reports: ReportStreams,
     /// Facts of the last sample.
@@ -105,6 +108,7 @@ impl Live {
             ovs: OvsReader::new(roots, &scope.ovs),
             paths: PathReader::default(),
             losses: LossReader::new(roots, scope.losses_at_rest),
+            queueing: Vec::new(),
             steering: SteeringReader::new(roots),
             reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
@@ -164,8 +168,10 @@ impl Live {
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
         self.kernel.follow(self.spaces.all());
-        let kernel = self.kernel.read(&flows, &paths);
+        let on = OnThePath { paths: &paths, threads: &threads, queueing: &self.queueing };
+        let kernel = self.kernel.read(&flows, on);
         let losses = self.losses(&spaces, waits, (&flows, &paths), now_ns);
+        self.queueing = queueing(&losses.qdiscs);
         let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         self.paths.renew(ground, &flows, now_ns);
         let steering = self.steering.read(&self.spaces, &links.links, &paths, now_ns);
@@ -261,4 +267,11 @@ impl Live {
         }
         Arc::new(now().cloned().collect())
     }
+}
+
+/// The links whose packets wait in a qdisc where they must; sorted.
+fn queueing(qdiscs: &[QdiscCounters]) -> Vec<LinkKey> {
+    let mut links: Vec<LinkKey> = qdiscs.iter().filter(|qdisc| qdisc.kind != "noqueue").map(|qdisc| qdisc.link).collect();
+    links.dedup();
+    links
 }

@@ -8,12 +8,13 @@ use super::datagrams::{self, DatagramTable};
 use super::drops::DropTables;
 use super::functions::UsualFunctions;
 use super::hops::{HopCounts, HopRequest, HopTables};
+use super::latency::{LatencyTables, LookedAt};
 use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
 use super::{Maps, Refusal};
 use crate::mounts;
-use aya::maps::Array;
+use aya::maps::{Array, MapData};
 use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
 use aya::programs::trace_point::TracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError, TracePoint};
@@ -27,12 +28,30 @@ use std::time::Duration;
 /// Compiled by `bpf/build`.
 static OBJECT: &[u8] = include_bytes!("../../bpf/vnettop.bpf.o");
 
+/// The same of what is looked at on request.
+static LATENCY_OBJECT: &[u8] = include_bytes!("../../bpf/latency.bpf.o");
+
 /// Program, and the tracepoint it is for.
 const DROPPED: (&str, &str) = ("dropped", "kfree_skb");
 const MOVED: (&str, &str) = ("moved", "sched_migrate_task");
 const DATAGRAMS: [(&str, &str); 2] = [("sent", "sock_send_length"), ("received", "sock_recv_length")];
 const SOFTIRQS: [(&str, &str); 2] = [("softirq_begins", "softirq_entry"), ("softirq_ends", "softirq_exit")];
 const HOPS: [(&str, &str); 2] = [("hop_receives", "netif_receive_skb"), ("hop_sends", "net_dev_start_xmit")];
+const LATE_THREADS: [(&str, &str); 4] = [
+    ("thread_wakes", "sched_waking"),
+    ("threads_switch", "sched_switch"),
+    ("receiving_is_raised", "softirq_raise"),
+    ("receiving_begins", "softirq_entry"),
+];
+/// Linux 6.3.
+const READ: (&str, &str) = ("data_are_read", "sock_recv_length");
+/// Linux 6.3.
+const GAPS: [(&str, &str); 2] = [("thread_reads", "sock_recv_length"), ("thread_sends", "sock_send_length")];
+const LATE_PACKETS: [(&str, &str); 3] = [
+    ("packet_is_received", "netif_receive_skb"),
+    ("packet_is_sent", "net_dev_start_xmit"),
+    ("packet_is_queued", "net_dev_queue"),
+];
 const MOVED_CLASSIC: &str = "moved_classic";
 
 /// The attached programs; they end with this.
@@ -214,6 +233,66 @@ impl Requested {
     }
 }
 
+/// What looks at how long packets and threads wait: loaded by itself, attached only while it is asked for.
+pub(super) struct LatencyPrograms {
+    ebpf: Ebpf,
+    threads: Attached,
+    packets: Attached,
+    /// `struct look`.
+    looks: Option<Array<MapData, [u64; 2]>>,
+    looked_at: Arc<LookedAt>,
+}
+
+impl LatencyPrograms {
+    /// Loads the programs.
+    pub fn load(sys: &Path) -> Result<(Self, LatencyTables), Refusal> {
+        let btf = parsed(&types(sys)?)?;
+        let mut ebpf = made(LATENCY_OBJECT, EbpfLoader::new().btf(Some(&btf)))?;
+        for which in LATE_THREADS.iter().chain(&LATE_PACKETS) {
+            prepare(&mut ebpf, &btf, *which)?;
+        }
+        // Without these the gaps of reading and sending are unknown, and how long packets wait for their reader.
+        for which in GAPS.into_iter().chain([READ]) {
+            let _ = prepare(&mut ebpf, &btf, which);
+        }
+        let looked_at = Arc::new(LookedAt::default());
+        let tables = LatencyTables::take(&mut ebpf, Arc::clone(&looked_at));
+        let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()))?;
+        let looks = ebpf.take_map("looks").and_then(|map| Array::try_from(map).ok());
+        Ok((Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, looked_at }, tables))
+    }
+
+    /// Looks at threads and softirqs from now on, or no longer.
+    pub fn look_at_threads(&mut self, wanted: bool) {
+        if wanted == self.threads.is_empty() {
+            detach(&mut self.ebpf, std::mem::take(&mut self.threads));
+            if wanted {
+                self.threads = attach(&mut self.ebpf, &[&LATE_THREADS[..], &GAPS].concat());
+            }
+        }
+    }
+
+    /// Looks at packets from now on for so long, or, with none, until it is told otherwise; a look that lasts goes on.
+    pub fn look_at_packets(&mut self, packets_for: Option<Duration>) {
+        let is_begun = self.packets.is_empty();
+        if let Some(looks) = &mut self.looks {
+            let _ = looks.set(0, self.looked_at.look(packets_for, is_begun), 0);
+        }
+        if is_begun {
+            self.packets = attach(&mut self.ebpf, &[&LATE_PACKETS[..], &[READ]].concat());
+            self.looked_at.begin();
+        }
+    }
+
+    /// Looks at packets no longer.
+    pub fn end_look(&mut self) {
+        if !self.packets.is_empty() {
+            self.looked_at.end();
+            detach(&mut self.ebpf, std::mem::take(&mut self.packets));
+        }
+    }
+}
+
 fn attach(ebpf: &mut Ebpf, which: &[(&'static str, &str)]) -> Attached {
     let attach = |&(name, _): &(&'static str, &str)| {
         let program: &mut BtfTracePoint = program(ebpf, name).ok()?;
@@ -230,20 +309,24 @@ fn detach(ebpf: &mut Ebpf, attached: Attached) {
     }
 }
 
-/// Before Linux 5.11 maps count as locked memory, of which a process may have 64 KiB: lifted for as long as they are made,
-/// so that a command started later has the limit that it would have without vnettop.
 fn lifted(btf: Option<&Btf>, slots: u32) -> Result<Ebpf, Refusal> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let before = getrlimit(Resource::Memlock);
-    let lifted = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
     let mut loader = EbpfLoader::new();
-    loader.btf(btf).verifier_log_level(VerifierLogLevel::DISABLE).map_max_entries("moves", slots);
+    loader.btf(btf).map_max_entries("moves", slots);
     loader.map_max_entries("datagrams", if slots > 1 { datagrams::room() } else { 1 });
     // What is counted on request alone has its room there alone.
     if slots > 1 {
         loader.map_max_entries("lanes", 1).map_max_entries("switchings", 1);
     }
-    let result = loader.load(OBJECT);
+    made(OBJECT, &mut loader)
+}
+
+/// Before Linux 5.11 maps count as locked memory, of which a process may have 64 KiB: lifted for as long as they are made,
+/// so that a command started later has the limit that it would have without vnettop.
+fn made(object: &[u8], loader: &mut EbpfLoader<'_>) -> Result<Ebpf, Refusal> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let before = getrlimit(Resource::Memlock);
+    let lifted = setrlimit(Resource::Memlock, Rlimit { current: None, maximum: None }).is_ok();
+    let result = loader.verifier_log_level(VerifierLogLevel::DISABLE).load(object);
     if lifted {
         let _ = setrlimit(Resource::Memlock, before);
     }

@@ -104,7 +104,7 @@ fn keys(path: &FlowPath) -> impl Iterator<Item = HopKey> + '_ {
 }
 
 /// The addresses of a path's packets: as the sender names them, and as they are after translation.
-fn carried(path: &FlowPath) -> Vec<FlowKey> {
+pub(super) fn carried(path: &FlowPath) -> Vec<FlowKey> {
     let mut all = vec![key(path.proto, path.from, path.to)];
     all.extend(path.outside.map(|outside| key(path.proto, outside.from, outside.to)));
     if let Some(ends) = &path.ends {
@@ -120,7 +120,7 @@ fn carried(path: &FlowPath) -> Vec<FlowKey> {
     all
 }
 
-fn key(proto: Proto, from: SocketAddr, to: SocketAddr) -> FlowKey {
+pub(super) fn key(proto: Proto, from: SocketAddr, to: SocketAddr) -> FlowKey {
     FlowKey { proto: proto.number(), from, to }
 }
 

@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* How long packets of watched flows take from one point of their path to the next, and how long watched threads wait for a
+ * core; attached only while somebody looks. A packet is known again by what it carries (a TCP sequence number, the first bytes of
+ * a datagram and its IP identification), not by its buffer: that is another one behind a guest, a tunnel, or where a qdisc cuts it.
+ * An object of its own, which is read only when somebody asks for it. */
+
+#include "packets.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* ---- histograms --------------------------------------------------------------------------------------------------- */
+
+/* Four buckets to each power of two from 128 ns to 17 s; the first is what is shorter, the last what is longer. */
+#define BUCKETS 112
+#define SHORTEST_POWER 7
+
+struct latencies {
+	__u64 sum_ns;
+	__u64 max_ns;
+	__u64 buckets[BUCKETS];
+};
+
+/* What waited: `kind` and two numbers whose meaning it tells. */
+struct waited {
+	__u32 kind;
+	__u32 one;
+	__u32 other;
+};
+
+#define PACKET 0 /* from a lane to a lane */
+#define SOFTIRQ_OF 1 /* number of the flow, core */
+#define WAKE_UP 2 /* tid */
+#define READ_GAP 3 /* tid */
+#define SEND_GAP 4 /* tid */
+#define ARRIVAL_GAP 5 /* number of the flow */
+#define ALIKE 6 /* number of the flow: a packet like one that is still on its way */
+#define WHOLE 7 /* number of the flow: from the first point of its path to its last link */
+
+/* Has its room from the beginning: where the scheduler runs a program nothing may be allocated. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct waited);
+	__type(value, struct latencies);
+} latencies SEC(".maps");
+
+/* Nothing yet: too large for a program's stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct latencies);
+} no_latencies SEC(".maps");
+
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u64 rest = ns >> SHORTEST_POWER;
+	__u32 power = 0;
+
+	if (!rest)
+		return 0;
+	if (rest >> 16) {
+		power += 16;
+		rest >>= 16;
+	}
+	if (rest >> 8) {
+		power += 8;
+		rest >>= 8;
+	}
+	if (rest >> 4) {
+		power += 4;
+		rest >>= 4;
+	}
+	if (rest >> 2) {
+		power += 2;
+		rest >>= 2;
+	}
+	power += rest >> 1 & 1;
+	if (power > 26)
+		return BUCKETS - 1;
+	return 1 + power * 4 + (ns >> (power + SHORTEST_POWER - 2) & 3);
+}
+
+static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)
+{
+	struct waited key = { .kind = kind, .one = one, .other = other };
+	struct latencies *sum = bpf_map_lookup_elem(&latencies, &key);
+	__u32 zero = 0, bucket = bucket_of(ns);
+
+	if (!sum) {
+		struct latencies *none = bpf_map_lookup_elem(&no_latencies, &zero);
+
+		if (!none)
+			return;
+		bpf_map_update_elem(&latencies, &key, none, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&latencies, &key);
+		if (!sum)
+			return;
+	}
+	__sync_fetch_and_add(&sum->sum_ns, ns);
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
+	/* So that what is compared is what is used, as the kernel checks it. */
+	barrier_var(bucket);
+	if (bucket < BUCKETS)
+		__sync_fetch_and_add(&sum->buckets[bucket], 1);
+}
+
+/* ---- threads -------------------------------------------------------------------------------------------------------- */
+
+/* A watched thread; user space puts it in. */
+struct waiting {
+	__u64 since_ns; /* it can run and does not; 0: it runs or sleeps */
+	__u64 read_ns; /* its last read and send of a socket */
+	__u64 sent_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, __u32);
+	__type(value, struct waiting);
+} waiting SEC(".maps");
+
+/* Who ran before a watched thread that had waited for long, which is for whom it waited. */
+struct waited_for {
+	__u32 tid;
+	__u32 by; /* tid; 0: the core was idle */
+};
+
+struct taken {
+	__u64 ns;
+	__u64 count;
+	char name[16];
+	__u32 pid;
+	__u32 real_time; /* its priority; 0: it is not */
+	__u32 core;
+	__u32 _pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct waited_for);
+	__type(value, struct taken);
+} waited_for SEC(".maps");
+
+/* A wait that is worth a name. */
+#define LONG_NS 500000
+
+#define MAX_RT_PRIO 100
+
+/* sched_waking(struct task_struct *p) */
+SEC("tp_btf/sched_waking")
+int thread_wakes(__u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0];
+	__u32 tid = task->pid;
+	struct waiting *waits = bpf_map_lookup_elem(&waiting, &tid);
+
+	if (waits && !waits->since_ns)
+		waits->since_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline int can_run(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return !BPF_CORE_READ(task, __state);
+	return !BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
+}
+
+static __always_inline void blame(__u32 tid, struct task_struct *prev, __u64 ns)
+{
+	struct waited_for key = { .tid = tid, .by = prev->pid };
+	struct taken *taken = bpf_map_lookup_elem(&waited_for, &key);
+	int priority = BPF_CORE_READ(prev, prio);
+
+	if (!taken) {
+		struct taken none = { .pid = prev->tgid };
+
+		BPF_CORE_READ_INTO(&none.name, prev, comm);
+		bpf_map_update_elem(&waited_for, &key, &none, BPF_NOEXIST);
+		taken = bpf_map_lookup_elem(&waited_for, &key);
+		if (!taken)
+			return;
+	}
+	taken->core = bpf_get_smp_processor_id();
+	taken->real_time = priority < MAX_RT_PRIO - 1 ? MAX_RT_PRIO - 1 - priority : 0;
+	__sync_fetch_and_add(&taken->ns, ns);
+	__sync_fetch_and_add(&taken->count, 1);
+}
+
+/* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next[, unsigned int prev_state]) */
+SEC("tp_btf/sched_switch")
+int threads_switch(__u64 *ctx)
+{
+	struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
+	__u32 from = prev->pid, to = next->pid;
+	struct waiting *waits;
+
+	waits = from ? bpf_map_lookup_elem(&waiting, &from) : 0;
+	if (waits)
+		waits->since_ns = (ctx[0] & 1) || can_run(prev) ? bpf_ktime_get_ns() : 0;
+	waits = to ? bpf_map_lookup_elem(&waiting, &to) : 0;
+	if (waits && waits->since_ns) {
+		__u64 ns = bpf_ktime_get_ns() - waits->since_ns;
+
+		waits->since_ns = 0;
+		note(WAKE_UP, to, 0, ns);
+		if (ns >= LONG_NS)
+			blame(to, prev, ns);
+	}
+	return 0;
+}
+
+/* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
+SEC("tp_btf/sock_recv_length")
+int thread_reads(__u64 *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct waiting *reader = bpf_map_lookup_elem(&waiting, &tid);
+	__u64 now;
+
+	if (!reader || (__s32)ctx[1] <= 0)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (reader->read_ns)
+		note(READ_GAP, tid, 0, now - reader->read_ns);
+	reader->read_ns = now;
+	return 0;
+}
+
+/* sock_send_length(struct sock *sk, int ret, int flags), Linux 6.3 */
+SEC("tp_btf/sock_send_length")
+int thread_sends(__u64 *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct waiting *sender = bpf_map_lookup_elem(&waiting, &tid);
+	__u64 now;
+
+	if (!sender || (__s32)ctx[1] <= 0)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (sender->sent_ns)
+		note(SEND_GAP, tid, 0, now - sender->sent_ns);
+	sender->sent_ns = now;
+	return 0;
+}
+
+/* ---- softirqs that receive ------------------------------------------------------------------------------------------ */
+
+#define NET_RX 3
+#define PF_KTHREAD 0x00200000
+
+struct receiving {
+	__u64 raised_ns; /* 0: not raised */
+	__u64 late_ns; /* of the one that runs, until a packet of a watched flow has come in it */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct receiving);
+} receiving SEC(".maps");
+
+/* softirq_raise(unsigned int vec_nr) */
+SEC("tp_btf/softirq_raise")
+int receiving_is_raised(__u64 *ctx)
+{
+	__u32 zero = 0;
+	struct receiving *here;
+
+	if ((__u32)ctx[0] != NET_RX)
+		return 0;
+	here = bpf_map_lookup_elem(&receiving, &zero);
+	if (here && !here->raised_ns)
+		here->raised_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* softirq_entry(unsigned int vec_nr) */
+SEC("tp_btf/softirq_entry")
+int receiving_begins(__u64 *ctx)
+{
+	__u32 zero = 0;
+	struct receiving *here;
+
+	if ((__u32)ctx[0] != NET_RX)
+		return 0;
+	here = bpf_map_lookup_elem(&receiving, &zero);
+	if (!here)
+		return 0;
+	here->late_ns = here->raised_ns ? bpf_ktime_get_ns() - here->raised_ns : 0;
+	here->raised_ns = 0;
+	return 0;
+}
+
+/* A thread of the kernel that receives (threaded NAPI) is a watched one, and no softirq. */
+static __always_inline int is_napi_thread(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return BPF_CORE_READ(task, flags) & PF_KTHREAD && bpf_map_lookup_elem(&waiting, &tid);
+}
+
+static __always_inline void note_softirq(__u32 flow)
+{
+	__u32 zero = 0;
+	struct receiving *here = bpf_map_lookup_elem(&receiving, &zero);
+
+	if (!here || !here->late_ns || is_napi_thread())
+		return;
+	note(SOFTIRQ_OF, flow, bpf_get_smp_processor_id(), here->late_ns);
+	here->late_ns = 0;
+}
+
+/* ---- packets -------------------------------------------------------------------------------------------------------- */
+
+#define IS_RECEIVED 0
+#define IS_SENT 1
+#define IS_READ 2 /* by the program at the end; of no link */
+#define IS_QUEUED 3 /* given to the link's qdisc */
+
+/* Where packets are looked at; user space puts the points in. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 512);
+	__type(key, struct hop);
+	__type(value, __u32);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+} points SEC(".maps");
+
+/* Packets on their way, each at the place that its mark gives: who needs the same place is forgotten, which is cheaper than a
+ * table that finds another. */
+#define MOST_ON_THE_WAY 32768
+
+struct on_the_way {
+	__u64 mark;
+	__u64 at_ns;
+	__u64 first_ns; /* at the first point; 0: it was not seen there */
+	__u32 lane;
+	__u32 _pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_ON_THE_WAY);
+	__type(key, __u32);
+	__type(value, struct on_the_way);
+} on_the_way SEC(".maps");
+
+/* Packets are looked at for a part of each second, and followed only from its first half on: who is on the way for up to
+ * half of it is seen at both ends, so that the long ones are not left out. */
+struct look {
+	__u64 number; /* which one it is */
+	__u64 follows_until_ns; /* CLOCK_MONOTONIC */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct look);
+} looks SEC(".maps");
+
+/* By the number of a flow: when its last packet came to the end of the path, and in which look. */
+struct arrival {
+	__u64 at_ns;
+	__u64 in_look;
+	__u64 count; /* of this look */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct arrival);
+} arrived SEC(".maps");
+
+/* A value of `points` and of `lane_numbers` says what a lane is: its first one, or the last of those links. */
+#define LANE_BITS 0xffff
+#define IS_FIRST 0x10000
+#define IS_LAST 0x20000
+
+/* When the last ones came, of each flow; those whose numbers end alike share the room. */
+#define MOST_KEPT 4096
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 16 * MOST_KEPT);
+	__type(key, __u32);
+	__type(value, __u64);
+} arrivals SEC(".maps");
+
+static __always_inline __u32 place_of(__u32 flow, __u64 number)
+{
+	return (flow & 15) * MOST_KEPT + (number & (MOST_KEPT - 1));
+}
+
+/* Bytes of a TCP packet behind its headers; one that is longer than a length can say (BIG TCP) says 0, and has 1 here. */
+static __always_inline __u32 payload_of(const unsigned char *at, const unsigned char *behind)
+{
+	__u8 version = 0, words = 0;
+	__be16 length = 0;
+	__u32 headers;
+
+	READ(version, at);
+	READ(words, behind + 12);
+	headers = (words >> 4) * 4;
+	if (version >> 4 == 6) {
+		READ(length, at + 4);
+		headers += behind - at - 40;
+	} else {
+		READ(length, at + 2);
+		headers += behind - at;
+	}
+	if (!length)
+		return 1;
+	return bpf_ntohs(length) > headers ? bpf_ntohs(length) - headers : 0;
+}
+
+static __always_inline __u64 mixed(__u32 flow, __u64 words)
+{
+	__u64 mark = flow * 0x9e3779b97f4a7c15ull ^ words;
+
+	mark ^= mark >> 29;
+	mark *= 0xbf58476d1ce4e5b9ull;
+	mark ^= mark >> 32;
+	return mark ? mark : 1;
+}
+
+static __always_inline __u64 mark_of_sequence(__u32 flow, __u32 sequence)
+{
+	return mixed(flow, sequence * 0xc2b2ae3d27d4eb4full);
+}
+
+/* What tells a packet of this flow from the others of it; 0: it carries nothing. `at` is its IP header, `behind` what follows. */
+static __always_inline __u64 mark_of(const unsigned char *at, const unsigned char *behind, const struct tuple *tuple,
+				     __u32 flow)
+{
+	__u64 payload[2] = {};
+	__be16 length = 0, number = 0;
+	__be32 sequence = 0;
+	__u8 version = 0;
+
+	if (tuple->proto == TCP) {
+		READ(sequence, behind + 4);
+		return payload_of(at, behind) ? mark_of_sequence(flow, bpf_ntohl(sequence)) : 0;
+	}
+	if (tuple->proto != UDP)
+		return 0;
+	READ(version, at);
+	READ(length, behind + 4);
+	if (version >> 4 == 4)
+		READ(number, at + 4);
+	/* What is shorter than two words is read as far as it goes: behind it there may be nothing that is the packet's. */
+	if (bpf_ntohs(length) >= 8 + 16) {
+		READ(payload, behind + 8);
+	} else if (bpf_ntohs(length) >= 8 + 8) {
+		READ(payload[0], behind + 8);
+	}
+	return mixed(flow, ((__u64)length << 16 | number) * 0xc2b2ae3d27d4eb4full ^ payload[0] * 0x165667b19e3779f9ull ^
+				   payload[1] * 0x27d4eb2f165667c5ull);
+}
+
+/* When TCP's packets came to the end of the path, by the number behind their last byte: whose place another takes is forgotten. */
+#define MOST_ENDS 8192
+
+struct end {
+	__u64 mark;
+	__u64 at_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_ENDS);
+	__type(key, __u32);
+	__type(value, struct end);
+} ends SEC(".maps");
+
+static __always_inline void note_end(const unsigned char *at, const unsigned char *behind, __u32 flow)
+{
+	__be32 sequence = 0;
+	struct end *end;
+	__u64 mark;
+	__u32 slot;
+
+	READ(sequence, behind + 4);
+	mark = mark_of_sequence(flow, bpf_ntohl(sequence) + payload_of(at, behind));
+	slot = mark & (MOST_ENDS - 1);
+	end = bpf_map_lookup_elem(&ends, &slot);
+	if (!end)
+		return;
+	end->mark = mark;
+	end->at_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline void note_arrival(__u32 flow, __u64 now, const struct look *this)
+{
+	struct arrival *before = bpf_map_lookup_elem(&arrived, &flow);
+	__u32 place;
+	__u64 *kept;
+
+	if (!before)
+		return;
+	if (before->in_look != this->number)
+		before->count = 0;
+	else if (now > before->at_ns)
+		note(ARRIVAL_GAP, flow, 0, now - before->at_ns);
+	place = place_of(flow, before->count);
+	kept = bpf_map_lookup_elem(&arrivals, &place);
+	if (kept)
+		*kept = now;
+	before->count += 1;
+	before->at_ns = now;
+	before->in_look = this->number;
+}
+
+static __always_inline void pass(__u32 lane_number, __u32 flow, __u64 mark)
+{
+	__u32 slot = mark & (MOST_ON_THE_WAY - 1), lane = lane_number & LANE_BITS, zero = 0;
+	struct on_the_way *packet = bpf_map_lookup_elem(&on_the_way, &slot);
+	const struct look *this = bpf_map_lookup_elem(&looks, &zero);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!packet || !this)
+		return;
+	if (lane_number & IS_LAST)
+		note_arrival(flow, now, this);
+	if (packet->mark == mark && packet->lane < lane && now > packet->at_ns) {
+		note(PACKET, packet->lane, lane, now - packet->at_ns);
+		if (lane_number & IS_LAST && packet->first_ns)
+			note(WHOLE, flow, 0, now - packet->first_ns);
+	} else if (now > this->follows_until_ns) {
+		return;
+	} else if (packet->mark == mark && lane_number & IS_FIRST && now - packet->at_ns < 10000000) {
+		note(ALIKE, flow, 0, now - packet->at_ns);
+	}
+	if (lane_number & IS_FIRST)
+		packet->first_ns = now;
+	else if (packet->mark != mark)
+		packet->first_ns = 0;
+	packet->mark = mark;
+	packet->at_ns = now;
+	packet->lane = lane;
+}
+
+/* No copy in each program: it is most of what they are. */
+static __attribute__((noinline)) void look(const struct hop *point, const unsigned char *at)
+{
+	struct flow_at_hop key = { .hop = *point };
+	const unsigned char *behind, *inner;
+	struct tuple tuple = {};
+	__u32 *lane;
+	__u64 mark;
+
+	behind = read_ip(at, &tuple);
+	key.flow = behind ? flow_of(&tuple) : 0;
+	if (!key.flow) {
+		inner = inside(behind, &tuple);
+		if (!inner)
+			return;
+		at = inner;
+		behind = read_ip(at, &tuple);
+		key.flow = behind ? flow_of(&tuple) : 0;
+		if (!key.flow)
+			return;
+	}
+	lane = bpf_map_lookup_elem(&lane_numbers, &key);
+	if (!lane)
+		return;
+	if (point->sent == IS_RECEIVED)
+		note_softirq(key.flow);
+	mark = mark_of(at, behind, &tuple, key.flow);
+	if (mark && tuple.proto == TCP && *lane & IS_LAST)
+		note_end(at, behind, key.flow);
+	if (mark)
+		pass(*lane, key.flow, mark);
+}
+
+static __always_inline void look_at(const struct sk_buff *skb, const struct net_device *dev, const unsigned char *at,
+				    __u32 what)
+{
+	struct hop point = { .sent = what };
+	__be16 protocol = skb->protocol;
+
+	point.ifindex = dev->ifindex;
+	point.netns = dev->nd_net.net->ns.inum;
+	if (!bpf_map_lookup_elem(&points, &point))
+		return;
+	if (protocol == ETH_IP || protocol == ETH_IPV6)
+		look(&point, at);
+}
+
+/* netif_receive_skb(struct sk_buff *skb) */
+SEC("tp_btf/netif_receive_skb")
+int packet_is_received(__u64 *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+
+	look_at(skb, skb->dev, skb->data, IS_RECEIVED);
+	return 0;
+}
+
+/* net_dev_start_xmit(const struct sk_buff *skb, const struct net_device *dev) */
+SEC("tp_btf/net_dev_start_xmit")
+int packet_is_sent(__u64 *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+
+	look_at(skb, (const struct net_device *)ctx[1], skb->head + skb->network_header, IS_SENT);
+	return 0;
+}
+
+/* net_dev_queue(struct sk_buff *skb) */
+SEC("tp_btf/net_dev_queue")
+int packet_is_queued(__u64 *ctx)
+{
+	struct sk_buff *skb = (struct sk_buff *)ctx[0];
+
+	look_at(skb, skb->dev, skb->head + skb->network_header, IS_QUEUED);
+	return 0;
+}
+
+/* ---- what waits for its reader --------------------------------------------------------------------------------------- */
+
+#define AF_INET 2
+#define AF_INET6 10
+#define MSG_PEEK 2
+#define MSG_ERRQUEUE 0x2000
+
+static __always_inline int addresses_of(const struct sock *sk, struct tuple *tuple)
+{
+	unsigned short family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	if (family == AF_INET) {
+		__be32 from = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		__be32 to = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+
+		tuple->from[10] = tuple->from[11] = tuple->to[10] = tuple->to[11] = 0xff;
+		__builtin_memcpy(tuple->from + 12, &from, 4);
+		__builtin_memcpy(tuple->to + 12, &to, 4);
+	} else if (family == AF_INET6) {
+		BPF_CORE_READ_INTO(&tuple->from, sk, __sk_common.skc_v6_daddr);
+		BPF_CORE_READ_INTO(&tuple->to, sk, __sk_common.skc_v6_rcv_saddr);
+	} else {
+		return 0;
+	}
+	tuple->from_port = BPF_CORE_READ(sk, __sk_common.skc_dport);
+	return 1;
+}
+
+/* When a datagram came that has been read now; 0: not known. The queue of a socket gives out what came first, so with so many
+ * still in it the one that was read came so many arrivals before the last one. */
+static __always_inline __u64 datagram_came(const struct sock *sk, __u32 flow)
+{
+	const struct udp_sock *udp = (const void *)sk;
+	struct arrival *arrival = bpf_map_lookup_elem(&arrived, &flow);
+	__u32 zero = 0, still, place;
+	struct look *this = bpf_map_lookup_elem(&looks, &zero);
+	__u64 *came;
+
+	if (!arrival || !this || arrival->in_look != this->number)
+		return 0;
+	still = BPF_CORE_READ(sk, sk_receive_queue.qlen) + BPF_CORE_READ(udp, reader_queue.qlen);
+	if (still >= arrival->count || still >= MOST_KEPT)
+		return 0;
+	place = place_of(flow, arrival->count - 1 - still);
+	came = bpf_map_lookup_elem(&arrivals, &place);
+	return came ? *came : 0;
+}
+
+/* When the packet came whose last byte was read last; 0: the read ended within a packet, or it is not known. */
+static __always_inline __u64 bytes_came(const struct sock *sk, __u32 flow)
+{
+	__u64 mark = mark_of_sequence(flow, BPF_CORE_READ((const struct tcp_sock *)sk, copied_seq));
+	__u32 slot = mark & (MOST_ENDS - 1);
+	struct end *end = bpf_map_lookup_elem(&ends, &slot);
+
+	if (!end || end->mark != mark)
+		return 0;
+	end->mark = 0;
+	return end->at_ns;
+}
+
+/* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
+SEC("tp_btf/sock_recv_length")
+int data_are_read(__u64 *ctx)
+{
+	struct sock *sk = (struct sock *)ctx[0];
+	struct flow_at_hop key = { .hop.sent = IS_READ };
+	__u64 came, now = bpf_ktime_get_ns();
+	struct tuple tuple = {};
+	__u32 *lane;
+
+	if ((__s32)ctx[1] < 0 || (__u32)ctx[2] & (MSG_PEEK | MSG_ERRQUEUE) || !sk)
+		return 0;
+	tuple.proto = sk->sk_protocol;
+	if (tuple.proto != UDP && tuple.proto != TCP)
+		return 0;
+	tuple.to_port = bpf_htons(BPF_CORE_READ(sk, __sk_common.skc_num));
+	if (!is_set(&ports, tuple.to_port) || !addresses_of(sk, &tuple))
+		return 0;
+	key.flow = flow_of(&tuple);
+	lane = bpf_map_lookup_elem(&lane_numbers, &key);
+	if (!lane)
+		return 0;
+	came = tuple.proto == UDP ? datagram_came(sk, key.flow) : bytes_came(sk, key.flow);
+	if (came && now > came)
+		note(PACKET, (*lane & LANE_BITS) - 1, *lane & LANE_BITS, now - came);
+	return 0;
+}

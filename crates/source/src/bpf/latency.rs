@@ -1,0 +1,322 @@
+//! How long packets of watched flows take from point to point of their path, how late softirqs run, and how long watched threads
+//! wait for a core (`bpf/latency.bpf.c`), while it is asked for. The tables are the sampler's; the thread that attaches the
+//! programs ([`LatencyPrograms`]) looks at packets for a part of each second, at threads and softirqs all the time.
+
+use super::drops::others::Bits;
+use super::drops::{FlowKey, Tuple, tuple};
+use super::hops::HopKey;
+use aya::Ebpf;
+use aya::maps::{HashMap, MapData};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// `BUCKETS` of the program.
+const BUCKETS: usize = 112;
+/// Lanes: flows at points that are told apart at most, from 1 on.
+const MOST_LANES: u32 = 1024;
+/// Flows that are told apart at most.
+const MOST_FLOWS: u32 = 1024;
+/// Rows from which on those of ended flows make room for others.
+const MOST_ROWS: usize = 400;
+/// Threads that are watched at most.
+const MOST_THREADS: usize = 500;
+/// `IS_FIRST` and `IS_LAST` of the program.
+const IS_FIRST: u32 = 0x1_0000;
+const IS_LAST: u32 = 0x2_0000;
+
+/// The third number of a point: received, sent, read by the program, given to the qdisc.
+pub const RECEIVED: u32 = 0;
+/// See [`RECEIVED`].
+pub const SENT: u32 = 1;
+/// See [`RECEIVED`]; of no link.
+pub const READ: u32 = 2;
+/// See [`RECEIVED`].
+pub const QUEUED: u32 = 3;
+
+/// `struct waiting`.
+type RawWaiting = [u64; 3];
+/// `struct latencies`: sum, maximum, buckets.
+type RawLatencies = [u64; 2 + BUCKETS];
+/// `struct taken`: ns, count, name (16 bytes), pid and priority, core.
+type RawTaken = [u64; 6];
+
+/// A flow, and where it is looked at, in the order of its packets.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FlowPoints {
+    /// What it is called.
+    pub flow: FlowKey,
+    /// What its packets carry, which differs along the way where addresses are translated.
+    pub carried: Vec<FlowKey>,
+    /// Its points.
+    pub points: Vec<HopKey>,
+}
+
+/// What is looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LatencyRequest {
+    /// The flows.
+    pub flows: Vec<FlowPoints>,
+    /// Tids, sorted.
+    pub threads: Vec<u32>,
+}
+
+/// Of what the times are, as the program tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitOf {
+    /// Packets between two points.
+    Packets(FlowKey, HopKey, HopKey),
+    /// Softirqs on a core.
+    Softirq(FlowKey, u32),
+    /// A thread.
+    Wakeup(u32),
+    /// See above.
+    ReadGap(u32),
+    /// See above.
+    SendGap(u32),
+    /// Packets at the end.
+    ArrivalGap(FlowKey),
+    /// Packets that cannot be told apart.
+    Alike(FlowKey),
+    /// Packets over the whole path.
+    Whole(FlowKey),
+}
+
+/// Times of one kind.
+#[derive(Debug, Clone)]
+pub struct WaitCount {
+    /// Of what.
+    pub of: WaitOf,
+    /// Sum, ns.
+    pub sum_ns: u64,
+    /// Longest, ns.
+    pub max_ns: u64,
+    /// Bucket and number.
+    pub buckets: Vec<(u8, u64)>,
+}
+
+/// Who ran before a thread that had waited.
+#[derive(Debug, Clone)]
+pub struct RanInstead {
+    /// Tid of who waited.
+    pub thread: u32,
+    /// Tid; 0 for idle.
+    pub by: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Its real-time priority or 0.
+    pub real_time: u32,
+    /// The core.
+    pub core: u32,
+    /// ns.
+    pub ns: u64,
+    /// How often.
+    pub count: u64,
+}
+
+/// For how long packets were looked at: written by the thread that attaches the programs.
+#[derive(Debug, Default)]
+pub struct LookedAt {
+    /// Finished looks, ns.
+    pub done_ns: AtomicU64,
+    /// `CLOCK_MONOTONIC` of the beginning of the one that lasts, ns; 0: none does.
+    pub since_ns: AtomicU64,
+    /// Looks so far.
+    number: AtomicU64,
+}
+
+impl LookedAt {
+    /// `struct look` of one that begins or goes on: packets are followed from its first half on.
+    pub(super) fn look(&self, packets_for: Option<Duration>, is_begun: bool) -> [u64; 2] {
+        let number = if is_begun { self.number.fetch_add(1, Ordering::AcqRel) + 1 } else { self.number.load(Ordering::Acquire) };
+        let half_ns = packets_for.map(|packets_for| u64::try_from(packets_for.as_nanos() / 2).unwrap_or(0));
+        [number, half_ns.map_or(u64::MAX, |half_ns| now_ns().saturating_add(half_ns))]
+    }
+
+    /// A look begins.
+    pub(super) fn begin(&self) {
+        self.since_ns.store(now_ns(), Ordering::Release);
+    }
+
+    /// It ends.
+    pub(super) fn end(&self) {
+        let (done_ns, _) = self.until(now_ns());
+        self.since_ns.store(0, Ordering::Release);
+        self.done_ns.store(done_ns, Ordering::Release);
+    }
+
+    /// The sum until now, ns, and whether a look lasts.
+    #[must_use]
+    pub fn until(&self, now_ns: u64) -> (u64, bool) {
+        let since_ns = self.since_ns.load(Ordering::Acquire);
+        let lasts_ns = if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) };
+        (self.done_ns.load(Ordering::Acquire).saturating_add(lasts_ns), since_ns != 0)
+    }
+}
+
+/// The tables.
+pub struct LatencyTables {
+    latencies: HashMap<MapData, [u32; 3], RawLatencies>,
+    waiting: HashMap<MapData, u32, RawWaiting>,
+    waited_for: HashMap<MapData, [u32; 2], RawTaken>,
+    points: HashMap<MapData, HopKey, u32>,
+    lane_numbers: HashMap<MapData, [u32; 4], u32>,
+    flows: HashMap<MapData, Tuple, u32>,
+    ports: Bits,
+    asked: LatencyRequest,
+    /// The number of each flow with these points and its first lane, for good: what was counted keeps its meaning.
+    numbers: BTreeMap<FlowPoints, (u32, u32)>,
+    /// Flow and point by lane, from 1 on.
+    lanes: Vec<(FlowKey, HopKey)>,
+    /// For how long packets were looked at.
+    pub looked_at: Arc<LookedAt>,
+}
+
+impl LatencyTables {
+    pub(super) fn take(ebpf: &mut Ebpf, looked_at: Arc<LookedAt>) -> Option<Self> {
+        Some(Self {
+            latencies: HashMap::try_from(ebpf.take_map("latencies")?).ok()?,
+            waiting: HashMap::try_from(ebpf.take_map("waiting")?).ok()?,
+            waited_for: HashMap::try_from(ebpf.take_map("waited_for")?).ok()?,
+            points: HashMap::try_from(ebpf.take_map("points")?).ok()?,
+            lane_numbers: HashMap::try_from(ebpf.take_map("lane_numbers")?).ok()?,
+            flows: HashMap::try_from(ebpf.take_map("flows")?).ok()?,
+            ports: Bits::take(ebpf, "ports")?,
+            asked: LatencyRequest::default(),
+            numbers: BTreeMap::new(),
+            lanes: Vec::new(),
+            looked_at,
+        })
+    }
+
+    /// Has these looked at from now on, and nothing else; what was counted stays.
+    pub fn ask(&mut self, request: &LatencyRequest) {
+        if request.threads != self.asked.threads {
+            self.ask_threads(&request.threads);
+        }
+        if request.flows != self.asked.flows {
+            self.ask_flows(&request.flows);
+        }
+        self.asked = request.clone();
+    }
+
+    fn ask_threads(&mut self, threads: &[u32]) {
+        for gone in self.asked.threads.iter().filter(|tid| threads.binary_search(tid).is_err()) {
+            let _ = self.waiting.remove(gone);
+            (2..=4).for_each(|kind| drop(self.latencies.remove(&[kind, *gone, 0])));
+            let rows: Vec<[u32; 2]> = self.waited_for.keys().flatten().filter(|key| key[0] == *gone).collect();
+            rows.iter().for_each(|row| drop(self.waited_for.remove(row)));
+        }
+        for new in threads.iter().take(MOST_THREADS).filter(|tid| self.asked.threads.binary_search(tid).is_err()) {
+            let _ = self.waiting.insert(new, [0; 3], 0);
+        }
+    }
+
+    fn ask_flows(&mut self, flows: &[FlowPoints]) {
+        let old: Vec<HopKey> = self.points.keys().flatten().collect();
+        old.iter().for_each(|point| drop(self.points.remove(point)));
+        let old: Vec<[u32; 4]> = self.lane_numbers.keys().flatten().collect();
+        old.iter().for_each(|key| drop(self.lane_numbers.remove(key)));
+        let old: Vec<Tuple> = self.flows.keys().flatten().collect();
+        old.iter().for_each(|tuple| drop(self.flows.remove(tuple)));
+        self.make_room(flows);
+        let mut known = Vec::new();
+        for one in flows {
+            let Some((number, first)) = self.number(one) else { continue };
+            one.carried.iter().for_each(|&carried| drop(self.flows.insert(tuple(carried), number, 0)));
+            let links = one.points.iter().rposition(|point| point[2] != READ);
+            for (at, &[netns, ifindex, what]) in one.points.iter().enumerate() {
+                let lane = first + u32::try_from(at).unwrap_or(0);
+                let marks = if at == 0 { IS_FIRST } else { 0 } | if Some(at) == links { IS_LAST } else { 0 };
+                let _ = self.lane_numbers.insert([netns, ifindex, what, number], lane | marks, 0);
+            }
+            known.push(one);
+        }
+        let ports = known.iter().flat_map(|one| &one.carried).map(|flow| u32::from(flow.to.port().to_be()));
+        self.ports.set(ports);
+        for point in known.iter().flat_map(|one| &one.points).filter(|point| point[2] != READ) {
+            let _ = self.points.insert(point, 1, 0);
+        }
+    }
+
+    /// The number of a flow, and its first lane; none where there are too many.
+    fn number(&mut self, one: &FlowPoints) -> Option<(u32, u32)> {
+        if let Some(&known) = self.numbers.get(one) {
+            return Some(known);
+        }
+        let number = u32::try_from(self.numbers.len()).ok()? + 1;
+        let first = u32::try_from(self.lanes.len()).ok()? + 1;
+        let is_room = first + u32::try_from(one.points.len()).ok()? <= MOST_LANES && number < MOST_FLOWS;
+        if !is_room {
+            return None;
+        }
+        self.numbers.insert(one.clone(), (number, first));
+        self.lanes.extend(one.points.iter().map(|&point| (one.flow, point)));
+        Some((number, first))
+    }
+
+    /// Forgets every count and number where there is no room for these flows any more.
+    fn make_room(&mut self, flows: &[FlowPoints]) {
+        let new = flows.iter().filter(|one| !self.numbers.contains_key(one));
+        let lanes = self.lanes.len() + new.map(|one| one.points.len()).sum::<usize>();
+        if lanes < MOST_LANES as usize && self.latencies.keys().count() < MOST_ROWS {
+            return;
+        }
+        let rows: Vec<[u32; 3]> = self.latencies.keys().flatten().collect();
+        rows.iter().for_each(|row| drop(self.latencies.remove(row)));
+        self.numbers.clear();
+        self.lanes.clear();
+    }
+
+    /// Everything counted so far.
+    #[must_use]
+    pub fn read(&self) -> Vec<WaitCount> {
+        let count = |(key, raw): ([u32; 3], RawLatencies)| {
+            let [sum_ns, max_ns, buckets @ ..] = raw;
+            let buckets = (0..).zip(buckets).filter(|&(_, count)| count > 0).collect();
+            Some(WaitCount { of: self.of(key)?, sum_ns, max_ns, buckets })
+        };
+        self.latencies.iter().flatten().filter_map(count).collect()
+    }
+
+    fn of(&self, [kind, one, other]: [u32; 3]) -> Option<WaitOf> {
+        let lane = |lane: u32| self.lanes.get((lane as usize).checked_sub(1)?).copied();
+        let flow = || self.numbers.iter().find(|(_, (number, _))| *number == one).map(|(points, _)| points.flow);
+        Some(match kind {
+            0 => {
+                let ((flow, from), (_, to)) = (lane(one)?, lane(other)?);
+                WaitOf::Packets(flow, from, to)
+            }
+            1 => WaitOf::Softirq(flow()?, other),
+            2 => WaitOf::Wakeup(one),
+            3 => WaitOf::ReadGap(one),
+            4 => WaitOf::SendGap(one),
+            5 => WaitOf::ArrivalGap(flow()?),
+            6 => WaitOf::Alike(flow()?),
+            7 => WaitOf::Whole(flow()?),
+            _ => return None,
+        })
+    }
+
+    /// For whom threads waited.
+    #[must_use]
+    pub fn ran_instead(&self) -> Vec<RanInstead> {
+        self.waited_for.iter().flatten().map(ran_instead).collect()
+    }
+}
+
+fn ran_instead(([thread, by], [ns, count, name @ .., pid_priority, core]): ([u32; 2], RawTaken)) -> RanInstead {
+    let bytes: Vec<u8> = name.iter().flat_map(|word: &u64| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
+    let name = String::from_utf8_lossy(&bytes).into_owned();
+    let low = |word: u64| (word & u64::from(u32::MAX)) as u32;
+    RanInstead { thread, by, pid: low(pid_priority), name, real_time: low(pid_priority >> 32), core: low(core), ns, count }
+}
+
+/// `CLOCK_MONOTONIC`, ns: the programs' clock.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
+}

@@ -1,0 +1,222 @@
+//! How long the packets of the paths, the softirqs that receive them and the watched threads wait: asked for while somebody looks.
+//! Packets are looked at for so much of each second that what that costs stays small.
+
+use super::hop_cores::{carried, key};
+use super::sites::named;
+use crate::bpf::hops::HopKey;
+use crate::bpf::latency::{
+    FlowPoints, LatencyRequest, LatencyTables, QUEUED, READ, RECEIVED, RanInstead, SENT, WaitCount, WaitOf,
+};
+use crate::bpf::{Order, Programs};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use vnettop_sample::{
+    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, PathPoint, PointKind,
+    ThreadId, ThreadSample, WaitedFor,
+};
+
+/// How often packets are looked at anew, ns: on each tick of a second.
+const EVERY_NS: u64 = 900_000_000;
+/// How long at first, before it is known how many there are.
+const FIRST_LOOK: Duration = Duration::from_millis(100);
+/// How many packets at points may be looked at a second: each takes some 0.25 us of the core that handles it.
+const MOST_A_SECOND: u64 = 60_000;
+/// Packets that take half of it are seen at both ends.
+const SHORTEST_LOOK: Duration = Duration::from_millis(100);
+/// A look that takes most of a second need not end.
+const WHOLE: Duration = Duration::from_millis(800);
+/// Of those that a thread waited for, so many are named.
+const MOST_NAMED: usize = 6;
+/// Flows that are looked at at most.
+const MOST_PATHS: usize = 32;
+
+/// What is looked at, and when it is asked for next.
+#[derive(Default)]
+pub(super) struct LatencyReader {
+    tables: Option<Box<LatencyTables>>,
+    is_asked: bool,
+    asked_at_ns: u64,
+    /// When it was asked for first, ns.
+    since_ns: u64,
+    /// Steps of packets, and for how long they were looked at, as of the last look.
+    counted: (u64, u64),
+    look: Option<Duration>,
+    threads: BTreeMap<u32, ThreadId>,
+    /// What was read last.
+    pub now: Option<Latencies>,
+}
+
+/// What a tick knows of the paths.
+#[derive(Clone, Copy)]
+pub struct OnThePath<'a> {
+    /// The paths.
+    pub paths: &'a [FlowPath],
+    /// The watched threads.
+    pub threads: &'a [ThreadSample],
+    /// Links whose root qdisc queues packets.
+    pub queueing: &'a [LinkKey],
+}
+
+impl LatencyReader {
+    /// Has the waits looked at while that is `wanted`, and reads what was counted.
+    pub fn follow(&mut self, programs: &Programs, wanted: bool, on: OnThePath<'_>, now_ns: u64) {
+        if !wanted {
+            if std::mem::take(&mut self.is_asked) {
+                programs.order(Order::NoLatency);
+            }
+            self.now = None;
+            return;
+        }
+        if !self.is_asked {
+            (self.is_asked, self.asked_at_ns, self.look) = (true, now_ns, Some(FIRST_LOOK));
+            programs.order(Order::Latency(self.look));
+        }
+        let Some(tables) = &mut self.tables else { return };
+        self.threads = watched(on.threads);
+        let request = LatencyRequest { flows: flows(&on), threads: self.threads.keys().copied().collect() };
+        tables.ask(&request);
+        let waits = tables.read();
+        let (packets_ns, is_looking) = tables.looked_at.until(now_ns);
+        let steps = waits.iter().filter(|count| matches!(count.of, WaitOf::Packets(..))).map(number).sum::<u64>();
+        let row = |count| row(count, &self.threads);
+        let mut rows: Vec<LatencyRow> = waits.into_iter().filter_map(row).collect();
+        rows.sort_by(|one, other| one.of.cmp(&other.of));
+        let rows = merged(rows);
+        let waited_for = longest(tables.ran_instead().into_iter().filter_map(|one| ran(one, &self.threads)).collect());
+        self.now = Some(Latencies {
+            at_ns: now_ns,
+            threads_for_ns: now_ns.saturating_sub(self.since_ns),
+            packets_for_ns: packets_ns,
+            is_looking,
+            rows,
+            waited_for,
+        });
+        if self.look.is_some() && now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
+            self.asked_at_ns = now_ns;
+            self.look = self.next_look(steps, packets_ns);
+            programs.order(Order::Latency(self.look));
+        } else if self.look.is_none() && now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
+            self.asked_at_ns = now_ns;
+            let look = self.next_look(steps, packets_ns);
+            if look.is_some() {
+                self.look = look;
+                programs.order(Order::Latency(look));
+            }
+        }
+    }
+
+    /// How long the next look takes; none where it need not end.
+    fn next_look(&mut self, steps: u64, packets_ns: u64) -> Option<Duration> {
+        let (steps_before, ns_before) = std::mem::replace(&mut self.counted, (steps, packets_ns));
+        let (steps, ns) = (steps.saturating_sub(steps_before), packets_ns.saturating_sub(ns_before));
+        if ns == 0 {
+            return Some(FIRST_LOOK);
+        }
+        let a_second = steps.saturating_mul(1_000_000_000) / ns;
+        let look = Duration::from_micros(1_000_000 * MOST_A_SECOND / a_second.max(1)).max(SHORTEST_LOOK);
+        (look < WHOLE).then_some(look)
+    }
+
+    /// The tables are there.
+    pub fn take(&mut self, tables: Box<LatencyTables>, now_ns: u64) {
+        (self.tables, self.since_ns) = (Some(tables), now_ns);
+    }
+}
+
+fn number(count: &WaitCount) -> u64 {
+    count.buckets.iter().map(|(_, number)| number).sum()
+}
+
+/// Threads that carry traffic, by tid.
+fn watched(threads: &[ThreadSample]) -> BTreeMap<u32, ThreadId> {
+    let carries = |thread: &&ThreadSample| matches!(thread.duty, Duty::Worker | Duty::Carrier);
+    threads.iter().filter(carries).map(|thread| (thread.id.tid, thread.id)).collect()
+}
+
+/// The paths' points, a test's busy flows first as they are.
+fn flows(on: &OnThePath<'_>) -> Vec<FlowPoints> {
+    let one = |path: &FlowPath| {
+        let flow = key(path.proto, path.from, path.to);
+        let mut points: Vec<HopKey> = path.hops.iter().flat_map(|hop| points(hop.link, hop.way, on.queueing)).collect();
+        if path.gap.is_none() {
+            points.push([0, 0, READ]);
+        }
+        (!points.is_empty()).then(|| FlowPoints { flow, carried: carried(path), points })
+    };
+    on.paths.iter().filter_map(one).take(MOST_PATHS).collect()
+}
+
+fn points(link: LinkKey, way: HopWay, queueing: &[LinkKey]) -> impl Iterator<Item = HopKey> {
+    let of = |what: u32| Some([u32::try_from(link.netns).ok()?, link.ifindex.kernel()?, what]);
+    let kinds = match way {
+        HopWay::Sent => [queueing.contains(&link).then_some(QUEUED), Some(SENT)],
+        HopWay::Received => [Some(RECEIVED), None],
+        HopWay::Passed => [None, None],
+    };
+    kinds.into_iter().flatten().filter_map(of).collect::<Vec<_>>().into_iter()
+}
+
+fn point([netns, ifindex, what]: HopKey) -> PathPoint {
+    let link = (what != READ).then_some(LinkKey { netns: u64::from(netns), ifindex: Ifindex(ifindex) });
+    let what = match what {
+        QUEUED => PointKind::Queued,
+        SENT => PointKind::Sent,
+        READ => PointKind::Read,
+        _ => PointKind::Received,
+    };
+    PathPoint { link, what }
+}
+
+fn row(count: WaitCount, threads: &BTreeMap<u32, ThreadId>) -> Option<LatencyRow> {
+    let thread = |tid: u32| threads.get(&tid).copied();
+    let of = match count.of {
+        WaitOf::Packets(flow, from, to) => {
+            LatencyOf::Packets { flow: named(flow), from: point(from), to: point(to) }
+        }
+        WaitOf::Softirq(flow, core) => LatencyOf::Softirq { flow: named(flow), core },
+        WaitOf::Wakeup(tid) => LatencyOf::Wakeup { thread: thread(tid)? },
+        WaitOf::ReadGap(tid) => LatencyOf::ReadGap { thread: thread(tid)? },
+        WaitOf::SendGap(tid) => LatencyOf::SendGap { thread: thread(tid)? },
+        WaitOf::ArrivalGap(flow) => LatencyOf::ArrivalGap { flow: named(flow) },
+        WaitOf::Alike(flow) => LatencyOf::Alike { flow: named(flow) },
+        WaitOf::Whole(flow) => LatencyOf::Whole { flow: named(flow) },
+    };
+    Some(LatencyRow { of, sum_ns: count.sum_ns, max_ns: count.max_ns, buckets: count.buckets })
+}
+
+/// Rows of the same thing, which a flow has whose path has changed, are one.
+fn merged(rows: Vec<LatencyRow>) -> Vec<LatencyRow> {
+    let mut merged: Vec<LatencyRow> = Vec::with_capacity(rows.len());
+    for row in rows {
+        match merged.last_mut().filter(|last| last.of == row.of) {
+            Some(last) => {
+                last.sum_ns += row.sum_ns;
+                last.max_ns = last.max_ns.max(row.max_ns);
+                let mut buckets: BTreeMap<u8, u64> = last.buckets.iter().copied().collect();
+                row.buckets.iter().for_each(|(bucket, count)| *buckets.entry(*bucket).or_default() += count);
+                last.buckets = buckets.into_iter().collect();
+            }
+            None => merged.push(row),
+        }
+    }
+    merged
+}
+
+/// Of each thread those that it waited for longest, sorted.
+fn longest(mut all: Vec<WaitedFor>) -> Vec<WaitedFor> {
+    all.sort_by(|one, other| (one.thread, other.ns).cmp(&(other.thread, one.ns)));
+    let mut kept: Vec<WaitedFor> = Vec::new();
+    for one in all {
+        if kept.iter().rev().take_while(|other| other.thread == one.thread).count() < MOST_NAMED {
+            kept.push(one);
+        }
+    }
+    kept.sort_by_key(|one| (one.thread, one.by));
+    kept
+}
+
+fn ran(one: RanInstead, threads: &BTreeMap<u32, ThreadId>) -> Option<WaitedFor> {
+    let RanInstead { thread, by, pid, name, real_time, core, ns, count } = one;
+    Some(WaitedFor { thread: *threads.get(&thread)?, by, pid, name: Arc::from(name), real_time, core, ns, count })
+}
