@@ -135,7 +135,7 @@ struct taken {
 	__u32 pid;
 	__u32 real_time; /* its priority; 0: it is not */
 	__u32 core;
-	__u32 _pad;
+	__u32 own_real_time; /* of who waited */
 };
 
 struct {
@@ -170,11 +170,17 @@ static __always_inline int can_run(struct task_struct *task)
 	return !BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
 }
 
-static __always_inline void blame(__u32 tid, struct task_struct *prev, __u64 ns)
+static __always_inline __u32 real_time_of(struct task_struct *task)
 {
-	struct waited_for key = { .tid = tid, .by = prev->pid };
+	int priority = BPF_CORE_READ(task, prio);
+
+	return priority < MAX_RT_PRIO - 1 ? MAX_RT_PRIO - 1 - priority : 0;
+}
+
+static __always_inline void blame(struct task_struct *next, struct task_struct *prev, __u64 ns)
+{
+	struct waited_for key = { .tid = next->pid, .by = prev->pid };
 	struct taken *taken = bpf_map_lookup_elem(&waited_for, &key);
-	int priority = BPF_CORE_READ(prev, prio);
 
 	if (!taken) {
 		struct taken none = { .pid = prev->tgid };
@@ -186,7 +192,8 @@ static __always_inline void blame(__u32 tid, struct task_struct *prev, __u64 ns)
 			return;
 	}
 	taken->core = bpf_get_smp_processor_id();
-	taken->real_time = priority < MAX_RT_PRIO - 1 ? MAX_RT_PRIO - 1 - priority : 0;
+	taken->real_time = real_time_of(prev);
+	taken->own_real_time = real_time_of(next);
 	__sync_fetch_and_add(&taken->ns, ns);
 	__sync_fetch_and_add(&taken->count, 1);
 }
@@ -209,7 +216,7 @@ int threads_switch(__u64 *ctx)
 		waits->since_ns = 0;
 		note(WAKE_UP, to, 0, ns);
 		if (ns >= LONG_NS)
-			blame(to, prev, ns);
+			blame(next, prev, ns);
 	}
 	return 0;
 }

@@ -170,6 +170,8 @@ pub enum KeyContext {
     Paths,
     /// Every drop of the machine.
     Drops,
+    /// Where packets and threads wait.
+    Latency,
     /// Before and after a pin.
     Card,
     /// The details of a row.
@@ -243,6 +245,8 @@ pub enum Action {
     Paths,
     /// Show every packet that the kernel drops.
     Drops,
+    /// Show where packets and threads wait, and measure it meanwhile.
+    Latency,
     /// Time softirqs exactly, or take the share sampled at clock ticks.
     ToggleExactSoftirqs,
     /// Show before and after the pin.

@@ -87,6 +87,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
         Action::Paths => toggle(state, Overlay::Paths { scroll: 0 }),
         Action::Drops => toggle(state, Overlay::Drops { scroll: 0 }),
+        Action::Latency => toggle(state, Overlay::Latency { scroll: 0 }),
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
         Action::Details => details(state),
         Action::Card => card(state),

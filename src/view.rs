@@ -18,6 +18,7 @@ mod glossary;
 mod header;
 mod help;
 mod host_row;
+mod latency;
 mod layout;
 mod lines;
 mod links;

@@ -46,11 +46,12 @@ const LISTS: &[KeyContext] = &[
     KeyContext::Findings,
     KeyContext::Paths,
     KeyContext::Drops,
+    KeyContext::Latency,
     KeyContext::Card,
 ];
 /// Where undo is obeyed though the footer has no room for it.
 const BOXES: &[KeyContext] =
-    &[KeyContext::Help, KeyContext::Paths, KeyContext::Drops, KeyContext::Details, KeyContext::Proposal];
+    &[KeyContext::Help, KeyContext::Paths, KeyContext::Drops, KeyContext::Latency, KeyContext::Details, KeyContext::Proposal];
 const UNDO: &str = "undo: restore every replaced mask";
 const HOST: &str = "next host, then all (--host); of one host: row to the left";
 const MOVES: &str = "select a row (of many cores: node by node)";
@@ -59,6 +60,7 @@ const CARD: &str = "the card: before and after the pin";
 const FINDINGS: &str = "every finding in full";
 const PATHS: &str = "the path of each flow, hop by hop";
 const DROPS: &str = "drops: every lost packet, by its reason";
+const LATENCY: &str = "latency: where packets and threads wait, measured while it is open";
 const NEXT_TEST: &str = "next test, where there are several";
 const PREVIOUS_TEST: &str = "previous test";
 const SPACE: &str = "pause/resume; in a proposal: thread off/on";
@@ -146,6 +148,7 @@ pub const KEYS: &[Binding] = &[
             KeyContext::Hosts,
             KeyContext::Paths,
             KeyContext::Drops,
+            KeyContext::Latency,
             KeyContext::Card,
         ],
         FINDINGS,
@@ -154,6 +157,7 @@ pub const KEYS: &[Binding] = &[
     row("findings", &[Key::Char('F')], Action::Cancel, &[KeyContext::Findings], FINDINGS, ""),
     row("paths", &[Key::Char('v')], Action::Paths, LISTS, PATHS, ""),
     row("drops", &[Key::Char('d')], Action::Drops, LISTS, DROPS, ""),
+    row("latency", &[Key::Char('L')], Action::Latency, LISTS, LATENCY, ""),
     row(
         "exact_softirqs",
         &[Key::Char('x')],

@@ -5,6 +5,7 @@ mod end_to_end;
 mod events;
 mod finding;
 mod flow;
+mod latency;
 mod loss;
 mod ovs;
 mod path;

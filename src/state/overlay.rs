@@ -54,6 +54,11 @@ pub enum Overlay {
         /// First line shown.
         scroll: usize,
     },
+    /// Where packets and threads wait.
+    Latency {
+        /// First line shown.
+        scroll: usize,
+    },
     /// Before and after a pin.
     Card {
         /// First line shown.
@@ -104,6 +109,7 @@ impl State {
             Overlay::Findings { .. } => KeyContext::Findings,
             Overlay::Paths { .. } => KeyContext::Paths,
             Overlay::Drops { .. } => KeyContext::Drops,
+            Overlay::Latency { .. } => KeyContext::Latency,
             Overlay::Card { .. } => KeyContext::Card,
             Overlay::Details { .. } => KeyContext::Details,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => KeyContext::Help,
@@ -117,7 +123,12 @@ impl State {
     pub fn place_below(&self) -> Option<KeyContext> {
         let is_read = matches!(
             self.context(),
-            KeyContext::Findings | KeyContext::Paths | KeyContext::Drops | KeyContext::Card | KeyContext::Details
+            KeyContext::Findings
+                | KeyContext::Paths
+                | KeyContext::Drops
+                | KeyContext::Latency
+                | KeyContext::Card
+                | KeyContext::Details
         ) || matches!(self.overlay, Overlay::Proposal { result: Err(_), .. });
         is_read.then_some(self.panes())
     }
@@ -136,7 +147,7 @@ impl State {
                 || matches!(self.overlay, Overlay::Paths { .. })
                 || self.steers.awaits(self.newest().map(|metrics| metrics.machine.at_ns)),
             softirqs: asked.softirqs,
-            latency: asked.latency,
+            latency: asked.latency || matches!(self.overlay, Overlay::Latency { .. }),
         }
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
         Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
         Overlay::Drops { scroll } => *scroll = scrolled(*scroll, motion, drop_lines),
+        Overlay::Latency { scroll } => *scroll = scrolled(*scroll, motion, DETAILS),
         Overlay::Details { scroll, .. } => *scroll = scrolled(*scroll, motion, DETAILS),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),

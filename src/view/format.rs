@@ -66,6 +66,9 @@ pub(crate) struct Signed(pub f64);
 /// Seconds, a decimal below ten: `2.1 s`, `30 s`.
 pub(crate) struct Seconds(pub f64);
 
+/// How long something took, two digits: `1.6us`, `350us`, `12ms`, `1.2s`.
+pub(crate) struct Elapsed(pub f64);
+
 /// A stretch of time between two samples: `500 ms`, `2 s`.
 pub(crate) struct Interval(pub Duration);
 
@@ -77,6 +80,17 @@ impl Claim {
         };
         let ports = u32::try_from(metrics.machine.links.iter().filter(is_port).count()).unwrap_or(u32::MAX);
         Self { mbps: link.facts.speed_mbps, basis: link.basis, ports, units }
+    }
+}
+
+impl Display for Elapsed {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (scaled, unit) = match self.0 {
+            0.9995.. => (self.0, "s"),
+            999.5e-6.. => (self.0 * 1e3, "ms"),
+            _ => (self.0 * 1e6, "us"),
+        };
+        if scaled < 9.95 { write!(f, "{scaled:.1}{unit}") } else { write!(f, "{scaled:.0}{unit}") }
     }
 }
 
@@ -389,6 +403,7 @@ mod tests {
         assert_eq!(Total(999_999).to_string(), "999999", "totals are exact");
         assert_eq!(Total(1_234_567).to_string(), "1.23M", "until they do not fit");
         assert_eq!(Interval(Duration::from_millis(500)).to_string(), "500 ms", "below a second");
+        assert_eq!([1.6e-6, 350e-6, 9.996e-4, 1.25].map(|s| Elapsed(s).to_string()), ["1.6us", "350us", "1.0ms", "1.2s"]);
         assert_eq!(Interval(Duration::from_secs(2)).to_string(), "2 s", "whole seconds");
         assert_eq!(Interval(Duration::from_millis(2500)).to_string(), "2.5 s", "between");
     }

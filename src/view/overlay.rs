@@ -5,7 +5,7 @@ use super::help::LineSpot;
 use super::host_row::HostRow;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{Tone, card, drops, finding, help, path, row_details};
+use super::{Tone, card, drops, finding, help, latency, path, row_details};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
 use crate::sample::{ProposalPart, ThreadId, Word};
@@ -31,6 +31,9 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
         Overlay::Paths { scroll } => (&*paths, path::lines(state, inner), *scroll, "Esc closes"),
         Overlay::Drops { scroll } => {
             ("Drops", drops::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes")
+        }
+        Overlay::Latency { scroll } => {
+            ("Latency", latency::lines(state, (width - 8).min(WIDEST_TABLE)), *scroll, "Esc closes")
         }
         Overlay::Details { row, scroll } => ("Details", row_details::lines(state, *row, inner), *scroll, "Esc closes"),
         Overlay::Card { scroll } => (card::title(state), card::lines(state, inner), *scroll, card::foot(state)),

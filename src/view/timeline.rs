@@ -7,7 +7,7 @@ mod moment;
 use super::canvas::{Area, Canvas};
 use super::format::{Rate, Seconds};
 use super::strip::{self, CoreLetters, StripWindow};
-use super::{Tone, finding};
+use super::{Tone, finding, latency};
 use crate::action::Action;
 use crate::derive::history::History;
 use crate::derive::timeline::Incident;
@@ -37,6 +37,8 @@ struct Parts {
     graph: u16,
     /// Moves and losses.
     lanes: bool,
+    /// How long packets took.
+    latency: bool,
     threads: u16,
     /// What limits it, or what was at the selected time.
     sentence: bool,
@@ -56,11 +58,12 @@ impl Parts {
         let rows = |count: usize, most| u16::try_from(count).unwrap_or(u16::MAX).min(most);
         let threads = rows(ends, most) + rows(workers, most / 2);
         let sentence = metrics.conclusions.limit.is_some() || state.axis.selected_ns().is_some();
-        Some(Self { graph, lanes: height >= LEAST_FOR_LANES, threads, sentence })
+        let latency = height >= LEAST_FOR_LANES && metrics.subject.latency.as_ref().is_some_and(|one| !one.seconds.is_empty());
+        Some(Self { graph, lanes: height >= LEAST_FOR_LANES, latency, threads, sentence })
     }
 
     fn rows(self) -> u16 {
-        self.graph + 1 + 2 * u16::from(self.lanes) + self.threads + u16::from(self.sentence)
+        self.graph + 1 + 2 * u16::from(self.lanes) + u16::from(self.latency) + self.threads + u16::from(self.sentence)
     }
 }
 
@@ -86,6 +89,10 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         lane(&axis, &mut canvas, y + 1, "lost", |at| axis.lost(at));
         y += 2;
     }
+    if parts.latency {
+        latency_lane(&axis, &mut canvas, y, metrics);
+        y += 1;
+    }
     let letters = CoreLetters::of(&metrics.machine.facts.topology);
     let threads = lanes(metrics, parts.threads);
     for thread in &threads {
@@ -107,6 +114,25 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
         (None, None) => {}
     }
     canvas
+}
+
+/// How long packets took over the whole path, second by second: the 99th percentile on a scale from 1 us to 1 s.
+fn latency_lane(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, metrics: &Metrics) {
+    canvas.left(0, y, MARGIN - 1, Tone::Muted, "p99".to_owned());
+    let Some(latency) = &metrics.subject.latency else { return };
+    let in_cell = |cell: u16| {
+        let (from_ns, to_ns) = (axis.begin_ns(cell), axis.begin_ns(cell + 1));
+        let first = latency.seconds.partition_point(|one| one.at_ns <= from_ns);
+        let here = latency.seconds.range(first..).take_while(|one| one.at_ns.saturating_sub(one.for_ns) < to_ns);
+        here.filter_map(|one| Some(one.whole?.p99_s)).reduce(f64::max)
+    };
+    for cell in 0..axis.cells {
+        if let Some(p99_s) = in_cell(cell) {
+            // Six powers of ten.
+            let height = ((p99_s * 1e6).max(1.0).log10() / 6.0).min(1.0);
+            canvas.glyph(MARGIN + cell, y, latency::tone(p99_s), strip::block(height));
+        }
+    }
 }
 
 /// The threads at the ends that have taken most CPU time so far, then those between them, each in the order of the list: those

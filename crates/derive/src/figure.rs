@@ -73,9 +73,25 @@ pub(crate) fn bytes(bytes: f64) -> String {
     if scaled < 9.95 { format!("{} {unit}", decimal(scaled)) } else { format!("{scaled:.0} {unit}") }
 }
 
+/// A time in the unit that fits, two digits: `350 us`, `3.1 ms`, `1.2 s`.
+pub(crate) fn time(seconds: f64) -> String {
+    let (scaled, unit) = match seconds {
+        0.9995.. => (seconds, "s"),
+        999.5e-6.. => (seconds * 1e3, "ms"),
+        _ => (seconds * 1e6, "us"),
+    };
+    if scaled < 9.95 { format!("{} {unit}", decimal(scaled)) } else { format!("{scaled:.0} {unit}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        assert_eq!([time(2.3e-6), time(350e-6), time(3.14e-3)], ["2.3 us", "350 us", "3.1 ms"]);
+        assert_eq!([time(12.4e-3), time(1.25), time(9.996e-4)], ["12 ms", "1.2 s", "1 ms"]);
+    }
 
     #[test]
     fn figures_are_as_the_cells_have_them() {

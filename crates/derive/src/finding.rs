@@ -3,6 +3,7 @@
 //! looks at each row once and computes nothing that the diagnosis has not.
 
 mod jitter;
+mod latency;
 mod links;
 pub(crate) mod loss;
 mod machine;
@@ -35,6 +36,7 @@ pub enum FindingId {
     WireguardHeadroom,
     Softnet,
     Jitter,
+    Latency,
     SameCore,
     MaskChanged,
     Iperf3Main,
@@ -107,7 +109,7 @@ impl Diagnostic {
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 40] = [
+const LINTS: [Lint; 42] = [
     (FindingId::Loss, None, 2.0, loss::lost),
     (FindingId::NothingArrives, None, 1.9, nothing::arrives),
     (FindingId::SameMac, None, 1.6, loss::same_mac),
@@ -120,6 +122,8 @@ const LINTS: [Lint; 40] = [
     (FindingId::Softnet, None, 1.0, machine::dropped),
     (FindingId::Reordered, Some('p'), 0.6, reordered::reordered),
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
+    (FindingId::Latency, Some('p'), 0.55, latency::of_threads),
+    (FindingId::Latency, None, 0.54, latency::of_packets),
     (FindingId::SameCore, Some('p'), 0.5, threads::on_the_same_core),
     (FindingId::MaskChanged, None, 0.35, machine::changed_masks),
     (FindingId::Iperf3Main, Some('p'), 0.33, threads::only_the_main_thread),

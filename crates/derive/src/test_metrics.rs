@@ -3,6 +3,7 @@
 use super::experiment::Card;
 use super::flow::FlowMetrics;
 use super::jitter::Jitter;
+use super::latency::TestLatency;
 use super::losses::Losses;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
@@ -38,6 +39,8 @@ pub struct TestMetrics {
     /// The spread of its rate over the last half minute, or since the last pin has settled: the same time as the findings'.
     /// None before there is one.
     pub jitter: Option<Jitter>,
+    /// How long its packets and threads wait, stage by stage; none where that is not looked at.
+    pub latency: Option<Arc<TestLatency>>,
     /// The last minute of the rate, with what happened in it.
     pub timeline: Arc<Timeline>,
     /// What a pin brought; none before the first pin, and while its windows fill.

@@ -7,6 +7,7 @@ use super::experiment::{MOST_AFTER_NS, OtherLoad, PinTrial, Verdict};
 use super::flow::FlowTrack;
 use super::history::History;
 use super::jitter::Jitter;
+use super::latency::LatencyTrack;
 use super::ledger::Ledger;
 use super::limit::{Limit, LimitTrack};
 use super::losses::LossTrack;
@@ -58,6 +59,7 @@ pub(super) struct TestStages {
     diagnosis: RateDiagnosis,
     limit: LimitTrack,
     timeline: TimelineTrack,
+    latency: LatencyTrack,
 }
 
 impl TestStages {
@@ -93,7 +95,7 @@ impl TestStages {
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
         let timeline = self.timeline.observe(before_ns, next.at_ns, &losses, &self.flow.bins);
         self.trial.tick(&events, before_ns, next.at_ns, &self.flow.bins, &self.others);
-        TestMetrics {
+        let mut metrics = TestMetrics {
             jitter: Jitter::of(&self.diagnosis.window(&self.flow.bins, next.at_ns)),
             recent: Arc::clone(&self.recent),
             card: self.trial.card.clone(),
@@ -107,7 +109,10 @@ impl TestStages {
             flow,
             losses,
             timeline,
-        }
+            latency: None,
+        };
+        metrics.latency = self.latency.observe(next, &metrics);
+        metrics
     }
 
     fn conclude(

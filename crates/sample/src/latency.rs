@@ -21,6 +21,8 @@ pub struct Latencies {
     pub packets_for_ns: u64,
     /// The programs that look at packets are attached now.
     pub is_looking: bool,
+    /// The kernel tells of reads and sends (`sock_recv_length`, Linux 6.3).
+    pub tells_reads: bool,
     /// One for each thing that was looked at and had something to wait for, sorted.
     pub rows: Vec<LatencyRow>,
     /// Who ran before a watched thread that had waited 0.5 ms or more, sorted.
@@ -130,6 +132,8 @@ pub struct WaitedFor {
     pub name: Arc<str>,
     /// Its real-time priority (1 to 99); 0 where it has none.
     pub real_time: u32,
+    /// The same of who waited.
+    pub own_real_time: u32,
     /// On which core, the last time.
     pub core: CoreId,
     /// How long it was waited for, ns.

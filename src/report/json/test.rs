@@ -41,6 +41,8 @@ impl JsonObject for Test {
         object.serialize_entry("flows", &Each(&metrics.flow.connections, metrics))?;
         object.serialize_entry("datagrams", &Each(&metrics.flow.tests, metrics))?;
         object.serialize_entry("jitter", &metrics.jitter.as_ref().map(|jitter| InJson(jitter, metrics)))?;
+        let latency = metrics.latency.as_deref().filter(|_| runs);
+        object.serialize_entry("latency", &latency.map(|latency| InJson(latency, metrics)))?;
         object.serialize_entry("losses", &Each(&metrics.losses.places, metrics))?;
         object.serialize_entry("findings", &Each(&self.conclusions.findings, metrics))?;
         object.serialize_entry("limit", &self.conclusions.limit.as_ref().map(|limit| InJson(limit, metrics)))?;

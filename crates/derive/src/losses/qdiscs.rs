@@ -37,7 +37,7 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
 }
 
 /// Kind and handle of a link's root qdisc; none where it has none that is read.
-pub(super) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32)> {
+pub(crate) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32)> {
     let first = sample.qdiscs.partition_point(|one| one.link < link);
     let here = sample.qdiscs[first..].iter().take_while(|one| one.link == link);
     here.into_iter().find(|one| one.parent == ROOT).map(|one| (one.kind.clone(), one.handle))

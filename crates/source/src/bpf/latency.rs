@@ -39,7 +39,7 @@ pub const QUEUED: u32 = 3;
 type RawWaiting = [u64; 3];
 /// `struct latencies`: sum, maximum, buckets.
 type RawLatencies = [u64; 2 + BUCKETS];
-/// `struct taken`: ns, count, name (16 bytes), pid and priority, core.
+/// `struct taken`: ns, count, name (16 bytes), pid and priority, core and priority.
 type RawTaken = [u64; 6];
 
 /// A flow, and where it is looked at, in the order of its packets.
@@ -109,6 +109,8 @@ pub struct RanInstead {
     pub name: String,
     /// Its real-time priority or 0.
     pub real_time: u32,
+    /// The same of who waited.
+    pub own_real_time: u32,
     /// The core.
     pub core: u32,
     /// ns.
@@ -173,10 +175,12 @@ pub struct LatencyTables {
     lanes: Vec<(FlowKey, HopKey)>,
     /// For how long packets were looked at.
     pub looked_at: Arc<LookedAt>,
+    /// The kernel tells of reads and sends.
+    pub tells_reads: bool,
 }
 
 impl LatencyTables {
-    pub(super) fn take(ebpf: &mut Ebpf, looked_at: Arc<LookedAt>) -> Option<Self> {
+    pub(super) fn take(ebpf: &mut Ebpf, looked_at: Arc<LookedAt>, tells_reads: bool) -> Option<Self> {
         Some(Self {
             latencies: HashMap::try_from(ebpf.take_map("latencies")?).ok()?,
             waiting: HashMap::try_from(ebpf.take_map("waiting")?).ok()?,
@@ -189,6 +193,7 @@ impl LatencyTables {
             numbers: BTreeMap::new(),
             lanes: Vec::new(),
             looked_at,
+            tells_reads,
         })
     }
 
@@ -308,11 +313,22 @@ impl LatencyTables {
     }
 }
 
-fn ran_instead(([thread, by], [ns, count, name @ .., pid_priority, core]): ([u32; 2], RawTaken)) -> RanInstead {
+fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {
+    let [ns, count, name @ .., pid_priority, core_priority] = raw;
     let bytes: Vec<u8> = name.iter().flat_map(|word: &u64| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
     let name = String::from_utf8_lossy(&bytes).into_owned();
     let low = |word: u64| (word & u64::from(u32::MAX)) as u32;
-    RanInstead { thread, by, pid: low(pid_priority), name, real_time: low(pid_priority >> 32), core: low(core), ns, count }
+    RanInstead {
+        thread,
+        by,
+        pid: low(pid_priority),
+        name,
+        real_time: low(pid_priority >> 32),
+        own_real_time: low(core_priority >> 32),
+        core: low(core_priority),
+        ns,
+        count,
+    }
 }
 
 /// `CLOCK_MONOTONIC`, ns: the programs' clock.

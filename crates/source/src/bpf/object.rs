@@ -252,11 +252,10 @@ impl LatencyPrograms {
             prepare(&mut ebpf, &btf, *which)?;
         }
         // Without these the gaps of reading and sending are unknown, and how long packets wait for their reader.
-        for which in GAPS.into_iter().chain([READ]) {
-            let _ = prepare(&mut ebpf, &btf, which);
-        }
+        let reads = GAPS.into_iter().chain([READ]).map(|which| prepare(&mut ebpf, &btf, which));
+        let tells_reads = reads.filter(Result::is_ok).count() > GAPS.len();
         let looked_at = Arc::new(LookedAt::default());
-        let tables = LatencyTables::take(&mut ebpf, Arc::clone(&looked_at));
+        let tables = LatencyTables::take(&mut ebpf, Arc::clone(&looked_at), tells_reads);
         let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()))?;
         let looks = ebpf.take_map("looks").and_then(|map| Array::try_from(map).ok());
         Ok((Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, looked_at }, tables))

@@ -89,6 +89,7 @@ impl LatencyReader {
             threads_for_ns: now_ns.saturating_sub(self.since_ns),
             packets_for_ns: packets_ns,
             is_looking,
+            tells_reads: tables.tells_reads,
             rows,
             waited_for,
         });
@@ -217,6 +218,7 @@ fn longest(mut all: Vec<WaitedFor>) -> Vec<WaitedFor> {
 }
 
 fn ran(one: RanInstead, threads: &BTreeMap<u32, ThreadId>) -> Option<WaitedFor> {
-    let RanInstead { thread, by, pid, name, real_time, core, ns, count } = one;
-    Some(WaitedFor { thread: *threads.get(&thread)?, by, pid, name: Arc::from(name), real_time, core, ns, count })
+    let RanInstead { thread, by, pid, name, real_time, own_real_time, core, ns, count } = one;
+    let (thread, name) = (*threads.get(&thread)?, Arc::from(name));
+    Some(WaitedFor { thread, by, pid, name, real_time, own_real_time, core, ns, count })
 }

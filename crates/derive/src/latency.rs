@@ -1,0 +1,278 @@
+//! How long the packets of a test take, stage by stage of their path, and how long its threads wait for a core: of the last second,
+//! and since it was looked at first. What is absolute in the samples ([`vnettop_sample::Latencies`]) is told apart by test here.
+
+mod cause;
+mod histogram;
+mod place;
+mod stage;
+
+pub use cause::{LatencyCause, WaitedLong};
+pub use histogram::{Histogram, Spread};
+pub use stage::{Stage, StageKey};
+
+use super::flow::Connection;
+use super::losses::qdiscs;
+use super::test_metrics::TestMetrics;
+use cause::Scene;
+use compact_str::CompactString;
+use stage::{OfTest, order};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use vnettop_sample::{CoreId, Latencies, LinkKey, Sample, ThreadId};
+
+/// The time whose figures are of now, ns.
+const WINDOW_NS: u64 = 1_000_000_000;
+/// Seconds of the strip that are kept.
+pub const KEPT_SECONDS: usize = 600;
+/// From this share on packets that cannot be told apart are too many.
+const MOST_ALIKE: f64 = 0.05;
+
+/// The latency of a test.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TestLatency {
+    /// Stages in the order of the data's path, then what is beside it, then those of the other direction.
+    pub stages: Vec<StageLatency>,
+    /// From the first point of the path to the last link: of the data.
+    pub whole: Option<StageLatency>,
+    /// The share of the last second in which packets were looked at; `None` after one sample.
+    pub packets_looked: Option<f64>,
+    /// For whom its threads waited for 0.5 ms and longer in the last second, the longest first.
+    pub waited_for: Vec<WaitedLong>,
+    /// What holds its packets longest, where that is worth a sentence.
+    pub cause: Option<LatencyCause>,
+    /// Second by second, the newest last: when it ended, and the whole path's figures in it.
+    pub seconds: Arc<VecDeque<LatencySecond>>,
+    /// What is not measured, and why.
+    pub unknown: Vec<UnknownLatency>,
+    /// Root qdiscs of the links on its paths, by their kinds.
+    pub qdiscs: Vec<(LinkKey, CompactString)>,
+}
+
+/// Figures of a stage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StageLatency {
+    /// Which.
+    pub key: StageKey,
+    /// Of the last second; `None` where nothing passed it.
+    pub now: Option<Spread>,
+    /// The same in full.
+    pub recent: Histogram,
+    /// Since it was looked at first.
+    pub so_far: Histogram,
+}
+
+/// One second of the strip.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencySecond {
+    /// Its end, `CLOCK_MONOTONIC`, ns.
+    pub at_ns: u64,
+    /// How long, ns.
+    pub for_ns: u64,
+    /// Over the whole path; `None` where no packet was seen at both ends.
+    pub whole: Option<Spread>,
+}
+
+/// Why something is not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum UnknownLatency {
+    /// No path.
+    #[error("packets are not followed: no path of this test is known")]
+    NoPath,
+    /// The path ends early.
+    #[error("behind the last link that is known packets are not followed: the path ends before the receiver")]
+    Gap,
+    /// The kernel is old.
+    #[error("reads and sends are not measured: that needs Linux 6.3")]
+    Reads,
+    /// Packets are alike.
+    #[error("packets that carry the same cannot be told apart: latencies are too small")]
+    Alike,
+    /// There was no packet yet.
+    #[error("no packet with payload was seen at two points of the path yet")]
+    NoPacket,
+}
+
+/// What was counted at one reading, of one test.
+#[derive(Debug, Clone, Default)]
+struct Reading {
+    at_ns: u64,
+    packets_for_ns: u64,
+    stages: BTreeMap<StageKey, Histogram>,
+    waited_for: BTreeMap<(ThreadId, u32), WaitedLong>,
+    /// Periods in which a quota stopped each thread.
+    throttled: BTreeMap<ThreadId, u64>,
+}
+
+/// The readings of a test.
+#[derive(Debug, Clone, Default)]
+pub(super) struct LatencyTrack {
+    /// Of threads, what was counted before the test.
+    base: Option<BTreeMap<StageKey, Histogram>>,
+    /// Of the last second and the one before that.
+    readings: VecDeque<Reading>,
+    /// What the last second of the strip ended with.
+    second: Option<Reading>,
+    seconds: Arc<VecDeque<LatencySecond>>,
+}
+
+impl LatencyTrack {
+    /// Takes a sample; `None` where latency is not looked at.
+    pub fn observe(&mut self, next: &Sample, metrics: &TestMetrics) -> Option<Arc<TestLatency>> {
+        let Some(latencies) = next.kernel.as_deref().and_then(|kernel| kernel.latency.as_ref()) else {
+            (self.base, self.second) = (None, None);
+            self.readings.clear();
+            return None;
+        };
+        let of_test = OfTest::of(metrics);
+        let reading = of_test.reading(latencies);
+        let is_anew = self.readings.back().is_some_and(|before| is_less(&reading.stages, &before.stages));
+        if is_anew {
+            (self.base, self.second) = (Some(BTreeMap::new()), None);
+            self.readings.clear();
+        }
+        let of_threads = |stages: &BTreeMap<StageKey, Histogram>| {
+            stages.iter().filter(|(key, _)| key.is_of_thread()).map(|(key, sum)| (*key, sum.clone())).collect()
+        };
+        let base = self.base.get_or_insert_with(|| of_threads(&reading.stages));
+        let start = self.readings.front();
+        let now = start.map(|start| between(&reading.stages, &start.stages)).unwrap_or_default();
+        let so_far = between(&reading.stages, base);
+        let looked = start.and_then(|start| share(&reading, start));
+        let waited_for = start.map(|start| cause::longest(&reading.waited_for, &start.waited_for)).unwrap_or_default();
+        let throttled = start.map(|start| risen(&reading.throttled, &start.throttled)).unwrap_or_default();
+        self.add_second(&reading);
+        let mut latency = of_test.latency(latencies, (now, so_far), looked);
+        latency.qdiscs = roots(next);
+        (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
+        latency.cause = cause::of(Scene { metrics, latency: &latency, throttled });
+        self.keep(reading);
+        Some(Arc::new(latency))
+    }
+
+    /// The newest reading; of the older ones as many as the window needs.
+    fn keep(&mut self, reading: Reading) {
+        let from_ns = reading.at_ns.saturating_sub(WINDOW_NS);
+        self.readings.push_back(reading);
+        while self.readings.get(1).is_some_and(|second| second.at_ns <= from_ns) {
+            self.readings.pop_front();
+        }
+    }
+
+    fn add_second(&mut self, reading: &Reading) {
+        let Some(second) = &self.second else {
+            self.second = Some(reading.clone());
+            return;
+        };
+        let for_ns = reading.at_ns.saturating_sub(second.at_ns);
+        if for_ns < WINDOW_NS {
+            return;
+        }
+        let whole = between(&reading.stages, &second.stages);
+        let whole = whole.get(&StageKey::of_data(Stage::Whole)).and_then(Histogram::spread);
+        let seconds = Arc::make_mut(&mut self.seconds);
+        if seconds.len() == KEPT_SECONDS {
+            seconds.pop_front();
+        }
+        seconds.push_back(LatencySecond { at_ns: reading.at_ns, for_ns, whole });
+        self.second = Some(reading.clone());
+    }
+}
+
+fn roots(next: &Sample) -> Vec<(LinkKey, CompactString)> {
+    let links = next.qdiscs.chunk_by(|one, other| one.link == other.link).filter_map(|of_link| of_link.first());
+    links.filter_map(|one| Some((one.link, qdiscs::root(next, one.link)?.0))).collect()
+}
+
+/// Threads that a quota has stopped between two readings.
+fn risen(now: &BTreeMap<ThreadId, u64>, before: &BTreeMap<ThreadId, u64>) -> BTreeSet<ThreadId> {
+    let is_more = |(id, now): &(&ThreadId, &u64)| before.get(id).is_some_and(|before| *now > before);
+    now.iter().filter(is_more).map(|(id, _)| *id).collect()
+}
+
+/// Anything was counted anew.
+fn is_less(now: &BTreeMap<StageKey, Histogram>, before: &BTreeMap<StageKey, Histogram>) -> bool {
+    before.iter().any(|(key, before)| now.get(key).is_some_and(|now| now.since(before).is_none()))
+}
+
+fn between(now: &BTreeMap<StageKey, Histogram>, before: &BTreeMap<StageKey, Histogram>) -> BTreeMap<StageKey, Histogram> {
+    let more = |(key, now): (&StageKey, &Histogram)| {
+        let more = before.get(key).map_or_else(|| Some(now.clone()), |before| now.since(before))?;
+        (more.count() > 0).then_some((*key, more))
+    };
+    now.iter().filter_map(more).collect()
+}
+
+/// The share of the time between two readings in which packets were looked at.
+fn share(now: &Reading, before: &Reading) -> Option<f64> {
+    let (all, looked) = (now.at_ns.checked_sub(before.at_ns)?, now.packets_for_ns.checked_sub(before.packets_for_ns)?);
+    (all > 0).then(|| (looked as f64 / all as f64).min(1.0))
+}
+
+impl OfTest<'_> {
+    /// What of a reading is the test's.
+    fn reading(&self, latencies: &Latencies) -> Reading {
+        let mut stages: BTreeMap<StageKey, Histogram> = BTreeMap::new();
+        for row in &latencies.rows {
+            if let Some(key) = self.key(&row.of) {
+                stages.entry(key).or_default().add(row);
+            }
+        }
+        let own = latencies.waited_for.iter().filter(|one| self.has_thread(one.thread));
+        let waited_for = own.map(|one| ((one.thread, one.by), WaitedLong::from(one))).collect();
+        let (at_ns, packets_for_ns) = (latencies.at_ns, latencies.packets_for_ns);
+        Reading { at_ns, packets_for_ns, stages, waited_for, throttled: self.throttled() }
+    }
+
+    fn latency(
+        &self,
+        latencies: &Latencies,
+        (now, mut so_far): (BTreeMap<StageKey, Histogram>, BTreeMap<StageKey, Histogram>),
+        packets_looked: Option<f64>,
+    ) -> TestLatency {
+        let stage = |key: StageKey, so_far: Histogram| StageLatency {
+            key,
+            now: now.get(&key).and_then(Histogram::spread),
+            recent: now.get(&key).cloned().unwrap_or_default(),
+            so_far,
+        };
+        let whole = StageKey::of_data(Stage::Whole);
+        let whole = so_far.remove(&whole).map(|histogram| stage(whole, histogram));
+        let alike = so_far.remove(&StageKey::of_data(Stage::Alike)).map_or(0, |alike| alike.count());
+        so_far.retain(|key, _| !matches!(key.stage, Stage::Whole | Stage::Alike));
+        let mut stages: Vec<StageLatency> = so_far.into_iter().map(|(key, so_far)| stage(key, so_far)).collect();
+        stages.sort_by_key(|one| order(self.paths(), &one.key));
+        let mut unknown = self.unknown(latencies.tells_reads);
+        let steps = || stages.iter().filter(|one| one.key.is_of_packets()).map(|one| one.so_far.count());
+        if steps().next().is_none() {
+            unknown.push(UnknownLatency::NoPacket);
+        }
+        let first = steps().max().unwrap_or(0);
+        if first > 0 && alike as f64 / first as f64 > MOST_ALIKE {
+            unknown.push(UnknownLatency::Alike);
+        }
+        unknown.sort_unstable();
+        TestLatency { stages, whole, packets_looked, unknown, ..TestLatency::default() }
+    }
+}
+
+impl TestLatency {
+    /// A stage of the data's direction.
+    #[must_use]
+    pub fn stage(&self, stage: Stage) -> Option<&StageLatency> {
+        self.stages.iter().find(|one| one.key == StageKey::of_data(stage))
+    }
+
+    /// Softirqs that receive the test's packets, on a core.
+    #[must_use]
+    pub fn softirq(&self, core: CoreId) -> Option<&StageLatency> {
+        self.stage(Stage::Softirq(core))
+    }
+}
+
+/// Its packets are the test's data, or the answers to them.
+fn is_data(connection: &Connection) -> bool {
+    !connection.controls()
+}
+
+#[cfg(test)]
+mod tests;

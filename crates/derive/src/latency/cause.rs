@@ -1,0 +1,214 @@
+//! What holds a test's packets longest, and whose fault it is: a thread that has no core, a softirq that starts late, a qdisc, a
+//! program between two links. A wait is told once, at its cause: a packet that waits in a socket for a reader that waits for a
+//! core, waits for the core.
+
+use super::place;
+use super::stage::{Stage, StageKey};
+use super::{Spread, StageLatency, TestLatency};
+use crate::TestMetrics;
+use crate::cores::CoreMetrics;
+use crate::figure::{percent, time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use vnettop_sample::{CoreId, PathPoint, PointKind, ThreadId, WaitedFor};
+
+/// The 99th percentile from which on a stage is worth a sentence, s.
+const WORTH_S: f64 = 1e-3;
+/// What explains a stage takes so much of its 99th percentile itself.
+const EXPLAINS: f64 = 0.5;
+/// A core of which the hypervisor takes so much is not the kernel's to give.
+const STOLEN: f64 = 0.05;
+
+/// For whom a thread waited for 0.5 ms and longer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitedLong {
+    /// Who waited.
+    pub thread: ThreadId,
+    /// Who ran: its tid, 0 for nobody.
+    pub by: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its real-time priority, 0 for none.
+    pub real_time: u32,
+    /// That of who waited.
+    pub own_real_time: u32,
+    /// The core.
+    pub core: CoreId,
+    /// How long, ns.
+    pub ns: u64,
+    /// How often.
+    pub count: u64,
+}
+
+impl From<&WaitedFor> for WaitedLong {
+    fn from(one: &WaitedFor) -> Self {
+        Self {
+            thread: one.thread,
+            by: one.by,
+            pid: one.pid,
+            name: Arc::clone(&one.name),
+            real_time: one.real_time,
+            own_real_time: one.own_real_time,
+            core: one.core,
+            ns: one.ns,
+            count: one.count,
+        }
+    }
+}
+
+/// What came between two readings, the longest first.
+pub(super) fn longest(
+    now: &BTreeMap<(ThreadId, u32), WaitedLong>,
+    before: &BTreeMap<(ThreadId, u32), WaitedLong>,
+) -> Vec<WaitedLong> {
+    let more = |(key, now): (&(ThreadId, u32), &WaitedLong)| {
+        let (ns, count) = before.get(key).map_or((0, 0), |before| (before.ns, before.count));
+        let (ns, count) = (now.ns.checked_sub(ns)?, now.count.checked_sub(count)?);
+        (ns > 0).then(|| WaitedLong { ns, count, ..now.clone() })
+    };
+    let mut all: Vec<WaitedLong> = now.iter().filter_map(more).collect();
+    all.sort_by_key(|one| std::cmp::Reverse(one.ns));
+    all
+}
+
+/// What holds the packets longest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyCause {
+    /// Where they wait.
+    pub key: StageKey,
+    /// What makes them wait, where that is another stage.
+    pub by: Option<StageKey>,
+    /// The sentence.
+    pub text: String,
+    /// The numbers behind it.
+    pub numbers: Vec<(&'static str, f64)>,
+}
+
+/// The cause; `None` where nothing takes a millisecond.
+pub(super) fn of(scene: Scene<'_>) -> Option<LatencyCause> {
+    let latency = scene.latency;
+    let worth = |one: &&StageLatency| one.now.is_some_and(|now| now.p99_s >= WORTH_S);
+    let slowest = |is_one: fn(&StageKey) -> bool| {
+        let stages = latency.stages.iter().filter(|one| is_one(&one.key)).filter(worth);
+        let longest = |one: &StageLatency| one.now.map_or((0.0, 0.0), |now| (now.p99_s, now.mean_s));
+        stages.max_by(|one, other| {
+            let (one, other) = (longest(one), longest(other));
+            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
+        })
+    };
+    if let Some(stage) = slowest(StageKey::is_of_packets) {
+        return scene.of_packets(stage);
+    }
+    // No packet waits for it, as of a sender that others keep from sending.
+    let thread = slowest(|key| matches!(key.stage, Stage::Wakeup(_)))?;
+    let (Stage::Wakeup(id), Some(now)) = (thread.key.stage, thread.now) else { return None };
+    Some(scene.told(thread, None, scene.thread(id, now)))
+}
+
+/// What the sentence is made of.
+pub(super) struct Scene<'a> {
+    pub metrics: &'a TestMetrics,
+    pub latency: &'a TestLatency,
+    /// Threads that a quota has stopped in the last second.
+    pub throttled: BTreeSet<ThreadId>,
+}
+
+impl Scene<'_> {
+    fn told(&self, stage: &StageLatency, by: Option<&StageLatency>, text: String) -> LatencyCause {
+        let now = by.unwrap_or(stage).now;
+        let figure = |of: fn(Spread) -> f64| now.map_or(0.0, of);
+        let numbers = vec![("p50_s", figure(|now| now.p50_s)), ("p99_s", figure(|now| now.p99_s))];
+        LatencyCause { key: stage.key, by: by.map(|by| by.key), text, numbers }
+    }
+
+    /// What makes packets wait in a stage.
+    fn of_packets(&self, stage: &StageLatency) -> Option<LatencyCause> {
+        let now = stage.now?;
+        match stage.key.stage {
+            Stage::Qdisc(link) => {
+                let text = format!("packets wait {} in {} of {}", figures(now), self.latency.qdisc(link), place::link(self.metrics, link));
+                Some(self.told(stage, None, text))
+            }
+            Stage::Socket => {
+                let readers = self.metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
+                if let Some((cause, text)) = self.starved(readers, now) {
+                    return Some(self.told(stage, Some(cause), text));
+                }
+                let text = format!("packets wait {} in the receiver's socket for their reader", figures(now));
+                Some(self.told(stage, None, text))
+            }
+            Stage::Hop { from, to } => Some(self.of_hop(stage, now, from, to)),
+            _ => None,
+        }
+    }
+
+    fn of_hop(&self, stage: &StageLatency, now: Spread, from: PathPoint, to: PathPoint) -> LatencyCause {
+        if let Some((path, at)) = place::carrier(self.metrics, from, to) {
+            let carrier = &path.carriers[at];
+            let workers = self.metrics.workers.iter().filter(|worker| worker.is_of(carrier)).map(|one| one.id());
+            if let Some((cause, text)) = self.starved(workers, now) {
+                return self.told(stage, Some(cause), text);
+            }
+            let text = format!("packets take {} through {}", figures(now), carrier.name);
+            return self.told(stage, None, text);
+        }
+        let late = self.latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Softirq(_)));
+        let late = late.filter(|one| one.key.is_back == stage.key.is_back);
+        let p99 = |one: &StageLatency| one.now.map_or(0.0, |now| now.p99_s);
+        let late = late.max_by(|one, other| p99(one).total_cmp(&p99(other)));
+        if let Some(late) = late.filter(|late| to.what == PointKind::Received && p99(late) >= EXPLAINS * now.p99_s)
+            && let (Stage::Softirq(core), Some(spread)) = (late.key.stage, late.now)
+        {
+            let text = format!("softirqs that receive start {} late on core {core}", figures(spread));
+            return self.told(stage, Some(late), text);
+        }
+        let ends = [from, to].map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.metrics, link)));
+        let text = format!("packets take {} from {} to {}", figures(now), ends[0], ends[1]);
+        self.told(stage, None, text)
+    }
+
+    /// The thread of these that waits longest for a core, where that explains these waits.
+    fn starved(&self, threads: impl Iterator<Item = ThreadId>, now: Spread) -> Option<(&StageLatency, String)> {
+        let waits = threads.filter_map(|id| self.latency.stage(Stage::Wakeup(id)));
+        let waits = waits.filter_map(|one| Some((one, one.now?)));
+        let (stage, spread) = waits.max_by(|one, other| one.1.p99_s.total_cmp(&other.1.p99_s))?;
+        let Stage::Wakeup(id) = stage.key.stage else { return None };
+        (spread.p99_s >= EXPLAINS * now.p99_s).then(|| (stage, self.thread(id, spread)))
+    }
+
+    /// A thread that waits for a core, and for whom.
+    fn thread(&self, id: ThreadId, spread: Spread) -> String {
+        let waits = format!("the {} waits {}", self.latency.thread(self.metrics, id), figures(spread));
+        let Some(by) = self.latency.waited_for.iter().find(|one| one.thread == id) else {
+            return format!("{waits} for a core");
+        };
+        let core = self.metrics.machine.core(by.core);
+        let stolen = core.and_then(CoreMetrics::shares).map_or(0.0, |shares| shares.steal);
+        let is_real_time = by.own_real_time > 0 && by.real_time == 0;
+        if self.throttled.contains(&id) && by.by == 0 {
+            return format!("{waits}: the CPU quota of its control group is used up, while core {} is idle", by.core);
+        }
+        if is_real_time {
+            return format!(
+                "{waits} for core {}: it is real-time itself, and the kernel throttles that (sched_rt_runtime_us); {} runs there",
+                by.core,
+                by.name
+            );
+        }
+        if stolen >= STOLEN {
+            return format!("{waits} for core {}, of which the hypervisor takes {} % (steal)", by.core, percent(stolen));
+        }
+        if by.by == 0 {
+            return format!("{waits}, though core {} is idle", by.core);
+        }
+        let how = if by.real_time > 0 { format!(" (real-time, priority {})", by.real_time) } else { String::new() };
+        format!("{waits} for core {}: {} {}{how} runs there", by.core, by.name, by.pid)
+    }
+}
+
+/// The two figures of a sentence.
+fn figures(spread: Spread) -> String {
+    format!("{} (p99; p50 {})", time(spread.p99_s), time(spread.p50_s))
+}

@@ -1,0 +1,76 @@
+//! What a stage is called: in the list of stages, and in sentences.
+
+use super::TestLatency;
+use super::stage::{Stage, StageKey};
+use crate::TestMetrics;
+use vnettop_sample::{FlowPath, LinkKey, PathPoint, PointKind, ThreadId};
+
+impl TestLatency {
+    /// Where time passes, in a few words.
+    #[must_use]
+    pub fn place(&self, metrics: &TestMetrics, key: &StageKey) -> String {
+        match key.stage {
+            Stage::SendGap(id) => format!("between sends of {}", name(metrics, id)),
+            Stage::ReadGap(id) => format!("between reads of {}", name(metrics, id)),
+            Stage::ArrivalGap => "between arrivals at the last link".to_owned(),
+            Stage::Qdisc(key) => format!("{} of {}", self.qdisc(key), link(metrics, key)),
+            Stage::Hop { from, to } => hop(metrics, from, to),
+            Stage::Socket => "in the receiver's socket".to_owned(),
+            Stage::Softirq(core) => format!("softirq of core {core} starts"),
+            Stage::Wakeup(id) => format!("{} gets a core", self.thread(metrics, id)),
+            Stage::Whole => "from the first link to the last".to_owned(),
+            Stage::Alike => "packets that carry the same".to_owned(),
+        }
+    }
+
+    /// Kind of the root qdisc of a link.
+    pub(super) fn qdisc(&self, key: LinkKey) -> &str {
+        self.qdiscs.iter().find(|one| one.0 == key).map_or("qdisc", |one| one.1.as_str())
+    }
+
+    /// It reads more than it sends.
+    pub(super) fn reads(&self, id: ThreadId) -> bool {
+        let count = |stage| self.stage(stage).map_or(0, |one| one.so_far.count());
+        count(Stage::ReadGap(id)) >= count(Stage::SendGap(id))
+    }
+
+    /// A thread by what it does for the test.
+    pub(super) fn thread(&self, metrics: &TestMetrics, id: ThreadId) -> String {
+        if let Some(worker) = metrics.workers.iter().find(|worker| worker.id() == id) {
+            return format!("{} {} of {}", worker.noun(), id.tid, worker.carrier);
+        }
+        format!("{} {}", if self.reads(id) { "reader" } else { "sender" }, name(metrics, id))
+    }
+}
+
+fn name(metrics: &TestMetrics, id: ThreadId) -> String {
+    let name = metrics.threads.iter().find(|one| one.sample.id == id).map(|one| one.sample.name.as_str());
+    format!("{} {}", name.unwrap_or("thread"), id.tid)
+}
+
+/// A link with its namespace's name, where that has one.
+pub(super) fn link(metrics: &TestMetrics, key: LinkKey) -> String {
+    let name = metrics.machine.link(key).map_or("a link that is gone", |link| link.facts.name.as_str());
+    metrics.machine.space_name(key.netns).map_or_else(|| name.to_owned(), |space| format!("{name} ({space})"))
+}
+
+fn hop(metrics: &TestMetrics, from: PathPoint, to: PathPoint) -> String {
+    let end = |point: PathPoint| point.link.map_or_else(|| "socket".to_owned(), |key| link(metrics, key));
+    if from.link == to.link && to.what == PointKind::Sent {
+        return format!("{} sends", end(to));
+    }
+    match carrier(metrics, from, to) {
+        Some((path, at)) => format!("{} → {} → {}", end(from), path.carriers[at].name, end(to)),
+        None => format!("{} → {}", end(from), end(to)),
+    }
+}
+
+/// The program between two points of a path, by its number among the path's.
+pub(super) fn carrier(metrics: &TestMetrics, from: PathPoint, to: PathPoint) -> Option<(&FlowPath, usize)> {
+    let find = |path: &FlowPath| {
+        let at = |point: PathPoint| path.hops.iter().position(|hop| Some(hop.link) == point.link);
+        let (first, last) = (at(from)?, at(to)?);
+        path.carriers.iter().position(|carrier| carrier.at > first && carrier.at <= last)
+    };
+    metrics.paths.iter().find_map(|path| Some((path, find(path)?)))
+}
