@@ -660,6 +660,19 @@ static __always_inline int addresses_of(const struct sock *sk, struct tuple *tup
 	return 1;
 }
 
+/* The flow that a socket without a peer reads, by its port and namespace: `proto` says that the tuple is no packet's. */
+#define UNCONNECTED 0x100
+
+static __always_inline __u32 flow_of_unconnected(const struct sock *sk, __be16 port)
+{
+	struct tuple reader = { .to_port = port, .proto = UDP | UNCONNECTED };
+	__u32 netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum), *flow;
+
+	__builtin_memcpy(reader.from, &netns, 4);
+	flow = bpf_map_lookup_elem(&flows, &reader);
+	return flow ? *flow : 0;
+}
+
 /* When a datagram came that has been read now; 0: not known. The queue of a socket gives out what came first, so with so many
  * still in it the one that was read came so many arrivals before the last one. */
 static __always_inline __u64 datagram_came(const struct sock *sk, __u32 flow)
@@ -712,6 +725,8 @@ int data_are_read(__u64 *ctx)
 	if (!is_set(&ports, tuple.to_port) || !addresses_of(sk, &tuple))
 		return 0;
 	key.flow = flow_of(&tuple);
+	if (!key.flow && tuple.proto == UDP)
+		key.flow = flow_of_unconnected(sk, tuple.to_port);
 	lane = bpf_map_lookup_elem(&lane_numbers, &key);
 	if (!lane)
 		return 0;

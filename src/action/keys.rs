@@ -50,8 +50,14 @@ const LISTS: &[KeyContext] = &[
     KeyContext::Card,
 ];
 /// Where undo is obeyed though the footer has no room for it.
-const BOXES: &[KeyContext] =
-    &[KeyContext::Help, KeyContext::Paths, KeyContext::Drops, KeyContext::Latency, KeyContext::Details, KeyContext::Proposal];
+const BOXES: &[KeyContext] = &[
+    KeyContext::Help,
+    KeyContext::Paths,
+    KeyContext::Drops,
+    KeyContext::Latency,
+    KeyContext::Details,
+    KeyContext::Proposal,
+];
 const UNDO: &str = "undo: restore every replaced mask";
 const HOST: &str = "next host, then all (--host); of one host: row to the left";
 const MOVES: &str = "select a row (of many cores: node by node)";

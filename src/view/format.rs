@@ -403,7 +403,10 @@ mod tests {
         assert_eq!(Total(999_999).to_string(), "999999", "totals are exact");
         assert_eq!(Total(1_234_567).to_string(), "1.23M", "until they do not fit");
         assert_eq!(Interval(Duration::from_millis(500)).to_string(), "500 ms", "below a second");
-        assert_eq!([1.6e-6, 350e-6, 9.996e-4, 1.25].map(|s| Elapsed(s).to_string()), ["1.6us", "350us", "1.0ms", "1.2s"]);
+        assert_eq!(
+            [1.6e-6, 350e-6, 9.996e-4, 1.25].map(|s| Elapsed(s).to_string()),
+            ["1.6us", "350us", "1.0ms", "1.2s"]
+        );
         assert_eq!(Interval(Duration::from_secs(2)).to_string(), "2 s", "whole seconds");
         assert_eq!(Interval(Duration::from_millis(2500)).to_string(), "2.5 s", "between");
     }

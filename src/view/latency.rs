@@ -107,7 +107,12 @@ fn place_cells(width: usize) -> usize {
     width.saturating_sub(figures + if has_axis(width) { AXIS + 4 } else { 0 }).max(16)
 }
 
-fn row(metrics: &TestMetrics, latency: &TestLatency, (stage, share): (&StageLatency, Option<f64>), width: usize) -> Line {
+fn row(
+    metrics: &TestMetrics,
+    latency: &TestLatency,
+    (stage, share): (&StageLatency, Option<f64>),
+    width: usize,
+) -> Line {
     let back = if stage.key.is_back { "back: " } else { "" };
     // What stands beside the path is indented: it is in the stages above, or no wait at all.
     let indent = if stage.key.is_of_packets() || stage.key.is_whole() { "" } else { "  " };
@@ -126,7 +131,9 @@ fn row(metrics: &TestMetrics, latency: &TestLatency, (stage, share): (&StageLate
     let place_tone = if stage.key.is_gap() { Tone::Muted } else { slow };
     let mut line = vec![(place_tone, fitted(&place, place_cells(width)))];
     let tones = [Tone::Muted, Tone::Normal, slow, slow, Tone::Normal];
-    line.extend(tones.into_iter().zip(&texts).zip(FIGURES).map(|((tone, text), cells)| (tone, format!(" {text:>cells$}"))));
+    line.extend(
+        tones.into_iter().zip(&texts).zip(FIGURES).map(|((tone, text), cells)| (tone, format!(" {text:>cells$}"))),
+    );
     if has_axis(width) {
         line.push((Tone::Normal, "  ".to_owned()));
         line.extend(axis(&stage.recent));

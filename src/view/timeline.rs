@@ -58,7 +58,8 @@ impl Parts {
         let rows = |count: usize, most| u16::try_from(count).unwrap_or(u16::MAX).min(most);
         let threads = rows(ends, most) + rows(workers, most / 2);
         let sentence = metrics.conclusions.limit.is_some() || state.axis.selected_ns().is_some();
-        let latency = height >= LEAST_FOR_LANES && metrics.subject.latency.as_ref().is_some_and(|one| !one.seconds.is_empty());
+        let latency =
+            height >= LEAST_FOR_LANES && metrics.subject.latency.as_ref().is_some_and(|one| !one.seconds.is_empty());
         Some(Self { graph, lanes: height >= LEAST_FOR_LANES, latency, threads, sentence })
     }
 

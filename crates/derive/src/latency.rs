@@ -22,6 +22,8 @@ use vnettop_sample::{CoreId, Latencies, LinkKey, Sample, ThreadId};
 
 /// The time whose figures are of now, ns.
 const WINDOW_NS: u64 = 1_000_000_000;
+/// A tick may be so much early or late, ns.
+const SLACK_NS: u64 = 50_000_000;
 /// Seconds of the strip that are kept.
 pub const KEPT_SECONDS: usize = 600;
 /// From this share on packets that cannot be told apart are too many.
@@ -130,6 +132,7 @@ impl LatencyTrack {
             (self.base, self.second) = (Some(BTreeMap::new()), None);
             self.readings.clear();
         }
+        self.forget(reading.at_ns);
         let of_threads = |stages: &BTreeMap<StageKey, Histogram>| {
             stages.iter().filter(|(key, _)| key.is_of_thread()).map(|(key, sum)| (*key, sum.clone())).collect()
         };
@@ -145,14 +148,13 @@ impl LatencyTrack {
         latency.qdiscs = roots(next);
         (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
         latency.cause = cause::of(Scene { metrics, latency: &latency, throttled });
-        self.keep(reading);
+        self.readings.push_back(reading);
         Some(Arc::new(latency))
     }
 
-    /// The newest reading; of the older ones as many as the window needs.
-    fn keep(&mut self, reading: Reading) {
-        let from_ns = reading.at_ns.saturating_sub(WINDOW_NS);
-        self.readings.push_back(reading);
+    /// Keeps of the readings as many as a window needs that ends now.
+    fn forget(&mut self, now_ns: u64) {
+        let from_ns = now_ns.saturating_sub(WINDOW_NS).saturating_add(SLACK_NS);
         while self.readings.get(1).is_some_and(|second| second.at_ns <= from_ns) {
             self.readings.pop_front();
         }
@@ -194,7 +196,10 @@ fn is_less(now: &BTreeMap<StageKey, Histogram>, before: &BTreeMap<StageKey, Hist
     before.iter().any(|(key, before)| now.get(key).is_some_and(|now| now.since(before).is_none()))
 }
 
-fn between(now: &BTreeMap<StageKey, Histogram>, before: &BTreeMap<StageKey, Histogram>) -> BTreeMap<StageKey, Histogram> {
+fn between(
+    now: &BTreeMap<StageKey, Histogram>,
+    before: &BTreeMap<StageKey, Histogram>,
+) -> BTreeMap<StageKey, Histogram> {
     let more = |(key, now): (&StageKey, &Histogram)| {
         let more = before.get(key).map_or_else(|| Some(now.clone()), |before| now.since(before))?;
         (more.count() > 0).then_some((*key, more))

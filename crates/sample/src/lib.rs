@@ -24,8 +24,8 @@ mod events;
 mod facts;
 mod flows;
 mod kernel;
-mod latency;
 mod lasting;
+mod latency;
 mod links;
 mod losses;
 mod ovs;
@@ -63,9 +63,7 @@ pub use flows::{
     UdpState,
 };
 pub use kernel::{DropCount, Drops, FlowCores, HopCores, KernelCounts, OnRequest, SoftirqTime, Tracer, TracerStage};
-pub use latency::{
-    LATENCY_BUCKETS, Latencies, LatencyOf, LatencyRow, PathPoint, PointKind, WaitedFor, bucket_ns,
-};
+pub use latency::{LATENCY_BUCKETS, Latencies, LatencyOf, LatencyRow, PathPoint, PointKind, WaitedFor, bucket_ns};
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{
     Conntrack, GsoLimits, IpCounters, Offload, Offloads, OtherUdp, PacketSocket, ProtocolCounters, QdiscCounters,

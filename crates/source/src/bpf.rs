@@ -252,9 +252,7 @@ impl Obeying<'_> {
         let mut report = None;
         if matches!(self.latency, Latency::Idle) {
             let (latency, loaded) = match loading(|| LatencyPrograms::load(self.sys)) {
-                Ok((programs, tables)) => {
-                    (Latency::Loaded(Box::new(programs)), TracerEvent::Latency(Box::new(tables)))
-                }
+                Ok((programs, tables)) => (Latency::Loaded(Box::new(programs)), TracerEvent::Latency(Box::new(tables))),
                 Err(refusal) => (Latency::Refused, TracerEvent::NoLatency(refusal)),
             };
             (self.latency, report) = (latency, Some(loaded));

@@ -20,8 +20,8 @@ use crate::clock::wall_ms;
 use std::path::PathBuf;
 use std::sync::Arc;
 use vnettop_sample::{
-    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, LinkKey, OnRequest, OvsSwitch, OwnCost, Owned, Problem, QdiscCounters, Sample, Space,
-    ThreadSample, Trace,
+    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, LinkKey, OnRequest, OvsSwitch, OwnCost, Owned, Problem,
+    QdiscCounters, Sample, Space, ThreadSample, Trace,
 };
 
 /// Which links a tick reads.
@@ -271,7 +271,8 @@ impl Live {
 
 /// The links whose packets wait in a qdisc where they must; sorted.
 fn queueing(qdiscs: &[QdiscCounters]) -> Vec<LinkKey> {
-    let mut links: Vec<LinkKey> = qdiscs.iter().filter(|qdisc| qdisc.kind != "noqueue").map(|qdisc| qdisc.link).collect();
+    let mut links: Vec<LinkKey> =
+        qdiscs.iter().filter(|qdisc| qdisc.kind != "noqueue").map(|qdisc| qdisc.link).collect();
     links.dedup();
     links
 }

@@ -1,8 +1,8 @@
 //! Where a test's packets and threads wait, as JSON: a stage an object, in the order of the data's path.
 
 use super::{Each, InJson, JsonObject};
-use crate::derive::latency::{LatencyCause, Spread, Stage, StageLatency, TestLatency, WaitedLong};
 use crate::derive::TestMetrics;
+use crate::derive::latency::{LatencyCause, Spread, Stage, StageLatency, TestLatency, WaitedLong};
 use crate::sample::{LinkKey, PathPoint, Word};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};

@@ -14,7 +14,7 @@ use vnettop_sample::{CoreId, PathPoint, PointKind, ThreadId, WaitedFor};
 
 /// The 99th percentile from which on a stage is worth a sentence, s.
 const WORTH_S: f64 = 1e-3;
-/// What explains a stage takes so much of its 99th percentile itself.
+/// What explains a stage is as long as so much of its 99th percentile.
 const EXPLAINS: f64 = 0.5;
 /// A core of which the hypervisor takes so much is not the kernel's to give.
 const STOLEN: f64 = 0.05;
@@ -58,7 +58,8 @@ impl From<&WaitedFor> for WaitedLong {
     }
 }
 
-/// What came between two readings, the longest first.
+/// What came between two readings. First who was waited for longest at a time: so many more packets came meanwhile that the time
+/// counts twice.
 pub(super) fn longest(
     now: &BTreeMap<(ThreadId, u32), WaitedLong>,
     before: &BTreeMap<(ThreadId, u32), WaitedLong>,
@@ -69,7 +70,8 @@ pub(super) fn longest(
         (ns > 0).then(|| WaitedLong { ns, count, ..now.clone() })
     };
     let mut all: Vec<WaitedLong> = now.iter().filter_map(more).collect();
-    all.sort_by_key(|one| std::cmp::Reverse(one.ns));
+    let weight = |one: &WaitedLong| one.ns as f64 * one.ns as f64 / one.count.max(1) as f64;
+    all.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
     all
 }
 
@@ -104,7 +106,7 @@ pub(super) fn of(scene: Scene<'_>) -> Option<LatencyCause> {
     // No packet waits for it, as of a sender that others keep from sending.
     let thread = slowest(|key| matches!(key.stage, Stage::Wakeup(_)))?;
     let (Stage::Wakeup(id), Some(now)) = (thread.key.stage, thread.now) else { return None };
-    Some(scene.told(thread, None, scene.thread(id, now)))
+    Some(scene.told(thread, None, scene.thread(id, &figures(now))))
 }
 
 /// What the sentence is made of.
@@ -117,7 +119,7 @@ pub(super) struct Scene<'a> {
 
 impl Scene<'_> {
     fn told(&self, stage: &StageLatency, by: Option<&StageLatency>, text: String) -> LatencyCause {
-        let now = by.unwrap_or(stage).now;
+        let now = stage.now;
         let figure = |of: fn(Spread) -> f64| now.map_or(0.0, of);
         let numbers = vec![("p50_s", figure(|now| now.p50_s)), ("p99_s", figure(|now| now.p99_s))];
         LatencyCause { key: stage.key, by: by.map(|by| by.key), text, numbers }
@@ -128,12 +130,19 @@ impl Scene<'_> {
         let now = stage.now?;
         match stage.key.stage {
             Stage::Qdisc(link) => {
-                let text = format!("packets wait {} in {} of {}", figures(now), self.latency.qdisc(link), place::link(self.metrics, link));
+                let text = format!(
+                    "packets wait {} in {} of {}",
+                    figures(now),
+                    self.latency.qdisc(link),
+                    place::link(self.metrics, link)
+                );
                 Some(self.told(stage, None, text))
             }
             Stage::Socket => {
-                let readers = self.metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
-                if let Some((cause, text)) = self.starved(readers, now) {
+                let readers =
+                    self.metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
+                if let Some((cause, waits)) = self.starved(readers, now) {
+                    let text = format!("packets wait {} in the receiver's socket: {waits}", figures(now));
                     return Some(self.told(stage, Some(cause), text));
                 }
                 let text = format!("packets wait {} in the receiver's socket for their reader", figures(now));
@@ -148,10 +157,11 @@ impl Scene<'_> {
         if let Some((path, at)) = place::carrier(self.metrics, from, to) {
             let carrier = &path.carriers[at];
             let workers = self.metrics.workers.iter().filter(|worker| worker.is_of(carrier)).map(|one| one.id());
-            if let Some((cause, text)) = self.starved(workers, now) {
-                return self.told(stage, Some(cause), text);
+            let takes = format!("packets take {} through {}", figures(now), carrier.name);
+            if let Some((cause, waits)) = self.starved(workers, now) {
+                return self.told(stage, Some(cause), format!("{takes}: {waits}"));
             }
-            let text = format!("packets take {} through {}", figures(now), carrier.name);
+            let text = takes;
             return self.told(stage, None, text);
         }
         let late = self.latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Softirq(_)));
@@ -164,7 +174,8 @@ impl Scene<'_> {
             let text = format!("softirqs that receive start {} late on core {core}", figures(spread));
             return self.told(stage, Some(late), text);
         }
-        let ends = [from, to].map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.metrics, link)));
+        let ends = [from, to]
+            .map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.metrics, link)));
         let text = format!("packets take {} from {} to {}", figures(now), ends[0], ends[1]);
         self.told(stage, None, text)
     }
@@ -173,14 +184,16 @@ impl Scene<'_> {
     fn starved(&self, threads: impl Iterator<Item = ThreadId>, now: Spread) -> Option<(&StageLatency, String)> {
         let waits = threads.filter_map(|id| self.latency.stage(Stage::Wakeup(id)));
         let waits = waits.filter_map(|one| Some((one, one.now?)));
-        let (stage, spread) = waits.max_by(|one, other| one.1.p99_s.total_cmp(&other.1.p99_s))?;
+        let (stage, spread) = waits.max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s))?;
         let Stage::Wakeup(id) = stage.key.stage else { return None };
-        (spread.p99_s >= EXPLAINS * now.p99_s).then(|| (stage, self.thread(id, spread)))
+        // One wait of a thread is one of every packet that comes meanwhile.
+        (spread.max_s >= EXPLAINS * now.p99_s)
+            .then(|| (stage, self.thread(id, &format!("up to {}", time(spread.max_s)))))
     }
 
     /// A thread that waits for a core, and for whom.
-    fn thread(&self, id: ThreadId, spread: Spread) -> String {
-        let waits = format!("the {} waits {}", self.latency.thread(self.metrics, id), figures(spread));
+    fn thread(&self, id: ThreadId, how_long: &str) -> String {
+        let waits = format!("the {} waits {how_long}", self.latency.thread(self.metrics, id));
         let Some(by) = self.latency.waited_for.iter().find(|one| one.thread == id) else {
             return format!("{waits} for a core");
         };
@@ -193,12 +206,15 @@ impl Scene<'_> {
         if is_real_time {
             return format!(
                 "{waits} for core {}: it is real-time itself, and the kernel throttles that (sched_rt_runtime_us); {} runs there",
-                by.core,
-                by.name
+                by.core, by.name
             );
         }
         if stolen >= STOLEN {
-            return format!("{waits} for core {}, of which the hypervisor takes {} % (steal)", by.core, percent(stolen));
+            return format!(
+                "{waits} for core {}, of which the hypervisor takes {} % (steal)",
+                by.core,
+                percent(stolen)
+            );
         }
         if by.by == 0 {
             return format!("{waits}, though core {} is idle", by.core);

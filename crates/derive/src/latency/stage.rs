@@ -4,9 +4,7 @@ use super::{UnknownLatency, is_data};
 use crate::TestMetrics;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use vnettop_sample::{
-    CoreId, DropFlow, FlowPath, HopWay, LatencyOf, LinkKey, PathPoint, PointKind, Proto, ThreadId,
-};
+use vnettop_sample::{CoreId, DropFlow, FlowPath, HopWay, LatencyOf, LinkKey, PathPoint, PointKind, Proto, ThreadId};
 
 /// Where time passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]

@@ -8,6 +8,7 @@ use super::hops::HopKey;
 use aya::Ebpf;
 use aya::maps::{HashMap, MapData};
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -22,6 +23,9 @@ const MOST_FLOWS: u32 = 1024;
 const MOST_ROWS: usize = 400;
 /// Threads that are watched at most.
 const MOST_THREADS: usize = 500;
+/// `UDP` and `UNCONNECTED` of the program.
+const UDP: u32 = 17;
+const UNCONNECTED: u32 = 0x100;
 /// `IS_FIRST` and `IS_LAST` of the program.
 const IS_FIRST: u32 = 0x1_0000;
 const IS_LAST: u32 = 0x2_0000;
@@ -51,6 +55,8 @@ pub struct FlowPoints {
     pub carried: Vec<FlowKey>,
     /// Its points.
     pub points: Vec<HopKey>,
+    /// Inode of the namespace in which it is read.
+    pub reader_netns: Option<u32>,
 }
 
 /// What is looked at.
@@ -133,7 +139,8 @@ pub struct LookedAt {
 impl LookedAt {
     /// `struct look` of one that begins or goes on: packets are followed from its first half on.
     pub(super) fn look(&self, packets_for: Option<Duration>, is_begun: bool) -> [u64; 2] {
-        let number = if is_begun { self.number.fetch_add(1, Ordering::AcqRel) + 1 } else { self.number.load(Ordering::Acquire) };
+        let number =
+            if is_begun { self.number.fetch_add(1, Ordering::AcqRel) + 1 } else { self.number.load(Ordering::Acquire) };
         let half_ns = packets_for.map(|packets_for| u64::try_from(packets_for.as_nanos() / 2).unwrap_or(0));
         [number, half_ns.map_or(u64::MAX, |half_ns| now_ns().saturating_add(half_ns))]
     }
@@ -232,6 +239,9 @@ impl LatencyTables {
         for one in flows {
             let Some((number, first)) = self.number(one) else { continue };
             one.carried.iter().for_each(|&carried| drop(self.flows.insert(tuple(carried), number, 0)));
+            if let Some(reader) = unconnected(one) {
+                let _ = self.flows.insert(reader, number, 0);
+            }
             let links = one.points.iter().rposition(|point| point[2] != READ);
             for (at, &[netns, ifindex, what]) in one.points.iter().enumerate() {
                 let lane = first + u32::try_from(at).unwrap_or(0);
@@ -311,6 +321,17 @@ impl LatencyTables {
     pub fn ran_instead(&self) -> Vec<RanInstead> {
         self.waited_for.iter().flatten().map(ran_instead).collect()
     }
+}
+
+/// What stands for the socket of a flow's reader that has no peer (`flow_of_unconnected`); only UDP has such.
+fn unconnected(one: &FlowPoints) -> Option<Tuple> {
+    let FlowKey { proto, to, .. } = one.flow;
+    let is_udp = u32::from(proto) == UDP;
+    let anybody = FlowKey { from: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), ..one.flow };
+    let mut reader = tuple(FlowKey { to, ..anybody });
+    reader[0] = one.reader_netns?;
+    reader[9] |= UNCONNECTED;
+    is_udp.then_some(reader)
 }
 
 fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use vnettop_sample::{
-    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, PathPoint, PointKind,
-    ThreadId, ThreadSample, WaitedFor,
+    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, PathPoint, PointKind, ThreadId,
+    ThreadSample, WaitedFor,
 };
 
 /// How often packets are looked at anew, ns: on each tick of a second.
@@ -143,7 +143,8 @@ fn flows(on: &OnThePath<'_>) -> Vec<FlowPoints> {
         if path.gap.is_none() {
             points.push([0, 0, READ]);
         }
-        (!points.is_empty()).then(|| FlowPoints { flow, carried: carried(path), points })
+        let reader_netns = path.receiver_netns().and_then(|netns| u32::try_from(netns).ok());
+        (!points.is_empty()).then(|| FlowPoints { flow, carried: carried(path), points, reader_netns })
     };
     on.paths.iter().filter_map(one).take(MOST_PATHS).collect()
 }
@@ -172,9 +173,7 @@ fn point([netns, ifindex, what]: HopKey) -> PathPoint {
 fn row(count: WaitCount, threads: &BTreeMap<u32, ThreadId>) -> Option<LatencyRow> {
     let thread = |tid: u32| threads.get(&tid).copied();
     let of = match count.of {
-        WaitOf::Packets(flow, from, to) => {
-            LatencyOf::Packets { flow: named(flow), from: point(from), to: point(to) }
-        }
+        WaitOf::Packets(flow, from, to) => LatencyOf::Packets { flow: named(flow), from: point(from), to: point(to) },
         WaitOf::Softirq(flow, core) => LatencyOf::Softirq { flow: named(flow), core },
         WaitOf::Wakeup(tid) => LatencyOf::Wakeup { thread: thread(tid)? },
         WaitOf::ReadGap(tid) => LatencyOf::ReadGap { thread: thread(tid)? },
