@@ -39,6 +39,8 @@ impl Threaded {
     /// The thread.
     pub fn thread(&self) -> Option<u32> {
         let listed = self.far.output("ps -eo pid,comm");
-        listed.lines().find_map(|line| line.contains("napi/nb0-").then(|| line.split_whitespace().next()?.parse().ok())?)
+        listed
+            .lines()
+            .find_map(|line| line.contains("napi/nb0-").then(|| line.split_whitespace().next()?.parse().ok())?)
     }
 }
