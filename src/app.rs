@@ -78,7 +78,7 @@ pub enum AppError {
     #[error("cannot take over signals, so nothing was started: {0}")]
     Signals(#[source] io::Error),
     /// A recording of something else.
-    #[error("the recording has no card: no pin in it has 4 s of rates before and 12 s after")]
+    #[error("no card: no pin in the recording has 4 s (UDP: 6) of rates before, 12 s after")]
     NoCard,
     /// What reads a recording ahead.
     #[error("cannot read the recording ahead: {0}")]

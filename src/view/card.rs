@@ -6,8 +6,9 @@ use super::canvas::cells;
 use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
 use super::lines::{Line, sentences};
 use crate::derive::experiment::{
-    CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, SETTLING_NS, Verdict,
+    CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, MOST_AFTER_NS, SETTLING_NS, Verdict, needed_ns,
 };
+use crate::derive::ledger::BIN_NS;
 use crate::derive::{Card, Metrics};
 use crate::state::{Mode, State, Units};
 
@@ -81,7 +82,10 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         let left = left_s.ceil();
         format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")
     } else {
-        "too few rates: the benchmark must run 4 s before the pin and 12 s after it".to_owned()
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds at most")]
+        let bin_ns = metrics.subject.jitter.map_or(BIN_NS, |jitter| (jitter.bin_s * 1e9) as u64);
+        let [before, after] = needed_ns(bin_ns).map(|length| Seconds(length as f64 / 1e9));
+        format!("too few rates: the benchmark must run {before} before the pin and {after} after it")
     };
     sentences(Tone::Normal, &text, width)
 }
@@ -122,7 +126,8 @@ fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));
     lines.push(row("others", &others(before), &others(after), "by other programs", Tone::Normal));
-    let pieces = format!("compared as {} × {}", card.pairs(), Seconds(PIECE_NS as f64 / 1e9));
+    let of_length = card.piece_ns.map_or_else(String::new, |length| format!(" × {}", Seconds(length as f64 / 1e9)));
+    let pieces = format!("compared as {}{of_length}", card.pairs());
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
     let so_far = if is_filling { format!(" (so far; final {} after the pin)", Seconds(FULL_S)) } else { String::new() };

@@ -23,11 +23,28 @@ pub(super) fn limit_rows(state: &State) -> u16 {
     u16::from(limit(state).is_some())
 }
 
-/// Writes what holds the test back into a row.
-pub(super) fn limit_line(canvas: &mut Canvas, limit: &Limit, y: u16) {
+/// Writes what holds the test back into a row, with the key that answers it at its end.
+pub(super) fn limit_line(canvas: &mut Canvas, state: &State, limit: &Limit, y: u16) {
     let width = canvas.area.width;
-    let used = canvas.left(0, y, width, Tone::Title, LIMIT);
-    canvas.left(used, y, width.saturating_sub(used), Tone::Normal, &limit.text);
+    let mark = marked(state, limit.key).map_or_else(String::new, |mark| format!(" {mark}"));
+    let room = width.saturating_sub(u16::try_from(mark.len()).unwrap_or(0));
+    let title = canvas.left(0, y, room, Tone::Title, LIMIT);
+    let used = title + canvas.left(title, y, room.saturating_sub(title), Tone::Normal, &limit.text);
+    if !mark.is_empty() {
+        canvas.left(used, y, width.saturating_sub(used), Tone::Normal, mark);
+    }
+}
+
+/// `[p]`
+fn marked(state: &State, key: Option<char>) -> Option<String> {
+    let key = state.keys().now(&key?.to_string(), KeyContext::Main)?;
+    Some(format!("[{key}]"))
+}
+
+/// What holds the test back, as one sentence.
+fn limit_text(state: &State, limit: &Limit) -> String {
+    let mark = marked(state, limit.key).map_or_else(String::new, |mark| format!(" {mark}"));
+    format!("{LIMIT}{}{mark}", limit.text)
 }
 
 /// The sentences, most pressing first, with how many there was no room for; above them what holds the test back, where no
@@ -38,11 +55,11 @@ pub(super) fn prepare(state: &State, area: Area, tells_limit: bool) -> Canvas {
     let mut y = 0;
     if let Some(limit) = limit(state).filter(|_| tells_limit) {
         if area.height > 1 {
-            limit_line(&mut canvas, limit, 0);
+            limit_line(&mut canvas, state, limit, 0);
             y = 1;
         } else {
             let at = sentences.iter().take_while(|(tone, _)| matches!(tone, Tone::Warning | Tone::Good)).count();
-            sentences.insert(at, (Tone::Normal, format!("{LIMIT}{}", limit.text)));
+            sentences.insert(at, (Tone::Normal, limit_text(state, limit)));
         }
     }
     for (at, (tone, text)) in sentences.iter().enumerate() {
@@ -126,8 +143,7 @@ fn reports(state: &State, shown: impl Fn(&Problem) -> bool) -> Vec<(Tone, String
 }
 
 fn text(state: &State, finding: &Finding) -> String {
-    let key = finding.key.and_then(|key| state.keys().now(&key.to_string(), KeyContext::Main));
-    let key = key.map_or_else(String::new, |key| format!("[{key}] "));
+    let key = marked(state, finding.key).map_or_else(String::new, |mark| format!("{mark} "));
     format!("{key}{}", finding.text.replace('±', super::plus_minus(state)))
 }
 
@@ -137,7 +153,7 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     for (tone, text) in reports(state, |_| true) {
         lines.extend(lines::sentences(tone, &text, width));
     }
-    let limit = limit(state).map(|limit| (format!("{LIMIT}{}", limit.text), &limit.numbers));
+    let limit = limit(state).map(|limit| (limit_text(state, limit), &limit.numbers));
     let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.conclusions.findings);
     let findings = findings.map(|finding| (text(state, finding), &finding.numbers));
     for (text, numbers) in limit.into_iter().chain(findings) {

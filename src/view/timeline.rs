@@ -111,7 +111,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     places_to_click(&axis, &mut canvas, y);
     match (axis.selected_ns, &metrics.conclusions.limit) {
         (Some(at_ns), _) => selected(&axis, &mut canvas, y, (metrics, history, at_ns)),
-        (None, Some(limit)) => finding::limit_line(&mut canvas, limit, y),
+        (None, Some(limit)) => finding::limit_line(&mut canvas, state, limit, y),
         (None, None) => {}
     }
     canvas

@@ -13,7 +13,7 @@ use super::migration_cost::{Cause, Crossing, moves_in};
 use super::moves::TracedMove;
 use super::placement;
 use std::collections::{HashMap, VecDeque};
-use vnettop_sample::{Event, Sample};
+use vnettop_sample::{CoreSet, Event, Sample, ThreadId};
 
 pub use masks::MaskChange;
 pub use other_causes::{CauseCandidate, ComparedCauses, LEAST_TICKS, OtherCause};
@@ -74,6 +74,8 @@ pub struct Conclusion {
     pub vague: bool,
     /// Cores can be proposed for the busy threads, by a proposal that does not doubt itself.
     pub placement_may_help: bool,
+    /// The threads that this proposal would pin, and that are not bound to that core.
+    pub placeable: Vec<ThreadId>,
     /// Connections of each watched process, by their tokens of MPTCP.
     pub connections: HashMap<u32, Vec<Option<u32>>>,
 }
@@ -125,6 +127,7 @@ impl RateDiagnosis {
         let from_ns = window.first().map_or(u64::MAX, |first| first.from_ns);
         let (rival, compared) = if unexplained { self.other_causes.rival(from_ns) } else { Default::default() };
         let rival = self.rival.observe(rival, |one, other| one.suspect == other.suspect, metrics.machine.at_ns);
+        let proposal = placement::propose(metrics).ok().filter(|proposal| proposal.doubt.is_none());
         self.conclusion = Conclusion {
             jitter,
             cause,
@@ -135,7 +138,8 @@ impl RateDiagnosis {
             moves_per_s: per_s(moves),
             far_per_s: per_s(sum(Crossing::Nodes)),
             vague: vague > 0.5 * moves && metrics.machine.own.interval_ns > LONG_BIN_NS,
-            placement_may_help: placement::propose(metrics).is_ok_and(|proposal| proposal.doubt.is_none()),
+            placement_may_help: proposal.is_some(),
+            placeable: proposal.iter().flat_map(|proposal| &proposal.steps).filter_map(moved).collect(),
             connections: HashMap::new(),
         };
         // What waits for anyone is no connection.
@@ -153,6 +157,11 @@ impl RateDiagnosis {
         let from_ns = now_ns.saturating_sub(length).max(since_ns);
         bins.since(from_ns).copied().collect()
     }
+}
+
+/// The thread of a step that would change its mask.
+fn moved(step: &placement::Step) -> Option<ThreadId> {
+    (step.old.as_ref() != Some(&CoreSet::single(step.core))).then_some(step.thread)
 }
 
 fn sends_by_bbr(sample: &Sample) -> bool {

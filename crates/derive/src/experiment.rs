@@ -18,7 +18,7 @@ pub(crate) use interval::{LEAST, PairedRatio};
 pub use order::{Rounds, Turn, side_of};
 pub use other_load::OtherLoad;
 pub(crate) use phases::{CountedPhase, PhaseLog, of_side, pairs, traffic};
-pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PIECE_NS, PinTrial, SETTLING_NS};
+pub use pin_trial::{LEAST_AFTER_NS, MOST_AFTER_NS, PinTrial, SETTLING_NS, needed_ns, piece_ns};
 pub use ranking::{LEAST_ROUNDS, PhaseMeans, PlacementStanding};
 pub(crate) use ranking::{RankedPlacement, are_alike, ranking};
 

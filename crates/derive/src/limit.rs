@@ -68,13 +68,17 @@ pub struct Limit {
     pub name: Option<String>,
     /// That program's process.
     pub pid: Option<u32>,
+    /// The thread, where it is one.
+    pub tid: Option<u32>,
+    /// The key that proposes another core for that thread, where one can be proposed.
+    pub key: Option<char>,
     /// The figures, by name with unit; shares are of 1.
     pub numbers: Vec<(&'static str, f64)>,
 }
 
 impl Limit {
     fn new(kind: LimitKind, text: String, numbers: Vec<(&'static str, f64)>) -> Self {
-        Self { kind, text, core: None, name: None, pid: None, numbers }
+        Self { kind, text, core: None, name: None, pid: None, tid: None, key: None, numbers }
     }
 
     fn named(self, name: &str) -> Self {

@@ -21,6 +21,7 @@
 
 mod backlog;
 pub(crate) mod counted;
+mod early_rows;
 mod ends;
 mod forwarder;
 mod fragments;
@@ -61,6 +62,9 @@ pub struct LossTrack {
     receivers: BTreeMap<u64, ends::CounterSkew>,
     tracked: kernel::ConntrackDrops,
     tracing_start: tracing_start::TracingStart,
+    early_rows: early_rows::EarlyRows,
+    /// Counters told what was lost in the tick before, while the programs were there already.
+    is_counted: bool,
     forwarders: forwarder::Forwarders,
     /// Since packets were lost last, s.
     quiet_s: Option<f64>,
@@ -101,7 +105,11 @@ impl LossTrack {
         };
         let paths = if next.flows.is_empty() { &previous.facts.paths } else { &next.facts.paths };
         let crossed = upcalls::crossed(&machine.datapaths, &next.facts.ovs, paths);
-        let mut places = self.all(&step, &route, &spans, paths);
+        let is_early = self.early_rows.observe(&step);
+        // Until the programs were attached only counters know; rows that come late have that time as well.
+        let is_new = reported.is_none() || counted::drops(previous).is_none() || (is_early && self.is_counted);
+        self.is_counted = is_new && reported.is_some();
+        let mut places = self.all(&step, is_new, &route, &spans, paths);
         let unasked = upcalls::lost(&step, &crossed);
         if !unasked.is_empty() {
             places.retain(|loss| loss.function.as_deref() != Some(upcalls::UNHEARD));
@@ -111,8 +119,10 @@ impl LossTrack {
         places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         self.quiet_s = if places.is_empty() { self.quiet_s.map(|quiet_s| quiet_s + seconds) } else { Some(0.0) };
         let sent = SentPackets::of(previous, next, &flow.connections, &spans);
-        add_shares(&mut places, paths, &spans, &sent);
-        if reported.is_some() && counted::drops(previous).is_none() {
+        if is_new || !is_early {
+            add_shares(&mut places, paths, &spans, &sent);
+        }
+        if self.is_counted {
             // What was sent in the whole time says nothing of what was lost since the programs were attached.
             places.iter_mut().filter(|loss| !loss.place.is_counted()).for_each(|loss| loss.share = None);
         }
@@ -134,18 +144,17 @@ impl LossTrack {
         })
     }
 
-    /// Every loss but those of upcalls, in no order.
+    /// Every loss but those of upcalls, in no order; `is_new`: counters tell what they know, over the whole time.
     fn all(
         &mut self,
         step: &SampleStep<'_>,
+        is_new: bool,
         route: &Route,
         spans: &[ProtocolSpan<'_>],
         paths: &[FlowPath],
     ) -> Vec<Loss> {
         let mut places = Vec::new();
         let reported = counted::drops(step.next);
-        // Until the programs were attached only counters know.
-        let is_new = reported.is_none() || counted::drops(step.previous).is_none();
         if is_new {
             self.counted(step, route, spans, &mut places);
             self.tracing_start.begin(&places);

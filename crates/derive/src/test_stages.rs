@@ -126,7 +126,11 @@ impl TestStages {
         // What a measurement has contradicted is not proposed again.
         let is_worse = metrics.card.as_ref().is_some_and(|card| card.verdict == Verdict::Worse);
         let placement_may_help = self.diagnosis.conclusion.placement_may_help && !is_worse;
-        let limit = self.limit.observe(previous, next, metrics, &self.flow);
+        let placeable = |tid| self.diagnosis.conclusion.placeable.iter().any(|thread| thread.tid == tid);
+        let limit = self.limit.observe(previous, next, metrics, &self.flow).map(|limit| Limit {
+            key: limit.tid.filter(|&tid| placement_may_help && placeable(tid)).map(|_| 'p'),
+            ..limit
+        });
         let unsteady_by = limit.as_ref().and_then(Limit::makes_unsteady);
         let findings = finding::all(metrics, unsteady_by, placement_may_help, history, &self.diagnosis);
         Conclusions { limit, findings, placement_may_help }

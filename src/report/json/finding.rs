@@ -33,6 +33,8 @@ impl JsonObject for Limit {
         object.serialize_entry("core", &self.core)?;
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("pid", &self.pid)?;
+        object.serialize_entry("tid", &self.tid)?;
+        object.serialize_entry("key", &self.key)?;
         object.serialize_entry("numbers", &Numbers(&self.numbers))
     }
 }

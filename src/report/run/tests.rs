@@ -97,6 +97,7 @@ fn compared() -> RunCard {
     };
     let card = Card {
         pinned_at_ns: None,
+        piece_ns: None,
         before: side(28.8e9, 8.71e9, Some(37.25), Some(0.313)),
         after: side(35.0e9, 0.42e9, None, None),
         phases: (0..8).map(phase).collect(),

@@ -35,6 +35,21 @@ fn every_finding_can_be_read_and_answered() {
 }
 
 #[test]
+fn a_limit_that_a_pin_may_answer_ends_with_its_key() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    for (key, text) in [(None, "nothing makes it wait"), (Some('p'), "its vCPU 7"), (Some('p'), &"wait ".repeat(99))] {
+        let mut metrics = stage.derive();
+        let limit = concluded(&mut metrics).limit.as_mut().expect("something limits it");
+        (limit.key, limit.text) = (key, text.to_owned());
+        stage.state.receive(metrics);
+        let row = line(&stage, "LIMIT");
+        assert_eq!(row.contains("[p]"), key.is_some(), "however long the sentence is: {row}");
+    }
+    stage.press("F");
+    assert!(stage.text(120, 40).matches("[p]").count() > 1, "in the list as well");
+}
+
+#[test]
 fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
     let mut world = World::kunpeng();
     world.iperf3(39_081, &[5, 5, 5, 5, 6, 6, 6, 100, 100, 100], 1.0);

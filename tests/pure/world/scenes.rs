@@ -262,6 +262,7 @@ pub fn card(verdict: Verdict) -> Card {
     };
     Card {
         pinned_at_ns: Some(1),
+        piece_ns: Some(2_000_000_000),
         before: side(before, 59.0),
         after: side(after, 0.0),
         phases: (0..30).map(phase).collect(),

@@ -41,7 +41,8 @@ const FULL: (&str, &str) = ("SOCKET_RCVBUFF", "udp_queue_rcv_one_skb");
 #[test]
 fn the_kernels_own_word_is_the_loss_and_no_counter_adds_to_it() {
     let mut first = before();
-    reported(&mut first, vec![count(0, (ROUTER, 2), RULE, 100)], Vec::new());
+    let met = [count(1, (ROUTER, 2), RULE, 0), count(2, (0, 2), FULL, 0), count(3, (FAR, 2), FULL, 0)];
+    reported(&mut first, [vec![count(0, (ROUTER, 2), RULE, 100)], met.into()].concat(), Vec::new());
     let then = after(|sample| {
         // The receiver's namespace and its link count what the socket dropped as well.
         protocols(sample, FAR).udp_rcvbuf_errors = 40;

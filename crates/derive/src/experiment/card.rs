@@ -58,6 +58,8 @@ pub struct Phase {
 pub struct Card {
     /// When the pin was, `CLOCK_MONOTONIC`, ns; none where phases with and without it took turns.
     pub pinned_at_ns: Option<u64>,
+    /// How long the pieces are that stand for phases before and after that pin, ns; none where phases took turns.
+    pub piece_ns: Option<u64>,
     /// Unpinned.
     pub before: CardSide,
     /// Pinned.
@@ -103,7 +105,8 @@ impl Card {
             .flat_map(|[one, other]| [phase(StretchSide::Unpinned, one), phase(StretchSide::Pinned, other)])
             .collect();
         phases.sort_by_key(|phase| phase.from_ns);
-        let mut card = Self { pinned_at_ns: None, before, after, phases, mean, cv, verdict: Verdict::Inconclusive };
+        let verdict = Verdict::Inconclusive;
+        let mut card = Self { pinned_at_ns: None, piece_ns: None, before, after, phases, mean, cv, verdict };
         card.verdict = card.judged();
         Some(card)
     }

@@ -10,8 +10,9 @@ pub const SETTLING_NS: u64 = 2_000_000_000;
 pub const LEAST_AFTER_NS: u64 = 10_000_000_000;
 /// Most time after the pin that a card looks at, settling dropped, ns.
 pub const MOST_AFTER_NS: u64 = 30_000_000_000;
-/// What stands for a phase where one stretch is compared with another, ns.
-pub const PIECE_NS: u64 = 2_000_000_000;
+/// What stands for a phase where one stretch is compared with another, ns, at least: see [`piece_ns`].
+const LEAST_PIECE_NS: u64 = 2_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
 /// A card that is still filling is made anew so often, ns.
 const RENEW_NS: u64 = 1_000_000_000;
 
@@ -87,21 +88,45 @@ impl PinTrial {
         let after = within(from_ns, to_ns);
         let settled = if pin.since_ns > 0 { pin.since_ns + SETTLING_NS } else { 0 };
         let before = within(settled.max(pin.before_ns.saturating_sub(MOST_AFTER_NS)), pin.before_ns);
-        let made = Card::of(&pairs(&before, &after), others);
-        self.card = made.map(|card| Card { pinned_at_ns: Some(pin.at_ns), ..card }).or(self.card.take());
+        let piece_ns = piece_ns(usual_length_ns(&before).max(usual_length_ns(&after)));
+        let made = Card::of(&pairs(&before, &after, piece_ns), others);
+        let of_pin = |card| Card { pinned_at_ns: Some(pin.at_ns), piece_ns: Some(piece_ns), ..card };
+        self.card = made.map(of_pin).or(self.card.take());
     }
 }
 
+/// What stands for a phase, ns, where a bin is so long: two seconds, more where those hold too few bins. Datagrams and links have
+/// one a tick. Half a bin more than needed, because ticks are not evenly spaced; whole seconds.
+#[must_use]
+pub fn piece_ns(bin_ns: u64) -> u64 {
+    let needed_ns = bin_ns.saturating_mul(LEAST_BINS as u64).saturating_add(bin_ns / 2);
+    needed_ns.div_ceil(SECOND_NS).saturating_mul(SECOND_NS).max(LEAST_PIECE_NS)
+}
+
+/// How long a benchmark must run before a pin and after it for a card to come, ns, where a bin is so long.
+#[must_use]
+pub fn needed_ns(bin_ns: u64) -> [u64; 2] {
+    let pieces_ns = 2 * piece_ns(bin_ns);
+    [pieces_ns, SETTLING_NS + LEAST_AFTER_NS.max(pieces_ns.saturating_add(bin_ns))]
+}
+
+/// The median length of these bins, ns; 0 of none.
+fn usual_length_ns(bins: &[Bin]) -> u64 {
+    let mut lengths: Vec<u64> = bins.iter().map(Bin::length_ns).collect();
+    lengths.sort_unstable();
+    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
+}
+
 /// Both stretches in pieces, counted from the pin on: equal windows, because a longer one has seen more of what is rare.
-pub(super) fn pairs(before: &[Bin], after: &[Bin]) -> Vec<Pair> {
+pub(super) fn pairs(before: &[Bin], after: &[Bin], piece_ns: u64) -> Vec<Pair> {
     let (Some(end), Some(begin)) = (before.last(), after.first()) else { return Vec::new() };
     let piece = |bins: &[Bin], nth: &dyn Fn(&Bin) -> u64, which: u64| -> Vec<Bin> {
         bins.iter().filter(|bin| nth(bin) == which).copied().collect()
     };
-    let back = |bin: &Bin| end.to_ns.saturating_sub(bin.to_ns) / PIECE_NS;
-    let on = |bin: &Bin| bin.from_ns.saturating_sub(begin.from_ns) / PIECE_NS;
+    let back = |bin: &Bin| end.to_ns.saturating_sub(bin.to_ns) / piece_ns;
+    let on = |bin: &Bin| bin.from_ns.saturating_sub(begin.from_ns) / piece_ns;
     let length = |first: &Bin, last: &Bin| last.to_ns.saturating_sub(first.from_ns);
-    let whole = length(&before[0], end).min(length(begin, after.last().unwrap_or(begin))) / PIECE_NS;
+    let whole = length(&before[0], end).min(length(begin, after.last().unwrap_or(begin))) / piece_ns;
     let pairs = (0..whole).map(|which| [piece(before, &back, which), piece(after, &on, which)]);
     pairs.filter(|pair| pair.iter().all(|bins| known(bins) >= LEAST_BINS)).collect()
 }

@@ -206,7 +206,7 @@ fn card(seed: u64, count: u64, one: (f64, f64), other: (f64, f64), phi: f64) -> 
     let mut chance = Chance::seeded(seed);
     let before = process(&mut chance, 0, count, one.0, one.1, phi);
     let after = process(&mut chance, 1000, count, other.0, other.1, phi);
-    Card::of(&pin_trial::pairs(&before, &after), &Ledger::new()).expect("enough bins")
+    Card::of(&pin_trial::pairs(&before, &after, 2 * SECOND), &Ledger::new()).expect("enough bins")
 }
 
 #[test]
@@ -318,11 +318,29 @@ fn a_short_time_before_the_pin_is_too_short_and_worse_says_by_what() {
     let mut chance = Chance::seeded(5);
     let mut side = |mean, cv| process(&mut chance, 0, 300, mean, cv, 0.3);
     let (steady, swinging, slow, both) = (side(30e9, 0.02), side(30e9, 0.4), side(20e9, 0.02), side(15e9, 0.4));
-    let why =
-        |after: &[Bin]| Card::of(&pin_trial::pairs(&steady, after), &Ledger::new()).expect("enough bins").sentence();
+    let why = |after: &[Bin]| {
+        Card::of(&pin_trial::pairs(&steady, after, 2 * SECOND), &Ledger::new()).expect("enough bins").sentence()
+    };
     assert_eq!(why(&swinging), "worse: the spread rose");
     assert_eq!(why(&slow), "worse: the mean fell");
     assert_eq!(why(&both), "worse: the mean fell, the spread rose");
+}
+
+#[test]
+fn a_test_of_udp_gets_its_card() {
+    let bin = |nth: u64| {
+        let edge = |nth: u64| nth * SECOND / 2 + (nth * 7 % 5) * 9_000_000;
+        let (from_ns, to_ns) = (edge(nth), edge(nth + 1));
+        let bits_per_s = Some(if from_ns > 28 * SECOND { 60e6 } else { 30e6 } + (nth * 13 % 7) as f64 * 1e5);
+        Bin { from_ns, to_ns, bits_per_s, ..Bin::default() }
+    };
+    let mut runner = Runner { bins: (0..140).map(bin).collect(), ..Runner::new() };
+    runner.until(28);
+    runner.pin(1);
+    let card = runner.until(66).expect("28 s before the pin and 38 s after it are enough");
+    assert_eq!((card.verdict, card.pairs()), (Verdict::Faster, 9), "{}", card.sentence());
+    assert!(card.method(0.0).contains("in windows of 3 s"), "{}", card.method(0.0));
+    assert_eq!([SECOND / 2, BIN_NS].map(needed_ns), [[6, 12], [4, 12]].map(|both| both.map(|s: u64| s * SECOND)));
 }
 
 #[test]

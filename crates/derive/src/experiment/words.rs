@@ -1,14 +1,13 @@
 //! What a card says, in words: the verdict with what it rests on, and how it was made. The same on every face.
 
 use super::interval::Significance;
-use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, PIECE_NS, Verdict};
+use super::{CONFIDENCE, Card, Difference, LEAST_PAIRS, Verdict};
 use crate::figure::Unit;
 use vnettop_sample::Word;
 
 /// Other programs' load differs from so many cores' worth on, if it is also this share of the greater.
 const OTHER_CORES: f64 = 0.3;
 const OTHER_SHARE: f64 = 0.25;
-const PIECE_S: u64 = PIECE_NS / 1_000_000_000;
 
 impl Card {
     /// The verdict, why, and what speaks against it, one sentence.
@@ -58,7 +57,7 @@ impl Card {
 
     pub(super) fn why_inconclusive(&self) -> String {
         if self.pairs() < LEAST_PAIRS {
-            let pieces = if self.pinned_at_ns.is_some() { format!(" of {PIECE_S} s") } else { String::new() };
+            let pieces = self.piece_s().map_or_else(String::new, |length_s| format!(" of {length_s} s"));
             return format!("{} pairs of phases{pieces}, at least {LEAST_PAIRS} needed", self.pairs());
         }
         match self.cv.filter(|_| self.mean_significance() == Significance::Same) {
@@ -92,11 +91,16 @@ impl Card {
         [whole, short, words.to_owned()]
     }
 
+    /// How long the pieces are that stand for phases, s, where there was one pin.
+    fn piece_s(&self) -> Option<u64> {
+        Some(self.piece_ns? / 1_000_000_000)
+    }
+
     /// How it was made, in one line. `settle_s` is what was dropped of each phase, where they took turns.
     #[must_use]
     pub fn method(&self, settle_s: f64) -> String {
-        let phases = if self.pinned_at_ns.is_some() {
-            format!("one period before against one after, in windows of {PIECE_S} s")
+        let phases = if let Some(piece_s) = self.piece_s() {
+            format!("one period before against one after, in windows of {piece_s} s")
         } else {
             format!("adjacent phases without their first {settle_s} s, ordered so that drift cancels out")
         };

@@ -47,6 +47,8 @@ pub struct Connection {
     pub bits_per_s: Option<f64>,
     /// What waits at the sender, sent and not acknowledged (TCP) or not sent (UDP), bytes.
     pub tx_queue_bytes: Option<u64>,
+    /// Time in which the sender had something to send, or waited for an answer, and nothing has moved, s; none of UDP.
+    pub stuck_s: Option<f64>,
     /// What waits at the receiver to be read, bytes.
     pub rx_queue_bytes: Option<u64>,
     /// How much the receiver's socket may hold, with what the kernel adds to each packet, bytes.
@@ -184,11 +186,18 @@ impl Connection {
         !self.carries && self.tx_queue_bytes.is_none_or(|waiting| waiting < CARRIES) && !self.is_stuck()
     }
 
-    /// It waits for an answer, or has something to send, and has moved nothing for longer than segments are usually late.
+    /// It waits for an answer, or has something to send, and has moved nothing since then for longer than segments are usually
+    /// late. One that was idle before begins to wait with what it has to send.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         let waits = self.is_connecting() || self.tx_queue_bytes.is_some_and(|waiting| waiting > 0);
-        waits && self.silent_s().is_some_and(|silent_s| silent_s >= STUCK_S)
+        waits && self.stuck_s().is_some_and(|stuck_s| stuck_s >= STUCK_S)
+    }
+
+    /// Time for which it waits for an answer, or has something to send, and has moved nothing, s; not known of UDP.
+    #[must_use]
+    pub fn stuck_s(&self) -> Option<f64> {
+        Some(self.stuck_s?.min(self.silent_s()?))
     }
 }
 

@@ -203,6 +203,7 @@ impl Connections {
             };
             Some(Connection {
                 speaks: Speaks::Tcp(tcp),
+                stuck_s: from.or(to).map(EndTrack::stuck_s),
                 carries: both().any(|end| end.carries_from_ns.is_some()),
                 relayed: both().any(|end| end.relayed),
                 relay: both().find_map(|end| end.relay),

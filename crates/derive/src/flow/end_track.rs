@@ -25,6 +25,8 @@ pub(super) struct EndTrack {
     pub before: Option<FlowProgress>,
     /// Since when nothing has moved, in whichever direction.
     pub silent_from_ns: u64,
+    /// When it had nothing to send and waited for nobody's answer last.
+    idle_until_ns: u64,
     pub connecting: bool,
     pub mptcp: Option<u32>,
     pub joined: bool,
@@ -54,6 +56,7 @@ impl EndTrack {
             pulses: VecDeque::new(),
             before: None,
             silent_from_ns: flow.pulses.first().map_or(0, |pulse| pulse.at_ns),
+            idle_until_ns: 0,
             connecting: flow.connecting,
             mptcp: flow.mptcp,
             joined: flow.joined,
@@ -75,6 +78,9 @@ impl EndTrack {
         self.mptcp = flow.mptcp.or(self.mptcp);
         if let Some(pulse) = flow.pulses.last() {
             self.disorder.observe(pulse.at_ns, flow.tcp.as_ref());
+            if !flow.connecting && flow.tcp.is_some_and(|tcp| tcp.tx_queue == 0) {
+                self.idle_until_ns = pulse.at_ns;
+            }
         }
         for pulse in &flow.pulses {
             let last = self.pulses.back();
@@ -139,6 +145,12 @@ impl EndTrack {
     pub fn silent_s(&self) -> f64 {
         let newest_ns = self.pulses.back().map_or(0, |pulse| pulse.at_ns);
         newest_ns.saturating_sub(self.silent_from_ns) as f64 / 1e9
+    }
+
+    /// How long nothing has moved although this end had something to send, or waited for an answer.
+    pub fn stuck_s(&self) -> f64 {
+        let newest_ns = self.pulses.back().map_or(0, |pulse| pulse.at_ns);
+        newest_ns.saturating_sub(self.silent_from_ns.max(self.idle_until_ns)) as f64 / 1e9
     }
 
     /// Segments sent again over the tick.

@@ -135,7 +135,8 @@ fn moving(scene: &Scene) -> Option<Limit> {
         let text =
             format!("one thread is busy nearly all the time: {} % of a core by {label} {tid}", percent(thread.cpu));
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
-        Limit { pid: Some(thread.pid), ..Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label) }
+        let limit = Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label);
+        Limit { pid: Some(thread.pid), tid: Some(thread.tid), ..limit }
     })
 }
 
@@ -278,7 +279,8 @@ impl<'a> Full<'a> {
             _ => None,
         }
         .unzip();
-        Limit { core: Some(self.core.number), name, pid, ..limit }
+        let own = self.threads.first().filter(|_| kind == LimitKind::OwnThread);
+        Limit { core: Some(self.core.number), name, pid, tid: own.map(|(thread, _)| thread.tid), ..limit }
     }
 }
 

@@ -90,6 +90,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client, 20 % test softirqs";
     let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
+    assert_eq!(limit.tid, Some(SENDER), "the thread itself");
     let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
     let text = "core 0 is 100 % busy (1 s): 70 % test softirqs, 30 % iperf3 client";
     is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);

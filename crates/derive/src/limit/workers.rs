@@ -119,7 +119,7 @@ fn limit(scene: &Scene, worker: &WorkerThread) -> Limit {
     let mut numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
     numbers.extend(home.map(|core| ("core", f64::from(core))));
     let limit = Limit::new(LimitKind::Worker, text, numbers).named(&thread.label);
-    Limit { core: home, pid: Some(thread.pid), ..limit }
+    Limit { core: home, pid: Some(thread.pid), tid: (*count == 1).then_some(thread.tid), ..limit }
 }
 
 #[cfg(test)]
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn a_worker_that_has_too_little_of_a_core_is_what_limits() {
         let limit = judge(&scene(Proto::Tcp, vec![worker(8, 1, (0.21, 0.67))]));
-        assert_eq!((limit.kind, limit.core, limit.pid), (LimitKind::Worker, Some(1), Some(7)));
+        assert_eq!((limit.kind, limit.core, limit.pid, limit.tid), (LimitKind::Worker, Some(1), Some(7), Some(8)));
         assert!(
             limit.text.starts_with("the guest web1 is the limit: its vCPU 8 uses 21 % of core 1 and waits 67 %"),
             "{}",
@@ -206,7 +206,7 @@ mod tests {
     fn the_threads_of_a_program_that_share_one_core_are_one() {
         let each = |tid| worker(tid, 1, (0.3, 0.2));
         let limit = judge(&scene(Proto::Tcp, vec![each(8), each(9), each(10)]));
-        assert_eq!((limit.kind, limit.core), (LimitKind::Worker, Some(1)));
+        assert_eq!((limit.kind, limit.core, limit.tid), (LimitKind::Worker, Some(1), None), "no single one");
         assert_eq!(limit.text, "the guest web1 is the limit: its 3 threads use 90 % of core 1");
         let apart = judge(&scene(Proto::Tcp, vec![worker(8, 0, (0.3, 0.2)), worker(9, 1, (0.3, 0.2))]));
         assert_ne!(apart.kind, LimitKind::Worker, "on two cores, one of them idle");

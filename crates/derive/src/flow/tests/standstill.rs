@@ -58,3 +58,18 @@ fn a_standstill_of_the_whole_machine_is_a_dip_and_the_mean_is_bytes_over_time() 
     assert!((1.4..1.9).contains(&jitter.longest_dip_s), "it stood for 1.5 s: {jitter:?}");
     assert!(jitter.cv.is_some_and(|cv| cv > 0.3), "{jitter:?}");
 }
+
+#[test]
+fn a_connection_that_was_idle_before_is_not_stuck_with_what_it_has_just_sent() {
+    let track = |last: u64| {
+        run(0..last, |tick, sample| sample.flows.extend(stuck(tick, CLIENT, (400, 300), u32::from(tick > 20) * 37)))
+            .metrics()
+    };
+    let one = &track(22).connections[0];
+    assert!(
+        one.controls() && one.silent_s() > Some(9.0) && one.stuck_s() < Some(1.0),
+        "it has just been sent: {one:?}"
+    );
+    let one = &track(26).connections[0];
+    assert!(one.is_stuck() && one.stuck_s() < Some(4.0), "nothing arrives since then: {one:?}");
+}
