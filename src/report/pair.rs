@@ -2,7 +2,7 @@
 
 use super::figures::{digits, percent, rate, scale, seconds, signed_digits, signed_points};
 use super::page::{ComparisonTable, Fact, fact};
-use crate::derive::experiment::{CONFIDENCE, CardSide, Difference, Phase};
+use crate::derive::experiment::{CONFIDENCE, CardSide, Difference, Phase, QuantileChange};
 use crate::derive::{Card, FlowBasis, Jitter, plural};
 use crate::sample::{CoreSet, StretchSide};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     cvs[3] = points;
     let mut busy = row("others", &others);
     "busy with other work on this machine".clone_into(&mut busy[3]);
-    let rows = vec![
+    let mut rows = vec![
         means,
         of_rate("sd", |jitter| jitter.deviation),
         cvs,
@@ -40,8 +40,23 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
         row("migrations", &moves),
         busy,
     ];
+    rows.extend(
+        card.latency
+            .iter()
+            .flat_map(|latency| [of_path("p50 of the path", latency.p50), of_path("p99 of the path", latency.p99)]),
+    );
     let difference = format!("difference ({:.0} % interval)", CONFIDENCE * 100.0);
     ComparisonTable { header: ["", names[0], names[1], &difference].map(str::to_owned), rows }
+}
+
+/// How long packets took over the whole path, of both sides, us.
+fn of_path(name: &str, one: QuantileChange) -> [String; 4] {
+    let us = |seconds: f64| digits(seconds * 1e6);
+    let signed = |seconds: f64| signed_digits(seconds * 1e6);
+    let change = one.change.map_or_else(String::new, |of| {
+        format!("{} ({} to {}) us", signed(of.estimate), signed(of.from), signed(of.to))
+    });
+    [name.to_owned(), format!("{} us", us(one.before_s)), format!("{} us", us(one.after_s)), change]
 }
 
 /// What the fact is called that says whether the pin helped.

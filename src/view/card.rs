@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::cells;
-use super::format::{Count, Scale, Seconds, Share, UNKNOWN};
+use super::format::{Count, Elapsed, Scale, Seconds, Share, UNKNOWN};
 use super::lines::{Line, sentences};
 use crate::derive::experiment::{
     CONFIDENCE, CardSide, Difference, LEAST_AFTER_NS, MOST_AFTER_NS, SETTLING_NS, Verdict, needed_ns,
@@ -122,6 +122,15 @@ fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {
     lines.push(row("CV", &cv(before), &cv(after), &of_cv, Tone::Normal));
     lines.push(plain("p5", &rate(before.jitter.p5), &rate(after.jitter.p5)));
     lines.push(plain("migr/s", &moves(before), &moves(after)));
+    for (name, one) in card.latency.iter().flat_map(|latency| [("p50 path", latency.p50), ("p99 path", latency.p99)]) {
+        let time = |seconds: f64| Elapsed(seconds).to_string();
+        let signed = |seconds: f64| {
+            let sign = if seconds < 0.0 { "-" } else { "" };
+            format!("{sign}{}", Elapsed(seconds.abs()))
+        };
+        let change = one.change.as_ref().map_or_else(String::new, |change| difference(change, &signed));
+        lines.push(row(name, &time(one.before_s), &time(one.after_s), &change, Tone::Normal));
+    }
     let dip = |side: &CardSide| Seconds(side.jitter.longest_dip_s).to_string();
     lines.push(plain("dip", &dip(before), &dip(after)));
     let others = |side: &CardSide| side.others.map_or_else(|| UNKNOWN.to_owned(), |cores| format!("{cores:.1} cores"));

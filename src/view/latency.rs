@@ -116,7 +116,7 @@ fn row(
     let back = if stage.key.is_back { "back: " } else { "" };
     // What stands beside the path is indented: it is in the stages above, or no wait at all.
     let indent = if stage.key.is_of_packets() || stage.key.is_whole() { "" } else { "  " };
-    let place = format!("{indent}{back}{}", latency.place(metrics, &stage.key));
+    let place = format!("{indent}{back}{}", latency.place(metrics.latency_ground(), &stage.key));
     let slow = stage.now.filter(|_| !stage.key.is_gap()).map_or(Tone::Normal, |now| tone(now.p99_s));
     let time = |of: fn(&crate::derive::latency::Spread) -> f64| {
         stage.now.as_ref().map_or_else(|| UNKNOWN.to_owned(), |now| Elapsed(of(now)).to_string())

@@ -3,10 +3,12 @@
 
 use super::Tone;
 use super::canvas::fitted;
-use super::format::{Claim, Count, Percent, Rate, Share, UNKNOWN};
+use super::format::{Claim, Count, Elapsed, Percent, Rate, Share, UNKNOWN};
+use super::latency;
 use super::lines::{Line, sentences};
 use super::text::{namespace, plural};
 use crate::derive::flow::{Connection, DatagramRate, DatagramTest};
+use crate::derive::latency::{Spread, StageLatency};
 use crate::derive::paths::{self, CarrierMetrics, FlowAtHop, HopMetrics, PassedPackets, PathMetrics, SoftirqBy};
 use crate::derive::{Loss, Metrics, Worker};
 use crate::sample::{HopWay, Offload, Offloads, Word};
@@ -174,6 +176,7 @@ fn way(state: &State, metrics: &Metrics, group: &SameWay<'_>, widths: &[usize; 1
                 .filter(|flow| flow.switches_per_s >= 1.0)
                 .flat_map(|flow| sentences(Tone::Warning, &switches_text(flow), width)),
         );
+        lines.extend(latency_lines(metrics, hop, width));
         lines.extend(hop.losses.iter().flat_map(|loss| sentences(Tone::Bad, &loss_text(metrics, loss), width)));
         let napi = metrics.subject.workers.iter().filter(|worker| worker.napi_of() == Some(hop.hop.link));
         lines.extend(napi.flat_map(|worker| sentences(Tone::Normal, &format!("  {}", worker_text(worker)), width)));
@@ -219,6 +222,18 @@ fn worker_text(worker: &Worker) -> String {
     parts.extend(migrates.map(|moves| format!("{} migrations/s", Count(Some(moves)))));
     parts.extend(worker.unplaceable().map(|fixed| fixed.why));
     parts.join(", ")
+}
+
+/// `  l1 → l2: 1.6us (p50), 4.4us (p99)`: how long the data's packets took to the hop, while that is measured.
+fn latency_lines(metrics: &Metrics, hop: &HopMetrics<'_>, width: u16) -> Vec<Line> {
+    let Some(latency) = metrics.subject.latency.as_deref() else { return Vec::new() };
+    let stages = latency.until(hop.hop.link, hop.hop.way).filter_map(|one| Some((one, one.now?)));
+    let line = |(one, now): (&StageLatency, Spread)| {
+        let place = latency.place(metrics.subject.latency_ground(), &one.key);
+        let text = format!("  {place}: {} (p50), {} (p99)", Elapsed(now.p50_s), Elapsed(now.p99_s));
+        sentences(latency::tone(now.p99_s), &text, width)
+    };
+    stages.flat_map(line).collect()
 }
 
 /// `  911 changes of core/s: core 0 54 %, core 1 46 %`: where the flow's own packets are handled.

@@ -5,6 +5,7 @@
 
 mod card;
 mod interval;
+mod latency_change;
 mod order;
 mod other_load;
 mod phases;
@@ -15,6 +16,7 @@ mod words;
 pub use card::{Card, CardSide, LEAST_BINS, LEAST_PAIRS, Pair, Phase, Verdict};
 pub use interval::{CONFIDENCE, Difference, Significance};
 pub(crate) use interval::{LEAST, PairedRatio};
+pub use latency_change::{LatencyChange, QuantileChange};
 pub use order::{Rounds, Turn, side_of};
 pub use other_load::OtherLoad;
 pub(crate) use phases::{CountedPhase, PhaseLog, of_side, pairs, traffic};

@@ -2,23 +2,24 @@
 //! and since it was looked at first. What is absolute in the samples ([`vnettop_sample::Latencies`]) is told apart by test here.
 
 mod cause;
+mod ground;
 mod histogram;
 mod place;
 mod stage;
 
 pub use cause::{LatencyCause, WaitedLong};
+pub use ground::LatencyGround;
 pub use histogram::{Histogram, Spread};
 pub use stage::{Stage, StageKey};
 
 use super::flow::Connection;
 use super::losses::qdiscs;
-use super::test_metrics::TestMetrics;
 use cause::Scene;
 use compact_str::CompactString;
 use stage::{OfTest, order};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use vnettop_sample::{CoreId, Latencies, LinkKey, Sample, ThreadId};
+use vnettop_sample::{CoreId, HopWay, Latencies, LinkKey, PointKind, Sample, ThreadId};
 
 /// The time whose figures are of now, ns.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -119,13 +120,13 @@ pub(super) struct LatencyTrack {
 
 impl LatencyTrack {
     /// Takes a sample; `None` where latency is not looked at.
-    pub fn observe(&mut self, next: &Sample, metrics: &TestMetrics) -> Option<Arc<TestLatency>> {
+    pub fn observe(&mut self, next: &Sample, ground: LatencyGround<'_>) -> Option<Arc<TestLatency>> {
         let Some(latencies) = next.kernel.as_deref().and_then(|kernel| kernel.latency.as_ref()) else {
             (self.base, self.second) = (None, None);
             self.readings.clear();
             return None;
         };
-        let of_test = OfTest::of(metrics);
+        let of_test = OfTest::of(ground);
         let reading = of_test.reading(latencies);
         let is_anew = self.readings.back().is_some_and(|before| is_less(&reading.stages, &before.stages));
         if is_anew {
@@ -147,7 +148,7 @@ impl LatencyTrack {
         let mut latency = of_test.latency(latencies, (now, so_far), looked);
         latency.qdiscs = roots(next);
         (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
-        latency.cause = cause::of(Scene { metrics, latency: &latency, throttled });
+        latency.cause = cause::of(Scene { ground, latency: &latency, throttled });
         self.readings.push_back(reading);
         Some(Arc::new(latency))
     }
@@ -265,6 +266,18 @@ impl TestLatency {
     #[must_use]
     pub fn stage(&self, stage: Stage) -> Option<&StageLatency> {
         self.stages.iter().find(|one| one.key == StageKey::of_data(stage))
+    }
+
+    /// Stages of the data that end at a link, in that direction: its qdisc, and the hop to it.
+    pub fn until(&self, link: LinkKey, way: HopWay) -> impl Iterator<Item = &StageLatency> {
+        let is_there = move |one: &&StageLatency| match one.key.stage {
+            Stage::Qdisc(key) => key == link && way == HopWay::Sent,
+            Stage::Hop { to, .. } => {
+                to.link == Some(link) && (to.what == PointKind::Received) == (way == HopWay::Received)
+            }
+            _ => false,
+        };
+        self.stages.iter().filter(|one| !one.key.is_back).filter(is_there)
     }
 
     /// Softirqs that receive the test's packets, on a core.

@@ -3,7 +3,7 @@
 use super::experiment::Card;
 use super::flow::FlowMetrics;
 use super::jitter::Jitter;
-use super::latency::TestLatency;
+use super::latency::{LatencyGround, TestLatency};
 use super::losses::Losses;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
@@ -47,6 +47,15 @@ pub struct TestMetrics {
     pub card: Option<Card>,
     /// The last seconds of every core and of its threads: what others put on a core is apart from what these threads do.
     pub recent: Arc<RecentLoad>,
+}
+
+impl TestMetrics {
+    /// What of it its latency is derived from, and named by.
+    #[must_use]
+    pub fn latency_ground(&self) -> LatencyGround<'_> {
+        let Self { machine, threads, workers, paths, flow, .. } = self;
+        LatencyGround { machine, threads, workers, paths, flow }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use super::conclusions::Conclusions;
 use super::diagnosis::RateDiagnosis;
-use super::experiment::{MOST_AFTER_NS, OtherLoad, PinTrial, Verdict};
+use super::experiment::{LatencyChange, MOST_AFTER_NS, OtherLoad, PinTrial, Verdict};
 use super::flow::FlowTrack;
 use super::history::History;
 use super::jitter::Jitter;
@@ -111,7 +111,10 @@ impl TestStages {
             timeline,
             latency: None,
         };
-        metrics.latency = self.latency.observe(next, &metrics);
+        metrics.latency = self.latency.observe(next, metrics.latency_ground());
+        if let (Some(card), Some(latency)) = (&mut metrics.card, &metrics.latency) {
+            card.latency = LatencyChange::of(&card.phases, &latency.seconds);
+        }
         metrics
     }
 

@@ -2,6 +2,7 @@
 //! likewise; and what a pin brought (rates in bits/s, shares 0..1).
 
 use super::JsonObject;
+use crate::derive::experiment::{Difference, LatencyChange, QuantileChange};
 use crate::derive::{Card, Finding, Limit, TestMetrics};
 use crate::report::pair;
 use crate::sample::Word;
@@ -51,6 +52,33 @@ impl JsonObject for Card {
         object.serialize_entry("before", &self.before)?;
         object.serialize_entry("after", &self.after)?;
         object.serialize_entry("mean_difference_bits_per_s", &self.mean)?;
-        object.serialize_entry("cv_difference", &self.cv)
+        object.serialize_entry("cv_difference", &self.cv)?;
+        object.serialize_entry("latency", &self.latency.map(OverPath))
+    }
+}
+
+/// How long packets took, on both sides.
+struct OverPath(LatencyChange);
+
+impl Serialize for OverPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_map(Some(2))?;
+        object.serialize_entry("p50", &Quantile(self.0.p50))?;
+        object.serialize_entry("p99", &Quantile(self.0.p99))?;
+        object.end()
+    }
+}
+
+/// Microseconds.
+struct Quantile(QuantileChange);
+
+impl Serialize for Quantile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let in_us = |of: Difference| Difference { estimate: of.estimate * 1e6, from: of.from * 1e6, to: of.to * 1e6 };
+        let mut object = serializer.serialize_map(Some(3))?;
+        object.serialize_entry("before_us", &(self.0.before_s * 1e6))?;
+        object.serialize_entry("after_us", &(self.0.after_s * 1e6))?;
+        object.serialize_entry("difference_us", &self.0.change.map(in_us))?;
+        object.end()
     }
 }

@@ -1,6 +1,6 @@
 //! The card of two treatments: phases without a pin and phases with it, compared pair by pair, and a verdict.
 
-use super::{Difference, LEAST, OtherLoad, PairedRatio, Significance};
+use super::{Difference, LEAST, LatencyChange, OtherLoad, PairedRatio, Significance};
 use crate::jitter::Jitter;
 use crate::ledger::{Bin, Ledger, Mean};
 use crate::migration_cost::{Crossing, moves_in};
@@ -70,6 +70,8 @@ pub struct Card {
     pub mean: Difference,
     /// Of the coefficients of variation.
     pub cv: Option<Difference>,
+    /// Of how long packets took; `None` where that was not looked at on both sides.
+    pub latency: Option<LatencyChange>,
     /// In words.
     pub verdict: Verdict,
 }
@@ -106,7 +108,8 @@ impl Card {
             .collect();
         phases.sort_by_key(|phase| phase.from_ns);
         let verdict = Verdict::Inconclusive;
-        let mut card = Self { pinned_at_ns: None, piece_ns: None, before, after, phases, mean, cv, verdict };
+        let mut card =
+            Self { pinned_at_ns: None, piece_ns: None, before, after, phases, mean, cv, latency: None, verdict };
         card.verdict = card.judged();
         Some(card)
     }

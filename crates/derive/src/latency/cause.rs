@@ -2,10 +2,8 @@
 //! program between two links. A wait is told once, at its cause: a packet that waits in a socket for a reader that waits for a
 //! core, waits for the core.
 
-use super::place;
 use super::stage::{Stage, StageKey};
-use super::{Spread, StageLatency, TestLatency};
-use crate::TestMetrics;
+use super::{LatencyGround, Spread, StageLatency, TestLatency, place};
 use crate::cores::CoreMetrics;
 use crate::figure::{percent, time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,7 +109,7 @@ pub(super) fn of(scene: Scene<'_>) -> Option<LatencyCause> {
 
 /// What the sentence is made of.
 pub(super) struct Scene<'a> {
-    pub metrics: &'a TestMetrics,
+    pub ground: LatencyGround<'a>,
     pub latency: &'a TestLatency,
     /// Threads that a quota has stopped in the last second.
     pub throttled: BTreeSet<ThreadId>,
@@ -134,13 +132,13 @@ impl Scene<'_> {
                     "packets wait {} in {} of {}",
                     figures(now),
                     self.latency.qdisc(link),
-                    place::link(self.metrics, link)
+                    place::link(self.ground, link)
                 );
                 Some(self.told(stage, None, text))
             }
             Stage::Socket => {
                 let readers =
-                    self.metrics.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
+                    self.ground.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
                 if let Some((cause, waits)) = self.starved(readers, now) {
                     let text = format!("packets wait {} in the receiver's socket: {waits}", figures(now));
                     return Some(self.told(stage, Some(cause), text));
@@ -154,9 +152,9 @@ impl Scene<'_> {
     }
 
     fn of_hop(&self, stage: &StageLatency, now: Spread, from: PathPoint, to: PathPoint) -> LatencyCause {
-        if let Some((path, at)) = place::carrier(self.metrics, from, to) {
+        if let Some((path, at)) = place::carrier(self.ground, from, to) {
             let carrier = &path.carriers[at];
-            let workers = self.metrics.workers.iter().filter(|worker| worker.is_of(carrier)).map(|one| one.id());
+            let workers = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(|one| one.id());
             let takes = format!("packets take {} through {}", figures(now), carrier.name);
             if let Some((cause, waits)) = self.starved(workers, now) {
                 return self.told(stage, Some(cause), format!("{takes}: {waits}"));
@@ -175,7 +173,7 @@ impl Scene<'_> {
             return self.told(stage, Some(late), text);
         }
         let ends = [from, to]
-            .map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.metrics, link)));
+            .map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.ground, link)));
         let text = format!("packets take {} from {} to {}", figures(now), ends[0], ends[1]);
         self.told(stage, None, text)
     }
@@ -193,11 +191,11 @@ impl Scene<'_> {
 
     /// A thread that waits for a core, and for whom.
     fn thread(&self, id: ThreadId, how_long: &str) -> String {
-        let waits = format!("the {} waits {how_long}", self.latency.thread(self.metrics, id));
+        let waits = format!("the {} waits {how_long}", self.latency.thread(self.ground, id));
         let Some(by) = self.latency.waited_for.iter().find(|one| one.thread == id) else {
             return format!("{waits} for a core");
         };
-        let core = self.metrics.machine.core(by.core);
+        let core = self.ground.machine.core(by.core);
         let stolen = core.and_then(CoreMetrics::shares).map_or(0.0, |shares| shares.steal);
         let is_real_time = by.own_real_time > 0 && by.real_time == 0;
         if self.throttled.contains(&id) && by.by == 0 {

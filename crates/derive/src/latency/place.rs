@@ -1,23 +1,22 @@
 //! What a stage is called: in the list of stages, and in sentences.
 
-use super::TestLatency;
 use super::stage::{Stage, StageKey};
-use crate::TestMetrics;
+use super::{LatencyGround, TestLatency};
 use vnettop_sample::{FlowPath, LinkKey, PathPoint, PointKind, ThreadId};
 
 impl TestLatency {
     /// Where time passes, in a few words.
     #[must_use]
-    pub fn place(&self, metrics: &TestMetrics, key: &StageKey) -> String {
+    pub fn place(&self, ground: LatencyGround<'_>, key: &StageKey) -> String {
         match key.stage {
-            Stage::SendGap(id) => format!("between sends of {}", name(metrics, id)),
-            Stage::ReadGap(id) => format!("between reads of {}", name(metrics, id)),
+            Stage::SendGap(id) => format!("between sends of {}", name(ground, id)),
+            Stage::ReadGap(id) => format!("between reads of {}", name(ground, id)),
             Stage::ArrivalGap => "between arrivals at the last link".to_owned(),
-            Stage::Qdisc(key) => format!("{} of {}", self.qdisc(key), link(metrics, key)),
-            Stage::Hop { from, to } => hop(metrics, from, to),
+            Stage::Qdisc(key) => format!("{} of {}", self.qdisc(key), link(ground, key)),
+            Stage::Hop { from, to } => hop(ground, from, to),
             Stage::Socket => "in the receiver's socket".to_owned(),
             Stage::Softirq(core) => format!("softirq of core {core} starts"),
-            Stage::Wakeup(id) => format!("{} gets a core", self.thread(metrics, id)),
+            Stage::Wakeup(id) => format!("{} gets a core", self.thread(ground, id)),
             Stage::Whole => "from the first link to the last".to_owned(),
             Stage::Alike => "packets that carry the same".to_owned(),
         }
@@ -35,42 +34,42 @@ impl TestLatency {
     }
 
     /// A thread by what it does for the test.
-    pub(super) fn thread(&self, metrics: &TestMetrics, id: ThreadId) -> String {
-        if let Some(worker) = metrics.workers.iter().find(|worker| worker.id() == id) {
+    pub(super) fn thread(&self, ground: LatencyGround<'_>, id: ThreadId) -> String {
+        if let Some(worker) = ground.workers.iter().find(|worker| worker.id() == id) {
             return format!("{} {} of {}", worker.noun(), id.tid, worker.carrier);
         }
-        format!("{} {}", if self.reads(id) { "reader" } else { "sender" }, name(metrics, id))
+        format!("{} {}", if self.reads(id) { "reader" } else { "sender" }, name(ground, id))
     }
 }
 
-fn name(metrics: &TestMetrics, id: ThreadId) -> String {
-    let name = metrics.threads.iter().find(|one| one.sample.id == id).map(|one| one.sample.name.as_str());
+fn name(ground: LatencyGround<'_>, id: ThreadId) -> String {
+    let name = ground.threads.iter().find(|one| one.sample.id == id).map(|one| one.sample.name.as_str());
     format!("{} {}", name.unwrap_or("thread"), id.tid)
 }
 
 /// A link with its namespace's name, where that has one.
-pub(super) fn link(metrics: &TestMetrics, key: LinkKey) -> String {
-    let name = metrics.machine.link(key).map_or("a link that is gone", |link| link.facts.name.as_str());
-    metrics.machine.space_name(key.netns).map_or_else(|| name.to_owned(), |space| format!("{name} ({space})"))
+pub(super) fn link(ground: LatencyGround<'_>, key: LinkKey) -> String {
+    let name = ground.machine.link(key).map_or("a link that is gone", |link| link.facts.name.as_str());
+    ground.machine.space_name(key.netns).map_or_else(|| name.to_owned(), |space| format!("{name} ({space})"))
 }
 
-fn hop(metrics: &TestMetrics, from: PathPoint, to: PathPoint) -> String {
-    let end = |point: PathPoint| point.link.map_or_else(|| "socket".to_owned(), |key| link(metrics, key));
+fn hop(ground: LatencyGround<'_>, from: PathPoint, to: PathPoint) -> String {
+    let end = |point: PathPoint| point.link.map_or_else(|| "socket".to_owned(), |key| link(ground, key));
     if from.link == to.link && to.what == PointKind::Sent {
         return format!("{} sends", end(to));
     }
-    match carrier(metrics, from, to) {
+    match carrier(ground, from, to) {
         Some((path, at)) => format!("{} → {} → {}", end(from), path.carriers[at].name, end(to)),
         None => format!("{} → {}", end(from), end(to)),
     }
 }
 
 /// The program between two points of a path, by its number among the path's.
-pub(super) fn carrier(metrics: &TestMetrics, from: PathPoint, to: PathPoint) -> Option<(&FlowPath, usize)> {
+pub(super) fn carrier<'a>(ground: LatencyGround<'a>, from: PathPoint, to: PathPoint) -> Option<(&'a FlowPath, usize)> {
     let find = |path: &FlowPath| {
         let at = |point: PathPoint| path.hops.iter().position(|hop| Some(hop.link) == point.link);
         let (first, last) = (at(from)?, at(to)?);
         path.carriers.iter().position(|carrier| carrier.at > first && carrier.at <= last)
     };
-    metrics.paths.iter().find_map(|path| Some((path, find(path)?)))
+    ground.paths.iter().find_map(|path| Some((path, find(path)?)))
 }

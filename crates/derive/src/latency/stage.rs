@@ -1,7 +1,6 @@
 //! The stages of a test: which rows of the kernel's are whose, and in which order they are shown.
 
-use super::{UnknownLatency, is_data};
-use crate::TestMetrics;
+use super::{LatencyGround, UnknownLatency, is_data};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use vnettop_sample::{CoreId, DropFlow, FlowPath, HopWay, LatencyOf, LinkKey, PathPoint, PointKind, Proto, ThreadId};
@@ -80,36 +79,36 @@ impl StageKey {
 
 /// What tells a test's rows from others'.
 pub(super) struct OfTest<'a> {
-    metrics: &'a TestMetrics,
+    ground: LatencyGround<'a>,
     /// Senders of data, and of answers.
     from: [Vec<(Proto, SocketAddr)>; 2],
 }
 
 impl<'a> OfTest<'a> {
-    pub fn of(metrics: &'a TestMetrics) -> Self {
-        let data = || metrics.flow.connections.iter().filter(|one| is_data(one));
+    pub fn of(ground: LatencyGround<'a>) -> Self {
+        let data = || ground.flow.connections.iter().filter(|one| is_data(one));
         let from = [
             data().map(|one| (one.proto(), one.from.address)).collect(),
             data().map(|one| (one.proto(), one.to.address)).collect(),
         ];
-        Self { metrics, from }
+        Self { ground, from }
     }
 
     /// Periods in which a quota has stopped each thread of it.
     pub fn throttled(&self) -> BTreeMap<ThreadId, u64> {
-        let own = self.metrics.threads.iter().map(|one| &one.sample);
-        let all = own.chain(self.metrics.workers.iter().map(|worker| &worker.thread.sample));
+        let own = self.ground.threads.iter().map(|one| &one.sample);
+        let all = own.chain(self.ground.workers.iter().map(|worker| &worker.thread.sample));
         all.filter_map(|one| Some((one.id, one.quota?.throttled))).collect()
     }
 
     pub fn paths(&self) -> &'a [FlowPath] {
-        &self.metrics.paths
+        self.ground.paths
     }
 
     pub fn has_thread(&self, thread: ThreadId) -> bool {
         let is_it = |id: ThreadId| id == thread;
-        self.metrics.threads.iter().any(|one| is_it(one.sample.id))
-            || self.metrics.workers.iter().any(|one| is_it(one.id()))
+        self.ground.threads.iter().any(|one| is_it(one.sample.id))
+            || self.ground.workers.iter().any(|one| is_it(one.id()))
     }
 
     /// Which direction a flow is; `None` where it is not the test's.
@@ -139,7 +138,7 @@ impl<'a> OfTest<'a> {
     /// What of the packets cannot be measured.
     pub fn unknown(&self, tells_reads: bool) -> Vec<UnknownLatency> {
         let mut unknown = Vec::new();
-        let own = || self.metrics.paths.iter().filter(|path| self.from[0].contains(&(path.proto, path.from)));
+        let own = || self.ground.paths.iter().filter(|path| self.from[0].contains(&(path.proto, path.from)));
         if own().next().is_none() {
             unknown.push(UnknownLatency::NoPath);
         } else if own().any(|path| path.gap.is_some()) {

@@ -218,6 +218,8 @@ fn longest(mut all: Vec<WaitedFor>) -> Vec<WaitedFor> {
 
 fn ran(one: RanInstead, threads: &BTreeMap<u32, ThreadId>) -> Option<WaitedFor> {
     let RanInstead { thread, by, pid, name, real_time, own_real_time, core, ns, count } = one;
+    // Its threads have names of their own.
+    let name = if pid == std::process::id() { "vnettop" } else { name.as_str() };
     let (thread, name) = (*threads.get(&thread)?, Arc::from(name));
     Some(WaitedFor { thread, by, pid, name, real_time, own_real_time, core, ns, count })
 }

@@ -1,0 +1,53 @@
+//! How long packets took without and with the pins: the quantiles of the seconds within each phase, compared as rates are.
+
+use super::interval::PairedRatio;
+use super::{Difference, Phase};
+use crate::latency::{LatencySecond, Spread};
+use std::collections::VecDeque;
+use vnettop_sample::StretchSide;
+
+/// The whole path's latency on both sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyChange {
+    /// Medians.
+    pub p50: QuantileChange,
+    /// 99th percentiles.
+    pub p99: QuantileChange,
+}
+
+/// A quantile on both sides, s: the mean of those of the seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantileChange {
+    /// Without pins.
+    pub before_s: f64,
+    /// With them.
+    pub after_s: f64,
+    /// After less before, s; `None` where there are too few phases.
+    pub change: Option<Difference>,
+}
+
+impl LatencyChange {
+    /// Of phases that take turns or stand in pairs; `None` where latency was not looked at in two of them.
+    pub(crate) fn of(phases: &[Phase], seconds: &VecDeque<LatencySecond>) -> Option<Self> {
+        let of = |quantile: fn(Spread) -> f64| {
+            let of_side = |side: StretchSide| -> Vec<f64> {
+                let own = phases.iter().filter(|phase| phase.side == side);
+                own.filter_map(|phase| mean(phase, seconds, quantile)).collect()
+            };
+            let (before, after) = (of_side(StretchSide::Unpinned), of_side(StretchSide::Pinned));
+            let pairs: Vec<[f64; 2]> = after.iter().zip(&before).map(|(after, before)| [*after, *before]).collect();
+            let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
+            let (before_s, after_s) = (mean(&before)?, mean(&after)?);
+            Some(QuantileChange { before_s, after_s, change: PairedRatio::of([after_s, before_s], &pairs).in_units() })
+        };
+        Some(Self { p50: of(|spread| spread.p50_s)?, p99: of(|spread| spread.p99_s)? })
+    }
+}
+
+/// The mean of a quantile over the seconds that lie within a phase.
+fn mean(phase: &Phase, seconds: &VecDeque<LatencySecond>, quantile: fn(Spread) -> f64) -> Option<f64> {
+    let is_within =
+        |one: &&LatencySecond| one.at_ns <= phase.to_ns && one.at_ns.saturating_sub(one.for_ns) >= phase.from_ns;
+    let values: Vec<f64> = seconds.iter().filter(is_within).filter_map(|one| one.whole.map(quantile)).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
