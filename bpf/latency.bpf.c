@@ -29,7 +29,6 @@ struct waited {
 
 #define PACKET 0 /* from a lane to a lane */
 #define SOFTIRQ_OF 1 /* number of the flow, core */
-#define WAKE_UP 2 /* tid */
 #define READ_GAP 3 /* tid */
 #define SEND_GAP 4 /* tid */
 #define ARRIVAL_GAP 5 /* number of the flow */
@@ -81,11 +80,24 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return 1 + power * 4 + (ns >> (power + SHORTEST_POWER - 2) & 3);
 }
 
+static __always_inline void add_to(struct latencies *sum, __u64 ns)
+{
+	__u32 bucket = bucket_of(ns);
+
+	__sync_fetch_and_add(&sum->sum_ns, ns);
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
+	/* So that what is compared is what is used, as the kernel checks it. */
+	barrier_var(bucket);
+	if (bucket < BUCKETS)
+		__sync_fetch_and_add(&sum->buckets[bucket], 1);
+}
+
 static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)
 {
 	struct waited key = { .kind = kind, .one = one, .other = other };
 	struct latencies *sum = bpf_map_lookup_elem(&latencies, &key);
-	__u32 zero = 0, bucket = bucket_of(ns);
+	__u32 zero = 0;
 
 	if (!sum) {
 		struct latencies *none = bpf_map_lookup_elem(&no_latencies, &zero);
@@ -97,13 +109,38 @@ static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)
 		if (!sum)
 			return;
 	}
-	__sync_fetch_and_add(&sum->sum_ns, ns);
-	if (ns > sum->max_ns)
-		sum->max_ns = ns;
-	/* So that what is compared is what is used, as the kernel checks it. */
-	barrier_var(bucket);
-	if (bucket < BUCKETS)
-		__sync_fetch_and_add(&sum->buckets[bucket], 1);
+	add_to(sum, ns);
+}
+
+/* Packets are looked at for a part of each second, and followed only from its first half on: who is on the way for up to
+ * half of it is seen at both ends, so that the long ones are not left out. */
+struct look {
+	__u64 number; /* which one it is */
+	__u64 follows_until_ns; /* CLOCK_MONOTONIC */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct look);
+} looks SEC(".maps");
+
+/* How often programs ran for a look, each core by itself: how long the next look may be. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} ran SEC(".maps");
+
+static __always_inline void count_run(void)
+{
+	__u32 zero = 0;
+	__u64 *times = bpf_map_lookup_elem(&ran, &zero);
+
+	if (times)
+		*times += 1;
 }
 
 /* ---- threads -------------------------------------------------------------------------------------------------------- */
@@ -111,8 +148,11 @@ static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)
 /* A watched thread; user space puts it in. */
 struct waiting {
 	__u64 since_ns; /* it can run and does not; 0: it runs or sleeps */
-	__u64 read_ns; /* its last read and send of a socket */
-	__u64 sent_ns;
+	__u64 read_ns; /* its last read of a socket, and in which look */
+	__u64 read_in_look;
+	__u64 sent_ns; /* its last send, likewise */
+	__u64 sent_in_look;
+	__u64 slot; /* of `wakeups` */
 };
 
 struct {
@@ -121,6 +161,15 @@ struct {
 	__type(key, __u32);
 	__type(value, struct waiting);
 } waiting SEC(".maps");
+
+/* Of each watched thread, at the place that user space gave it: the scheduler runs for everybody, and a table would be half of
+ * what that costs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 512);
+	__type(key, __u32);
+	__type(value, struct latencies);
+} wakeups SEC(".maps");
 
 /* Who ran before a watched thread that had waited for long, which is for whom it waited. */
 struct waited_for {
@@ -166,7 +215,7 @@ int thread_wakes(__u64 *ctx)
 static __always_inline int can_run(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
-		return !BPF_CORE_READ(task, __state);
+		return !task->__state;
 	return !BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
 }
 
@@ -212,13 +261,32 @@ int threads_switch(__u64 *ctx)
 	waits = to ? bpf_map_lookup_elem(&waiting, &to) : 0;
 	if (waits && waits->since_ns) {
 		__u64 ns = bpf_ktime_get_ns() - waits->since_ns;
+		__u32 slot = waits->slot;
+		struct latencies *sum = bpf_map_lookup_elem(&wakeups, &slot);
 
 		waits->since_ns = 0;
-		note(WAKE_UP, to, 0, ns);
+		if (sum)
+			add_to(sum, ns);
 		if (ns >= LONG_NS)
 			blame(next, prev, ns);
 	}
 	return 0;
+}
+
+/* The time since the last one, of the same look. */
+static __always_inline void note_gap(__u32 kind, __u32 tid, __u64 *last_ns, __u64 *in_look)
+{
+	__u32 zero = 0;
+	const struct look *this = bpf_map_lookup_elem(&looks, &zero);
+	__u64 now = bpf_ktime_get_ns();
+
+	count_run();
+	if (!this)
+		return;
+	if (*in_look == this->number && now > *last_ns)
+		note(kind, tid, 0, now - *last_ns);
+	*last_ns = now;
+	*in_look = this->number;
 }
 
 /* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
@@ -227,14 +295,9 @@ int thread_reads(__u64 *ctx)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct waiting *reader = bpf_map_lookup_elem(&waiting, &tid);
-	__u64 now;
 
-	if (!reader || (__s32)ctx[1] <= 0)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (reader->read_ns)
-		note(READ_GAP, tid, 0, now - reader->read_ns);
-	reader->read_ns = now;
+	if (reader && (__s32)ctx[1] > 0)
+		note_gap(READ_GAP, tid, &reader->read_ns, &reader->read_in_look);
 	return 0;
 }
 
@@ -244,14 +307,9 @@ int thread_sends(__u64 *ctx)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct waiting *sender = bpf_map_lookup_elem(&waiting, &tid);
-	__u64 now;
 
-	if (!sender || (__s32)ctx[1] <= 0)
-		return 0;
-	now = bpf_ktime_get_ns();
-	if (sender->sent_ns)
-		note(SEND_GAP, tid, 0, now - sender->sent_ns);
-	sender->sent_ns = now;
+	if (sender && (__s32)ctx[1] > 0)
+		note_gap(SEND_GAP, tid, &sender->sent_ns, &sender->sent_in_look);
 	return 0;
 }
 
@@ -299,6 +357,7 @@ int receiving_begins(__u64 *ctx)
 	here = bpf_map_lookup_elem(&receiving, &zero);
 	if (!here)
 		return 0;
+	count_run();
 	here->late_ns = here->raised_ns ? bpf_ktime_get_ns() - here->raised_ns : 0;
 	here->raised_ns = 0;
 	return 0;
@@ -359,20 +418,6 @@ struct {
 	__type(value, struct on_the_way);
 } on_the_way SEC(".maps");
 
-/* Packets are looked at for a part of each second, and followed only from its first half on: who is on the way for up to
- * half of it is seen at both ends, so that the long ones are not left out. */
-struct look {
-	__u64 number; /* which one it is */
-	__u64 follows_until_ns; /* CLOCK_MONOTONIC */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct look);
-} looks SEC(".maps");
-
 /* By the number of a flow: when its last packet came to the end of the path, and in which look. */
 struct arrival {
 	__u64 at_ns;
@@ -407,28 +452,6 @@ static __always_inline __u32 place_of(__u32 flow, __u64 number)
 	return (flow & 15) * MOST_KEPT + (number & (MOST_KEPT - 1));
 }
 
-/* Bytes of a TCP packet behind its headers; one that is longer than a length can say (BIG TCP) says 0, and has 1 here. */
-static __always_inline __u32 payload_of(const unsigned char *at, const unsigned char *behind)
-{
-	__u8 version = 0, words = 0;
-	__be16 length = 0;
-	__u32 headers;
-
-	READ(version, at);
-	READ(words, behind + 12);
-	headers = (words >> 4) * 4;
-	if (version >> 4 == 6) {
-		READ(length, at + 4);
-		headers += behind - at - 40;
-	} else {
-		READ(length, at + 2);
-		headers += behind - at;
-	}
-	if (!length)
-		return 1;
-	return bpf_ntohs(length) > headers ? bpf_ntohs(length) - headers : 0;
-}
-
 static __always_inline __u64 mixed(__u32 flow, __u64 words)
 {
 	__u64 mark = flow * 0x9e3779b97f4a7c15ull ^ words;
@@ -442,35 +465,6 @@ static __always_inline __u64 mixed(__u32 flow, __u64 words)
 static __always_inline __u64 mark_of_sequence(__u32 flow, __u32 sequence)
 {
 	return mixed(flow, sequence * 0xc2b2ae3d27d4eb4full);
-}
-
-/* What tells a packet of this flow from the others of it; 0: it carries nothing. `at` is its IP header, `behind` what follows. */
-static __always_inline __u64 mark_of(const unsigned char *at, const unsigned char *behind, const struct tuple *tuple,
-				     __u32 flow)
-{
-	__u64 payload[2] = {};
-	__be16 length = 0, number = 0;
-	__be32 sequence = 0;
-	__u8 version = 0;
-
-	if (tuple->proto == TCP) {
-		READ(sequence, behind + 4);
-		return payload_of(at, behind) ? mark_of_sequence(flow, bpf_ntohl(sequence)) : 0;
-	}
-	if (tuple->proto != UDP)
-		return 0;
-	READ(version, at);
-	READ(length, behind + 4);
-	if (version >> 4 == 4)
-		READ(number, at + 4);
-	/* What is shorter than two words is read as far as it goes: behind it there may be nothing that is the packet's. */
-	if (bpf_ntohs(length) >= 8 + 16) {
-		READ(payload, behind + 8);
-	} else if (bpf_ntohs(length) >= 8 + 8) {
-		READ(payload[0], behind + 8);
-	}
-	return mixed(flow, ((__u64)length << 16 | number) * 0xc2b2ae3d27d4eb4full ^ payload[0] * 0x165667b19e3779f9ull ^
-				   payload[1] * 0x27d4eb2f165667c5ull);
 }
 
 /* When TCP's packets came to the end of the path, by the number behind their last byte: whose place another takes is forgotten. */
@@ -488,17 +482,11 @@ struct {
 	__type(value, struct end);
 } ends SEC(".maps");
 
-static __always_inline void note_end(const unsigned char *at, const unsigned char *behind, __u32 flow)
+static __always_inline void note_end(__u64 mark)
 {
-	__be32 sequence = 0;
-	struct end *end;
-	__u64 mark;
-	__u32 slot;
+	__u32 slot = mark & (MOST_ENDS - 1);
+	struct end *end = bpf_map_lookup_elem(&ends, &slot);
 
-	READ(sequence, behind + 4);
-	mark = mark_of_sequence(flow, bpf_ntohl(sequence) + payload_of(at, behind));
-	slot = mark & (MOST_ENDS - 1);
-	end = bpf_map_lookup_elem(&ends, &slot);
 	if (!end)
 		return;
 	end->mark = mark;
@@ -555,37 +543,117 @@ static __always_inline void pass(__u32 lane_number, __u32 flow, __u64 mark)
 	packet->lane = lane;
 }
 
-/* No copy in each program: it is most of what they are. */
-static __attribute__((noinline)) void look(const struct hop *point, const unsigned char *at)
+/* The lanes of the flows that each core met last, by the hash that the packets carry: addresses are looked up once a flow, not
+ * once a packet. */
+#define CACHED 64
+
+struct cached {
+	struct hop point;
+	__u32 hash; /* 0: nothing yet */
+	__u32 lane; /* 0: of no flow that is asked for */
+	__u32 flow;
+	__u32 proto;
+	__u32 deep; /* bytes from the outer IP header to the flow's own, inside a tunnel */
+	__u32 asked; /* which request it is of */
+	__u32 _pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CACHED);
+	__type(key, __u32);
+	__type(value, struct cached);
+} cache SEC(".maps");
+
+/* Finds the lane of a packet whose IP header is at `at`. No copy in each program: it is most of what they are. */
+static __attribute__((noinline)) int find_lane(const struct hop *point, const unsigned char *at, struct cached *found)
 {
 	struct flow_at_hop key = { .hop = *point };
 	const unsigned char *behind, *inner;
 	struct tuple tuple = {};
 	__u32 *lane;
-	__u64 mark;
 
+	found->lane = 0;
+	found->deep = 0;
 	behind = read_ip(at, &tuple);
 	key.flow = behind ? flow_of(&tuple) : 0;
 	if (!key.flow) {
 		inner = inside(behind, &tuple);
 		if (!inner)
-			return;
-		at = inner;
-		behind = read_ip(at, &tuple);
+			return 0;
+		behind = read_ip(inner, &tuple);
 		key.flow = behind ? flow_of(&tuple) : 0;
 		if (!key.flow)
-			return;
+			return 0;
+		found->deep = inner - at;
 	}
 	lane = bpf_map_lookup_elem(&lane_numbers, &key);
 	if (!lane)
-		return;
-	if (point->sent == IS_RECEIVED)
-		note_softirq(key.flow);
-	mark = mark_of(at, behind, &tuple, key.flow);
-	if (mark && tuple.proto == TCP && *lane & IS_LAST)
-		note_end(at, behind, key.flow);
-	if (mark)
-		pass(*lane, key.flow, mark);
+		return 0;
+	found->lane = *lane;
+	found->flow = key.flow;
+	found->proto = tuple.proto;
+	return 0;
+}
+
+/* What tells a packet of this flow from the others of it; 0: it carries nothing. `end` is the same of what is behind its last
+ * byte, of TCP. `at` is its IP header. */
+static __attribute__((noinline)) __u64 mark_of(const unsigned char *at, const struct cached *of, __u64 *end)
+{
+	/* An IPv4 header without options, or the first half of IPv6's; and as much of what is behind it. */
+	struct {
+		__u8 version, _tos;
+		__be16 length;
+		__be16 number; /* of IPv6 the payload's length */
+		__u8 _rest[2];
+	} ip = {};
+	union {
+		struct {
+			__be16 ports[2];
+			__be32 sequence, _acknowledged;
+			__u8 words, _flags[3];
+		} tcp;
+		struct {
+			__be16 ports[2];
+			__be16 length, _sum;
+			__u32 payload[4];
+		} udp;
+	} head = {};
+	__u32 headers, bytes;
+	int is_six;
+
+	if (READ(ip, at))
+		return 0;
+	is_six = ip.version >> 4 == 6;
+	headers = is_six ? 40 : (ip.version & 15) * 4;
+	/* A datagram without payload ends with its header. */
+	if (bpf_probe_read_kernel(&head, of->proto == TCP ? 16 : 24, at + headers))
+		return 0;
+	if (of->proto == TCP) {
+		__u32 sequence = bpf_ntohl(head.tcp.sequence);
+
+		bytes = is_six ? bpf_ntohs(ip.number) : bpf_ntohs(ip.length);
+		headers = (is_six ? 0 : headers) + (head.tcp.words >> 4) * 4;
+		/* One that is longer than a length can say (BIG TCP) says 0. */
+		if (bytes && bytes <= headers)
+			return 0;
+		*end = bytes ? mark_of_sequence(of->flow, sequence + bytes - headers) : 0;
+		return mark_of_sequence(of->flow, sequence);
+	}
+	bytes = bpf_ntohs(head.udp.length);
+	if (bytes < 8 + 16) {
+		head.udp.payload[2] = head.udp.payload[3] = 0;
+		if (bytes < 8 + 8)
+			head.udp.payload[0] = head.udp.payload[1] = 0;
+	}
+	return mixed(of->flow, ((__u64)head.udp.length << 16 | (is_six ? 0 : ip.number)) * 0xc2b2ae3d27d4eb4full ^
+				       ((__u64)head.udp.payload[0] << 32 | head.udp.payload[1]) * 0x165667b19e3779f9ull ^
+				       ((__u64)head.udp.payload[2] << 32 | head.udp.payload[3]) * 0x27d4eb2f165667c5ull);
+}
+
+static __always_inline int is_same_point(const struct hop *one, const struct hop *other)
+{
+	return one->netns == other->netns && one->ifindex == other->ifindex && one->sent == other->sent;
 }
 
 static __always_inline void look_at(const struct sk_buff *skb, const struct net_device *dev, const unsigned char *at,
@@ -593,13 +661,42 @@ static __always_inline void look_at(const struct sk_buff *skb, const struct net_
 {
 	struct hop point = { .sent = what };
 	__be16 protocol = skb->protocol;
+	__u32 hash = skb->hash, slot = (hash ^ what) & (CACHED - 1), *asked;
+	struct cached *of, *in_cache;
+	struct cached fresh = {};
+	__u64 mark, end = 0;
 
 	point.ifindex = dev->ifindex;
 	point.netns = dev->nd_net.net->ns.inum;
-	if (!bpf_map_lookup_elem(&points, &point))
+	asked = bpf_map_lookup_elem(&points, &point);
+	if (!asked || (protocol != ETH_IP && protocol != ETH_IPV6))
 		return;
-	if (protocol == ETH_IP || protocol == ETH_IPV6)
-		look(&point, at);
+	count_run();
+	in_cache = bpf_map_lookup_elem(&cache, &slot);
+	if (!in_cache)
+		return;
+	if (!hash || in_cache->hash != hash || in_cache->asked != *asked || !is_same_point(&in_cache->point, &point)) {
+		find_lane(&point, at, &fresh);
+		fresh.point = point;
+		fresh.hash = hash;
+		fresh.asked = *asked;
+		if (hash)
+			*in_cache = fresh;
+		of = &fresh;
+	} else {
+		fresh = *in_cache;
+		of = &fresh;
+	}
+	if (!of->lane)
+		return;
+	if (what == IS_RECEIVED)
+		note_softirq(of->flow);
+	mark = mark_of(at + of->deep, of, &end);
+	if (!mark)
+		return;
+	if (end && of->lane & IS_LAST)
+		note_end(end);
+	pass(of->lane, of->flow, mark);
 }
 
 /* netif_receive_skb(struct sk_buff *skb) */

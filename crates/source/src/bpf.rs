@@ -112,8 +112,9 @@ pub enum Order {
     Softirqs(bool),
     /// Count the packets of these hops by core for so long, and report them.
     Hops(HopRequest, Duration),
-    /// Look at how long threads and softirqs wait from now on, and at packets for so long, or, with none, until told otherwise.
-    Latency(Option<Duration>),
+    /// Look at how long threads wait from now on, and at packets for so long, or, with none, until told otherwise; also at
+    /// what is given to qdiscs.
+    Latency(Option<Duration>, bool),
     /// Look at waits no longer.
     NoLatency,
 }
@@ -235,7 +236,7 @@ impl Obeying<'_> {
                 let count = |programs: &mut Requested| TracerEvent::Hops(programs.count_hops(&request, counted_for));
                 self.requested.as_mut().map(count)
             }
-            Order::Latency(packets_for) => self.look(packets_for),
+            Order::Latency(packets_for, queues) => self.look(packets_for, queues),
             Order::NoLatency => {
                 self.end_look();
                 if let Latency::Loaded(programs) = &mut self.latency {
@@ -248,7 +249,7 @@ impl Obeying<'_> {
     }
 
     /// Looks at waits, and says when that is possible, or not.
-    fn look(&mut self, packets_for: Option<Duration>) -> Option<TracerEvent> {
+    fn look(&mut self, packets_for: Option<Duration>, queues: bool) -> Option<TracerEvent> {
         let mut report = None;
         if matches!(self.latency, Latency::Idle) {
             let (latency, loaded) = match loading(|| LatencyPrograms::load(self.sys)) {
@@ -259,7 +260,7 @@ impl Obeying<'_> {
         }
         if let Latency::Loaded(programs) = &mut self.latency {
             programs.look_at_threads(true);
-            programs.look_at_packets(packets_for);
+            programs.look_at_packets(packets_for, queues);
             self.look_ends = packets_for.map(|packets_for| Instant::now() + packets_for);
         }
         report

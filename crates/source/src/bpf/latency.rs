@@ -6,8 +6,8 @@ use super::drops::others::Bits;
 use super::drops::{FlowKey, Tuple, tuple};
 use super::hops::HopKey;
 use aya::Ebpf;
-use aya::maps::{HashMap, MapData};
-use std::collections::BTreeMap;
+use aya::maps::{Array, HashMap, MapData, PerCpuArray};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const MOST_FLOWS: u32 = 1024;
 /// Rows from which on those of ended flows make room for others.
 const MOST_ROWS: usize = 400;
 /// Threads that are watched at most.
-const MOST_THREADS: usize = 500;
+const MOST_THREADS: u32 = 512;
 /// `UDP` and `UNCONNECTED` of the program.
 const UDP: u32 = 17;
 const UNCONNECTED: u32 = 0x100;
@@ -40,7 +40,7 @@ pub const READ: u32 = 2;
 pub const QUEUED: u32 = 3;
 
 /// `struct waiting`.
-type RawWaiting = [u64; 3];
+type RawWaiting = [u64; 6];
 /// `struct latencies`: sum, maximum, buckets.
 type RawLatencies = [u64; 2 + BUCKETS];
 /// `struct taken`: ns, count, name (16 bytes), pid and priority, core and priority.
@@ -171,11 +171,17 @@ pub struct LatencyTables {
     latencies: HashMap<MapData, [u32; 3], RawLatencies>,
     waiting: HashMap<MapData, u32, RawWaiting>,
     waited_for: HashMap<MapData, [u32; 2], RawTaken>,
+    wakeups: Array<MapData, RawLatencies>,
+    ran: PerCpuArray<MapData, u64>,
     points: HashMap<MapData, HopKey, u32>,
     lane_numbers: HashMap<MapData, [u32; 4], u32>,
     flows: HashMap<MapData, Tuple, u32>,
     ports: Bits,
     asked: LatencyRequest,
+    /// Which request for flows it is: what the program remembers of an earlier one is void.
+    request: u32,
+    /// Where the waits of each thread are counted.
+    slots: BTreeMap<u32, u32>,
     /// The number of each flow with these points and its first lane, for good: what was counted keeps its meaning.
     numbers: BTreeMap<FlowPoints, (u32, u32)>,
     /// Flow and point by lane, from 1 on.
@@ -192,11 +198,15 @@ impl LatencyTables {
             latencies: HashMap::try_from(ebpf.take_map("latencies")?).ok()?,
             waiting: HashMap::try_from(ebpf.take_map("waiting")?).ok()?,
             waited_for: HashMap::try_from(ebpf.take_map("waited_for")?).ok()?,
+            ran: PerCpuArray::try_from(ebpf.take_map("ran")?).ok()?,
+            wakeups: Array::try_from(ebpf.take_map("wakeups")?).ok()?,
             points: HashMap::try_from(ebpf.take_map("points")?).ok()?,
             lane_numbers: HashMap::try_from(ebpf.take_map("lane_numbers")?).ok()?,
             flows: HashMap::try_from(ebpf.take_map("flows")?).ok()?,
             ports: Bits::take(ebpf, "ports")?,
             asked: LatencyRequest::default(),
+            request: 0,
+            slots: BTreeMap::new(),
             numbers: BTreeMap::new(),
             lanes: Vec::new(),
             looked_at,
@@ -218,16 +228,22 @@ impl LatencyTables {
     fn ask_threads(&mut self, threads: &[u32]) {
         for gone in self.asked.threads.iter().filter(|tid| threads.binary_search(tid).is_err()) {
             let _ = self.waiting.remove(gone);
-            (2..=4).for_each(|kind| drop(self.latencies.remove(&[kind, *gone, 0])));
+            (3..=4).for_each(|kind| drop(self.latencies.remove(&[kind, *gone, 0])));
             let rows: Vec<[u32; 2]> = self.waited_for.keys().flatten().filter(|key| key[0] == *gone).collect();
             rows.iter().for_each(|row| drop(self.waited_for.remove(row)));
         }
-        for new in threads.iter().take(MOST_THREADS).filter(|tid| self.asked.threads.binary_search(tid).is_err()) {
-            let _ = self.waiting.insert(new, [0; 3], 0);
+        self.slots.retain(|tid, _| threads.binary_search(tid).is_ok());
+        for new in threads.iter().filter(|tid| self.asked.threads.binary_search(tid).is_err()) {
+            let taken: BTreeSet<u32> = self.slots.values().copied().collect();
+            let Some(slot) = (0..MOST_THREADS).find(|slot| !taken.contains(slot)) else { break };
+            let _ = self.wakeups.set(slot, [0; 2 + BUCKETS], 0);
+            self.slots.insert(*new, slot);
+            let _ = self.waiting.insert(new, [0, 0, 0, 0, 0, u64::from(slot)], 0);
         }
     }
 
     fn ask_flows(&mut self, flows: &[FlowPoints]) {
+        self.request = self.request.wrapping_add(1);
         let old: Vec<HopKey> = self.points.keys().flatten().collect();
         old.iter().for_each(|point| drop(self.points.remove(point)));
         let old: Vec<[u32; 4]> = self.lane_numbers.keys().flatten().collect();
@@ -253,7 +269,7 @@ impl LatencyTables {
         let ports = known.iter().flat_map(|one| &one.carried).map(|flow| u32::from(flow.to.port().to_be()));
         self.ports.set(ports);
         for point in known.iter().flat_map(|one| &one.points).filter(|point| point[2] != READ) {
-            let _ = self.points.insert(point, 1, 0);
+            let _ = self.points.insert(point, self.request, 0);
         }
     }
 
@@ -289,12 +305,12 @@ impl LatencyTables {
     /// Everything counted so far.
     #[must_use]
     pub fn read(&self) -> Vec<WaitCount> {
-        let count = |(key, raw): ([u32; 3], RawLatencies)| {
-            let [sum_ns, max_ns, buckets @ ..] = raw;
-            let buckets = (0..).zip(buckets).filter(|&(_, count)| count > 0).collect();
-            Some(WaitCount { of: self.of(key)?, sum_ns, max_ns, buckets })
+        let rows = self.latencies.iter().flatten().filter_map(|(key, raw)| Some(wait_count(self.of(key)?, raw)));
+        let of_thread = |(&tid, slot): (&u32, &u32)| {
+            let count = wait_count(WaitOf::Wakeup(tid), self.wakeups.get(slot, 0).ok()?);
+            (!count.buckets.is_empty()).then_some(count)
         };
-        self.latencies.iter().flatten().filter_map(count).collect()
+        rows.chain(self.slots.iter().filter_map(of_thread)).collect()
     }
 
     fn of(&self, [kind, one, other]: [u32; 3]) -> Option<WaitOf> {
@@ -306,7 +322,6 @@ impl LatencyTables {
                 WaitOf::Packets(flow, from, to)
             }
             1 => WaitOf::Softirq(flow()?, other),
-            2 => WaitOf::Wakeup(one),
             3 => WaitOf::ReadGap(one),
             4 => WaitOf::SendGap(one),
             5 => WaitOf::ArrivalGap(flow()?),
@@ -314,6 +329,12 @@ impl LatencyTables {
             7 => WaitOf::Whole(flow()?),
             _ => return None,
         })
+    }
+
+    /// How often programs ran for looks at packets.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.ran.get(&0, 0).map_or(0, |cores| cores.iter().sum())
     }
 
     /// For whom threads waited.
@@ -332,6 +353,12 @@ fn unconnected(one: &FlowPoints) -> Option<Tuple> {
     reader[0] = one.reader_netns?;
     reader[9] |= UNCONNECTED;
     is_udp.then_some(reader)
+}
+
+fn wait_count(of: WaitOf, raw: RawLatencies) -> WaitCount {
+    let [sum_ns, max_ns, buckets @ ..] = raw;
+    let buckets = (0..).zip(buckets).filter(|&(_, count)| count > 0).collect();
+    WaitCount { of, sum_ns, max_ns, buckets }
 }
 
 fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {

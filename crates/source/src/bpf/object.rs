@@ -37,21 +37,18 @@ const MOVED: (&str, &str) = ("moved", "sched_migrate_task");
 const DATAGRAMS: [(&str, &str); 2] = [("sent", "sock_send_length"), ("received", "sock_recv_length")];
 const SOFTIRQS: [(&str, &str); 2] = [("softirq_begins", "softirq_entry"), ("softirq_ends", "softirq_exit")];
 const HOPS: [(&str, &str); 2] = [("hop_receives", "netif_receive_skb"), ("hop_sends", "net_dev_start_xmit")];
-const LATE_THREADS: [(&str, &str); 4] = [
-    ("thread_wakes", "sched_waking"),
-    ("threads_switch", "sched_switch"),
+const LATE_THREADS: [(&str, &str); 2] = [("thread_wakes", "sched_waking"), ("threads_switch", "sched_switch")];
+/// Linux 6.3.
+const READS: [(&str, &str); 3] =
+    [("data_are_read", "sock_recv_length"), ("thread_reads", "sock_recv_length"), ("thread_sends", "sock_send_length")];
+const LATE_PACKETS: [(&str, &str); 4] = [
     ("receiving_is_raised", "softirq_raise"),
     ("receiving_begins", "softirq_entry"),
-];
-/// Linux 6.3.
-const READ: (&str, &str) = ("data_are_read", "sock_recv_length");
-/// Linux 6.3.
-const GAPS: [(&str, &str); 2] = [("thread_reads", "sock_recv_length"), ("thread_sends", "sock_send_length")];
-const LATE_PACKETS: [(&str, &str); 3] = [
     ("packet_is_received", "netif_receive_skb"),
     ("packet_is_sent", "net_dev_start_xmit"),
-    ("packet_is_queued", "net_dev_queue"),
 ];
+/// Where links of a path have qdiscs.
+const QUEUED: (&str, &str) = ("packet_is_queued", "net_dev_queue");
 const MOVED_CLASSIC: &str = "moved_classic";
 
 /// The attached programs; they end with this.
@@ -248,12 +245,11 @@ impl LatencyPrograms {
     pub fn load(sys: &Path) -> Result<(Self, LatencyTables), Refusal> {
         let btf = parsed(&types(sys)?)?;
         let mut ebpf = made(LATENCY_OBJECT, EbpfLoader::new().btf(Some(&btf)))?;
-        for which in LATE_THREADS.iter().chain(&LATE_PACKETS) {
+        for which in LATE_THREADS.iter().chain(&LATE_PACKETS).chain([&QUEUED]) {
             prepare(&mut ebpf, &btf, *which)?;
         }
         // Without these the gaps of reading and sending are unknown, and how long packets wait for their reader.
-        let reads = GAPS.into_iter().chain([READ]).map(|which| prepare(&mut ebpf, &btf, which));
-        let tells_reads = reads.filter(Result::is_ok).count() > GAPS.len();
+        let tells_reads = READS.map(|which| prepare(&mut ebpf, &btf, which)).iter().all(Result::is_ok);
         let looked_at = Arc::new(LookedAt::default());
         let tables = LatencyTables::take(&mut ebpf, Arc::clone(&looked_at), tells_reads);
         let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()))?;
@@ -261,24 +257,30 @@ impl LatencyPrograms {
         Ok((Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, looked_at }, tables))
     }
 
-    /// Looks at threads and softirqs from now on, or no longer.
+    /// Looks at threads from now on, or no longer.
     pub fn look_at_threads(&mut self, wanted: bool) {
         if wanted == self.threads.is_empty() {
             detach(&mut self.ebpf, std::mem::take(&mut self.threads));
             if wanted {
-                self.threads = attach(&mut self.ebpf, &[&LATE_THREADS[..], &GAPS].concat());
+                self.threads = attach(&mut self.ebpf, &LATE_THREADS);
             }
         }
     }
 
     /// Looks at packets from now on for so long, or, with none, until it is told otherwise; a look that lasts goes on.
-    pub fn look_at_packets(&mut self, packets_for: Option<Duration>) {
+    pub fn look_at_packets(&mut self, packets_for: Option<Duration>, queues: bool) {
         let is_begun = self.packets.is_empty();
         if let Some(looks) = &mut self.looks {
             let _ = looks.set(0, self.looked_at.look(packets_for, is_begun), 0);
         }
         if is_begun {
-            self.packets = attach(&mut self.ebpf, &[&LATE_PACKETS[..], &[READ]].concat());
+            self.packets = attach(&mut self.ebpf, &[&LATE_PACKETS[..], &READS].concat());
+        }
+        if queues && !self.packets.iter().any(|(name, _)| *name == QUEUED.0) {
+            let queued = attach(&mut self.ebpf, &[QUEUED]);
+            self.packets.extend(queued);
+        }
+        if is_begun {
             self.looked_at.begin();
         }
     }

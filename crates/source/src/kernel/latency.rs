@@ -20,10 +20,10 @@ use vnettop_sample::{
 const EVERY_NS: u64 = 900_000_000;
 /// How long at first, before it is known how many there are.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
-/// How many packets at points may be looked at a second: each takes some 0.25 us of the core that handles it.
-const MOST_A_SECOND: u64 = 60_000;
+/// How often programs may run for packets, reads and softirqs a second: each takes some 0.3 us of the core that it runs on.
+const MOST_A_SECOND: u64 = 15_000;
 /// Packets that take half of it are seen at both ends.
-const SHORTEST_LOOK: Duration = Duration::from_millis(100);
+const SHORTEST_LOOK: Duration = Duration::from_millis(60);
 /// A look that takes most of a second need not end.
 const WHOLE: Duration = Duration::from_millis(800);
 /// Of those that a thread waited for, so many are named.
@@ -39,9 +39,11 @@ pub(super) struct LatencyReader {
     asked_at_ns: u64,
     /// When it was asked for first, ns.
     since_ns: u64,
-    /// Steps of packets, and for how long they were looked at, as of the last look.
+    /// How often programs ran for packets, and for how long they were looked at, as of the last look.
     counted: (u64, u64),
     look: Option<Duration>,
+    /// A link of the paths has a qdisc that packets wait in.
+    queues: bool,
     threads: BTreeMap<u32, ThreadId>,
     /// What was read last.
     pub now: Option<Latencies>,
@@ -68,9 +70,10 @@ impl LatencyReader {
             self.now = None;
             return;
         }
+        self.queues = !on.queueing.is_empty();
         if !self.is_asked {
             (self.is_asked, self.asked_at_ns, self.look) = (true, now_ns, Some(FIRST_LOOK));
-            programs.order(Order::Latency(self.look));
+            programs.order(Order::Latency(self.look, self.queues));
         }
         let Some(tables) = &mut self.tables else { return };
         self.threads = watched(on.threads);
@@ -78,7 +81,7 @@ impl LatencyReader {
         tables.ask(&request);
         let waits = tables.read();
         let (packets_ns, is_looking) = tables.looked_at.until(now_ns);
-        let steps = waits.iter().filter(|count| matches!(count.of, WaitOf::Packets(..))).map(number).sum::<u64>();
+        let runs = tables.runs();
         let row = |count| row(count, &self.threads);
         let mut rows: Vec<LatencyRow> = waits.into_iter().filter_map(row).collect();
         rows.sort_by(|one, other| one.of.cmp(&other.of));
@@ -95,26 +98,26 @@ impl LatencyReader {
         });
         if self.look.is_some() && now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
             self.asked_at_ns = now_ns;
-            self.look = self.next_look(steps, packets_ns);
-            programs.order(Order::Latency(self.look));
+            self.look = self.next_look(runs, packets_ns);
+            programs.order(Order::Latency(self.look, self.queues));
         } else if self.look.is_none() && now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
             self.asked_at_ns = now_ns;
-            let look = self.next_look(steps, packets_ns);
+            let look = self.next_look(runs, packets_ns);
             if look.is_some() {
                 self.look = look;
-                programs.order(Order::Latency(look));
+                programs.order(Order::Latency(look, self.queues));
             }
         }
     }
 
     /// How long the next look takes; none where it need not end.
-    fn next_look(&mut self, steps: u64, packets_ns: u64) -> Option<Duration> {
-        let (steps_before, ns_before) = std::mem::replace(&mut self.counted, (steps, packets_ns));
-        let (steps, ns) = (steps.saturating_sub(steps_before), packets_ns.saturating_sub(ns_before));
+    fn next_look(&mut self, runs: u64, packets_ns: u64) -> Option<Duration> {
+        let (runs_before, ns_before) = std::mem::replace(&mut self.counted, (runs, packets_ns));
+        let (runs, ns) = (runs.saturating_sub(runs_before), packets_ns.saturating_sub(ns_before));
         if ns == 0 {
             return Some(FIRST_LOOK);
         }
-        let a_second = steps.saturating_mul(1_000_000_000) / ns;
+        let a_second = runs.saturating_mul(1_000_000_000) / ns;
         let look = Duration::from_micros(1_000_000 * MOST_A_SECOND / a_second.max(1)).max(SHORTEST_LOOK);
         (look < WHOLE).then_some(look)
     }
@@ -123,10 +126,6 @@ impl LatencyReader {
     pub fn take(&mut self, tables: Box<LatencyTables>, now_ns: u64) {
         (self.tables, self.since_ns) = (Some(tables), now_ns);
     }
-}
-
-fn number(count: &WaitCount) -> u64 {
-    count.buckets.iter().map(|(_, number)| number).sum()
 }
 
 /// Threads that carry traffic, by tid.
