@@ -15,9 +15,11 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #define SHORTEST_POWER 7
 
 struct latencies {
-	__u64 sum_ns;
 	__u64 max_ns;
-	__u64 buckets[BUCKETS];
+	struct {
+		__u64 count;
+		__u64 sum_ns;
+	} buckets[BUCKETS];
 };
 
 /* What waited: `kind` and two numbers whose meaning it tells. */
@@ -84,13 +86,14 @@ static __always_inline void add_to(struct latencies *sum, __u64 ns)
 {
 	__u32 bucket = bucket_of(ns);
 
-	__sync_fetch_and_add(&sum->sum_ns, ns);
 	if (ns > sum->max_ns)
 		sum->max_ns = ns;
 	/* So that what is compared is what is used, as the kernel checks it. */
 	barrier_var(bucket);
-	if (bucket < BUCKETS)
-		__sync_fetch_and_add(&sum->buckets[bucket], 1);
+	if (bucket >= BUCKETS)
+		return;
+	__sync_fetch_and_add(&sum->buckets[bucket].count, 1);
+	__sync_fetch_and_add(&sum->buckets[bucket].sum_ns, ns);
 }
 
 static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)

@@ -241,6 +241,7 @@ impl OfTest<'_> {
             recent: now.get(&key).cloned().unwrap_or_default(),
             so_far,
         };
+        stage::leave_out_skips(&mut so_far);
         let whole = StageKey::of_data(Stage::Whole);
         let whole = so_far.remove(&whole).map(|histogram| stage(whole, histogram));
         let alike = so_far.remove(&StageKey::of_data(Stage::Alike)).map_or(0, |alike| alike.count());

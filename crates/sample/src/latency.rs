@@ -35,12 +35,10 @@ pub struct Latencies {
 pub struct LatencyRow {
     /// Of what.
     pub of: LatencyOf,
-    /// Their sum, ns.
-    pub sum_ns: u64,
     /// The longest, ns.
     pub max_ns: u64,
-    /// Bucket and how many, those that had some, sorted; see [`bucket_ns`].
-    pub buckets: Vec<(u8, u64)>,
+    /// Bucket, how many, and their sum in ns; those that had some, sorted; see [`bucket_ns`].
+    pub buckets: Vec<(u8, u64, u64)>,
 }
 
 /// What took the time.

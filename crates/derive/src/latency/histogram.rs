@@ -3,47 +3,75 @@
 use std::collections::BTreeMap;
 use vnettop_sample::{LatencyRow, bucket_ns};
 
-/// How many times fell into each bucket, their sum and the longest; absolute, or between two readings.
+/// How many times fell into each bucket, their sum, and the longest; absolute, or between two readings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
-    sum_ns: u64,
     max_ns: u64,
-    buckets: BTreeMap<u8, u64>,
+    buckets: BTreeMap<u8, Bucket>,
+}
+
+/// What fell into a bucket.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Bucket {
+    count: u64,
+    sum_ns: u64,
+}
+
+impl Bucket {
+    /// Where its times are, ns: as far to either side of their mean as its nearer end is. Times that are all alike are told as
+    /// they are, wherever its ends lie.
+    fn spread_ns(self, bucket: u8) -> (f64, f64) {
+        let (from_ns, to_ns) = bucket_ns(bucket.into());
+        let mean = self.sum_ns as f64 / self.count.max(1) as f64;
+        let half = (mean - from_ns as f64).min(to_ns as f64 - mean).max(0.0);
+        (mean - half, mean + half)
+    }
 }
 
 impl Histogram {
     /// Adds a row of the kernel's.
     pub(super) fn add(&mut self, row: &LatencyRow) {
-        self.sum_ns = self.sum_ns.saturating_add(row.sum_ns);
         self.max_ns = self.max_ns.max(row.max_ns);
-        for &(bucket, count) in &row.buckets {
-            let sum = self.buckets.entry(bucket).or_default();
-            *sum = sum.saturating_add(count);
+        for &(bucket, count, sum_ns) in &row.buckets {
+            let here = self.buckets.entry(bucket).or_default();
+            here.count = here.count.saturating_add(count);
+            here.sum_ns = here.sum_ns.saturating_add(sum_ns);
         }
     }
 
     /// How many.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.buckets.values().fold(0, |sum, count| sum.saturating_add(*count))
+        self.buckets.values().fold(0, |sum, here| sum.saturating_add(here.count))
+    }
+
+    /// Their sum, s.
+    #[must_use]
+    pub fn sum_s(&self) -> f64 {
+        self.buckets.values().map(|here| here.sum_ns as f64).sum::<f64>() / 1e9
     }
 
     /// What came since an older reading; `None` where that counts more of anything, as after a new beginning. The longest is as
     /// exact as its bucket, unless it is the longest of all so far.
     pub(super) fn since(&self, older: &Self) -> Option<Self> {
-        let sum_ns = self.sum_ns.checked_sub(older.sum_ns)?;
-        let less = |(bucket, count): (&u8, &u64)| self.buckets.get(bucket).is_none_or(|now| now < count);
-        if older.buckets.iter().any(less) {
+        let is_less = |(bucket, older): (&u8, &Bucket)| {
+            self.buckets.get(bucket).is_none_or(|now| now.count < older.count || now.sum_ns < older.sum_ns)
+        };
+        if older.buckets.iter().any(is_less) {
             return None;
         }
-        let more = |(&bucket, &count): (&u8, &u64)| {
-            let more = count - older.buckets.get(&bucket).copied().unwrap_or(0);
-            (more > 0).then_some((bucket, more))
+        let more = |(&bucket, now): (&u8, &Bucket)| {
+            let before = older.buckets.get(&bucket).copied().unwrap_or_default();
+            let more = Bucket { count: now.count - before.count, sum_ns: now.sum_ns - before.sum_ns };
+            (more.count > 0).then_some((bucket, more))
         };
-        let buckets: BTreeMap<u8, u64> = self.buckets.iter().filter_map(more).collect();
+        let buckets: BTreeMap<u8, Bucket> = self.buckets.iter().filter_map(more).collect();
         let is_new = self.max_ns > older.max_ns;
-        let last = buckets.last_key_value().map_or(0, |(&bucket, _)| bucket_ns(bucket.into()).1);
-        Some(Self { sum_ns, max_ns: if is_new { self.max_ns } else { last.min(self.max_ns) }, buckets })
+        let last = buckets.last_key_value().map_or(0, |(&bucket, here)| {
+            // One alone is its own sum.
+            if here.count == 1 { here.sum_ns } else { bucket_ns(bucket.into()).1 }
+        });
+        Some(Self { max_ns: if is_new { self.max_ns } else { last.min(self.max_ns) }, buckets })
     }
 
     /// The figures; `None` where there was nothing.
@@ -52,25 +80,25 @@ impl Histogram {
         let count = self.count();
         (count > 0).then(|| Spread {
             count,
-            mean_s: self.sum_ns as f64 / count as f64 / 1e9,
+            mean_s: self.sum_s() / count as f64,
             p50_s: self.quantile_ns(0.5) / 1e9,
             p99_s: self.quantile_ns(0.99) / 1e9,
             max_s: self.max_ns as f64 / 1e9,
         })
     }
 
-    /// Linear within its bucket; never more than the longest.
+    /// Linear where the times of its bucket are; never more than the longest.
     fn quantile_ns(&self, share: f64) -> f64 {
         let rank = share * self.count() as f64;
         let mut before = 0.0;
-        for (&bucket, &count) in &self.buckets {
-            let here = count as f64;
-            if before + here >= rank {
-                let (from_ns, to_ns) = bucket_ns(bucket.into());
-                let to_ns = to_ns.min(self.max_ns.max(from_ns));
-                return from_ns as f64 + (to_ns - from_ns) as f64 * ((rank - before) / here).clamp(0.0, 1.0);
+        for (&bucket, here) in &self.buckets {
+            let count = here.count as f64;
+            if before + count >= rank {
+                let (from_ns, to_ns) = here.spread_ns(bucket);
+                let at = from_ns + (to_ns - from_ns) * ((rank - before) / count).clamp(0.0, 1.0);
+                return at.min(self.max_ns as f64);
             }
-            before += here;
+            before += count;
         }
         self.max_ns as f64
     }
@@ -79,9 +107,10 @@ impl Histogram {
     #[must_use]
     pub fn powers_of_two(&self) -> Vec<(f64, u64)> {
         let mut powers: BTreeMap<u64, u64> = BTreeMap::new();
-        for (&bucket, &count) in &self.buckets {
+        for (&bucket, here) in &self.buckets {
             let (from_ns, _) = bucket_ns(bucket.into());
-            *powers.entry(from_ns.max(64).checked_ilog2().map_or(0, |power| 1 << (power + 1))).or_default() += count;
+            let ends_ns = from_ns.max(64).checked_ilog2().map_or(0, |power| 1 << (power + 1));
+            *powers.entry(ends_ns).or_default() += here.count;
         }
         powers.into_iter().map(|(to_ns, count)| (to_ns as f64 / 1e9, count)).collect()
     }
@@ -107,33 +136,38 @@ mod tests {
     use super::Histogram;
     use vnettop_sample::{DropFlow, LatencyOf, LatencyRow, Proto};
 
-    fn row(max_ns: u64, buckets: &[(u8, u64)]) -> LatencyRow {
+    fn of(max_ns: u64, buckets: &[(u8, u64, u64)]) -> Histogram {
         let end = "10.0.0.1:1".parse().expect("an address");
         let of = LatencyOf::Whole { flow: DropFlow { proto: Proto::Udp, from: end, to: end } };
-        let sum_ns = buckets.iter().map(|(bucket, count)| vnettop_sample::bucket_ns((*bucket).into()).0 * count).sum();
-        LatencyRow { of, sum_ns, max_ns, buckets: buckets.to_vec() }
-    }
-
-    fn of(row: &LatencyRow) -> Histogram {
         let mut histogram = Histogram::default();
-        histogram.add(row);
+        histogram.add(&LatencyRow { of, max_ns, buckets: buckets.to_vec() });
         histogram
     }
 
     #[test]
     fn quantiles_lie_in_their_buckets() {
         // 99 of 128 to 160 ns, one of 1,024 to 1,280 ns.
-        let spread = of(&row(1_100, &[(1, 99), (13, 1)])).spread().expect("there are some");
+        let spread = of(1_100, &[(1, 99, 99 * 144), (13, 1, 1_100)]).spread().expect("there are some");
         assert_eq!(spread.count, 100);
         assert!((128e-9..160e-9).contains(&spread.p50_s), "{spread:?}");
         assert!((128e-9..=160e-9).contains(&spread.p99_s), "{spread:?}");
         assert!((spread.max_s - 1.1e-6).abs() < 1e-12, "{spread:?}");
+        assert!((spread.mean_s - 153.56e-9).abs() < 1e-12, "{spread:?}");
         assert_eq!(Histogram::default().spread(), None);
     }
 
     #[test]
+    fn times_that_are_all_alike_are_told_as_they_are() {
+        // 10.1 ms: the bucket goes from 8.4 to 10.5 ms.
+        let spread = of(10_110_000, &[(66, 1_000, 1_000 * 10_100_000)]).spread().expect("there are some");
+        assert!((10.0e-3..10.2e-3).contains(&spread.p50_s), "{spread:?}");
+        assert!((10.0e-3..10.2e-3).contains(&spread.p99_s), "{spread:?}");
+    }
+
+    #[test]
     fn what_came_since_has_its_own_longest() {
-        let (older, newer) = (of(&row(5_000, &[(1, 10), (20, 1)])), of(&row(5_000, &[(1, 30), (13, 2), (20, 1)])));
+        let older = of(5_000, &[(1, 10, 1_440), (20, 1, 5_000)]);
+        let newer = of(5_000, &[(1, 30, 4_320), (13, 2, 2_200), (20, 1, 5_000)]);
         let between = newer.since(&older).expect("nothing is less");
         let spread = between.spread().expect("there are some");
         assert_eq!(spread.count, 22);

@@ -1,6 +1,6 @@
 //! The stages of a test: which rows of the kernel's are whose, and in which order they are shown.
 
-use super::{LatencyGround, UnknownLatency, is_data};
+use super::{Histogram, LatencyGround, UnknownLatency, is_data};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use vnettop_sample::{CoreId, DropFlow, FlowPath, HopWay, LatencyOf, LinkKey, PathPoint, PointKind, Proto, ThreadId};
@@ -156,9 +156,28 @@ fn step(from: PathPoint, to: PathPoint) -> Option<Stage> {
     match (from.what, to.what) {
         (_, PointKind::Read) => Some(Stage::Socket),
         (PointKind::Queued, PointKind::Sent) if from.link == to.link => Some(Stage::Qdisc(to.link?)),
-        (PointKind::Read, _) => None,
+        // The program that tells of the next point was attached in between.
+        (PointKind::Queued, _) | (PointKind::Read, _) => None,
         _ => Some(Stage::Hop { from, to }),
     }
+}
+
+/// Leaves out steps that skip a point at which a hundred times as many packets were seen: a program was attached in between.
+pub(super) fn leave_out_skips(stages: &mut BTreeMap<StageKey, Histogram>) {
+    let hop = |key: &StageKey| match key.stage {
+        Stage::Hop { from, .. } => Some((key.is_back, from)),
+        _ => None,
+    };
+    let mut most: BTreeMap<(bool, PathPoint), u64> = BTreeMap::new();
+    for (key, times) in stages.iter() {
+        if let Some(from) = hop(key) {
+            let known = most.entry(from).or_default();
+            *known = times.count().max(*known);
+        }
+    }
+    stages.retain(|key, times| {
+        hop(key).and_then(|from| most.get(&from)).is_none_or(|most| times.count().saturating_mul(100) > *most)
+    });
 }
 
 /// Data before answers, stages in the order of the path, threads and gaps behind.

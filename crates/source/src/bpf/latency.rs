@@ -41,8 +41,8 @@ pub const QUEUED: u32 = 3;
 
 /// `struct waiting`.
 type RawWaiting = [u64; 6];
-/// `struct latencies`: sum, maximum, buckets.
-type RawLatencies = [u64; 2 + BUCKETS];
+/// `struct latencies`: maximum, and of each bucket number and sum.
+type RawLatencies = [u64; 1 + 2 * BUCKETS];
 /// `struct taken`: ns, count, name (16 bytes), pid and priority, core and priority.
 type RawTaken = [u64; 6];
 
@@ -94,12 +94,10 @@ pub enum WaitOf {
 pub struct WaitCount {
     /// Of what.
     pub of: WaitOf,
-    /// Sum, ns.
-    pub sum_ns: u64,
     /// Longest, ns.
     pub max_ns: u64,
-    /// Bucket and number.
-    pub buckets: Vec<(u8, u64)>,
+    /// Bucket, number and sum in ns.
+    pub buckets: Vec<(u8, u64, u64)>,
 }
 
 /// Who ran before a thread that had waited.
@@ -236,7 +234,7 @@ impl LatencyTables {
         for new in threads.iter().filter(|tid| self.asked.threads.binary_search(tid).is_err()) {
             let taken: BTreeSet<u32> = self.slots.values().copied().collect();
             let Some(slot) = (0..MOST_THREADS).find(|slot| !taken.contains(slot)) else { break };
-            let _ = self.wakeups.set(slot, [0; 2 + BUCKETS], 0);
+            let _ = self.wakeups.set(slot, [0; 1 + 2 * BUCKETS], 0);
             self.slots.insert(*new, slot);
             let _ = self.waiting.insert(new, [0, 0, 0, 0, 0, u64::from(slot)], 0);
         }
@@ -356,9 +354,10 @@ fn unconnected(one: &FlowPoints) -> Option<Tuple> {
 }
 
 fn wait_count(of: WaitOf, raw: RawLatencies) -> WaitCount {
-    let [sum_ns, max_ns, buckets @ ..] = raw;
-    let buckets = (0..).zip(buckets).filter(|&(_, count)| count > 0).collect();
-    WaitCount { of, sum_ns, max_ns, buckets }
+    let [max_ns, buckets @ ..] = raw;
+    let both = buckets.chunks_exact(2).map(|both| (both[0], both[1]));
+    let buckets = (0..).zip(both).filter(|&(_, (count, _))| count > 0);
+    WaitCount { of, max_ns, buckets: buckets.map(|(bucket, (count, sum_ns))| (bucket, count, sum_ns)).collect() }
 }
 
 fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {

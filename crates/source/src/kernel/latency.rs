@@ -181,7 +181,7 @@ fn row(count: WaitCount, threads: &BTreeMap<u32, ThreadId>) -> Option<LatencyRow
         WaitOf::Alike(flow) => LatencyOf::Alike { flow: named(flow) },
         WaitOf::Whole(flow) => LatencyOf::Whole { flow: named(flow) },
     };
-    Some(LatencyRow { of, sum_ns: count.sum_ns, max_ns: count.max_ns, buckets: count.buckets })
+    Some(LatencyRow { of, max_ns: count.max_ns, buckets: count.buckets })
 }
 
 /// Rows of the same thing, which a flow has whose path has changed, are one.
@@ -190,11 +190,14 @@ fn merged(rows: Vec<LatencyRow>) -> Vec<LatencyRow> {
     for row in rows {
         match merged.last_mut().filter(|last| last.of == row.of) {
             Some(last) => {
-                last.sum_ns += row.sum_ns;
                 last.max_ns = last.max_ns.max(row.max_ns);
-                let mut buckets: BTreeMap<u8, u64> = last.buckets.iter().copied().collect();
-                row.buckets.iter().for_each(|(bucket, count)| *buckets.entry(*bucket).or_default() += count);
-                last.buckets = buckets.into_iter().collect();
+                let mut buckets: BTreeMap<u8, (u64, u64)> =
+                    last.buckets.iter().map(|&(bucket, count, sum_ns)| (bucket, (count, sum_ns))).collect();
+                for (bucket, count, sum_ns) in row.buckets {
+                    let both = buckets.entry(bucket).or_default();
+                    *both = (both.0.saturating_add(count), both.1.saturating_add(sum_ns));
+                }
+                last.buckets = buckets.into_iter().map(|(bucket, (count, sum_ns))| (bucket, count, sum_ns)).collect();
             }
             None => merged.push(row),
         }
