@@ -40,7 +40,7 @@ struct waited {
 /* Has its room from the beginning: where the scheduler runs a program nothing may be allocated. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 512);
+	__uint(max_entries, 1024);
 	__type(key, struct waited);
 	__type(value, struct latencies);
 } latencies SEC(".maps");
@@ -120,6 +120,7 @@ static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)
 struct look {
 	__u64 number; /* which one it is */
 	__u64 follows_until_ns; /* CLOCK_MONOTONIC */
+	__u64 threads_since_ns; /* a wait that began before was not followed */
 };
 
 struct {
@@ -263,13 +264,15 @@ int threads_switch(__u64 *ctx)
 		waits->since_ns = (ctx[0] & 1) || can_run(prev) ? bpf_ktime_get_ns() : 0;
 	waits = to ? bpf_map_lookup_elem(&waiting, &to) : 0;
 	if (waits && waits->since_ns) {
-		__u64 ns = bpf_ktime_get_ns() - waits->since_ns;
-		__u32 slot = waits->slot;
+		__u64 since = waits->since_ns, ns = bpf_ktime_get_ns() - since;
+		__u32 slot = waits->slot, zero = 0;
 		struct latencies *sum = bpf_map_lookup_elem(&wakeups, &slot);
+		const struct look *this = bpf_map_lookup_elem(&looks, &zero);
 
 		waits->since_ns = 0;
-		if (sum)
-			add_to(sum, ns);
+		if (!sum || !this || since < this->threads_since_ns)
+			return 0;
+		add_to(sum, ns);
 		if (ns >= LONG_NS)
 			blame(next, prev, ns);
 	}

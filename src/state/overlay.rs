@@ -3,6 +3,7 @@
 use super::{Mode, State};
 use crate::action::{KeyContext, Pane, RowId};
 use crate::derive::placement::Proposal;
+use crate::derive::{FindingId, Metrics};
 use crate::sample::{OnRequest, ProposalPart, ThreadId};
 use std::collections::BTreeSet;
 
@@ -148,6 +149,12 @@ impl State {
                 || self.steers.awaits(self.newest().map(|metrics| metrics.machine.at_ns)),
             softirqs: asked.softirqs,
             latency: asked.latency || matches!(self.overlay, Overlay::Latency { .. }),
+            latency_glance: self.newest().is_some_and(has_unknown_cause),
         }
     }
+}
+
+/// A test runs whose rate swings, and nothing says why.
+fn has_unknown_cause(metrics: &Metrics) -> bool {
+    metrics.test.is_some() && metrics.conclusions.findings.iter().any(|one| one.id == FindingId::JitterUnexplained)
 }

@@ -87,6 +87,9 @@ pub enum UnknownLatency {
     /// The kernel is old.
     #[error("reads and sends are not measured: that needs Linux 6.3")]
     Reads,
+    /// There are too many flows.
+    #[error("{0} flows of all tests are not followed: there are too many")]
+    LeftOut(u32),
     /// Packets are alike.
     #[error("packets that carry the same cannot be told apart: latencies are too small")]
     Alike,
@@ -248,7 +251,7 @@ impl OfTest<'_> {
         so_far.retain(|key, _| !matches!(key.stage, Stage::Whole | Stage::Alike));
         let mut stages: Vec<StageLatency> = so_far.into_iter().map(|(key, so_far)| stage(key, so_far)).collect();
         stages.sort_by_key(|one| order(self.paths(), &one.key));
-        let mut unknown = self.unknown(latencies.tells_reads);
+        let mut unknown = self.unknown(latencies);
         let steps = || stages.iter().filter(|one| one.key.is_of_packets()).map(|one| one.so_far.count());
         if steps().next().is_none() {
             unknown.push(UnknownLatency::NoPacket);

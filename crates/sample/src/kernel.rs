@@ -59,6 +59,8 @@ pub struct OnRequest {
     pub hops: bool,
     /// How long packets, softirqs and threads wait.
     pub latency: bool,
+    /// The same for a moment of each second.
+    pub latency_glance: bool,
 }
 
 /// Dropped packets by where and why, sorted.

@@ -21,6 +21,9 @@ pub struct Latencies {
     pub packets_for_ns: u64,
     /// The programs that look at packets are attached now.
     pub is_looking: bool,
+    /// Flows whose packets are not followed, because there are too many.
+    #[serde(default)]
+    pub left_out: u32,
     /// The kernel tells of reads and sends (`sock_recv_length`, Linux 6.3).
     pub tells_reads: bool,
     /// One for each thing that was looked at and had something to wait for, sorted.

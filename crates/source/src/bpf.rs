@@ -112,11 +112,21 @@ pub enum Order {
     Softirqs(bool),
     /// Count the packets of these hops by core for so long, and report them.
     Hops(HopRequest, Duration),
-    /// Look at how long threads wait from now on, and at packets for so long, or, with none, until told otherwise; also at
-    /// what is given to qdiscs.
-    Latency(Option<Duration>, bool),
+    /// Look at how long threads and packets wait.
+    Latency(Look),
     /// Look at waits no longer.
     NoLatency,
+}
+
+/// How waits are looked at from now on.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Packets for so long; with none until told otherwise.
+    pub packets_for: Option<Duration>,
+    /// Also what is given to qdiscs.
+    pub queues: bool,
+    /// Threads for as long as packets, and not all the time.
+    pub threads_too: bool,
 }
 
 /// The caller's end of the thread; the programs are taken down when it is dropped.
@@ -165,7 +175,8 @@ fn run(proc: &Path, sys: &Path, ordered: &Receiver<Order>, reporting: &Sender<Tr
     if reporting.send(TracerEvent::Loaded(Box::new(maps))).is_err() {
         return;
     }
-    let mut obeying = Obeying { proc, sys, reporting, requested: None, latency: Latency::Idle, look_ends: None };
+    let mut obeying =
+        Obeying { proc, sys, reporting, requested: None, latency: Latency::Idle, look_ends: None, threads_too: false };
     // When no orders can come, the programs are not needed: dropping the links closes their last descriptors.
     while let Some(order) = obeying.next(ordered) {
         if obeying.obey(order).is_none() {
@@ -190,6 +201,8 @@ struct Obeying<'a> {
     latency: Latency,
     /// When packets are looked at no longer.
     look_ends: Option<Instant>,
+    /// Threads then too.
+    threads_too: bool,
 }
 
 impl Obeying<'_> {
@@ -209,6 +222,9 @@ impl Obeying<'_> {
         self.look_ends = None;
         if let Latency::Loaded(programs) = &mut self.latency {
             programs.end_look();
+            if self.threads_too {
+                programs.look_at_threads(false);
+            }
         }
     }
 
@@ -236,7 +252,7 @@ impl Obeying<'_> {
                 let count = |programs: &mut Requested| TracerEvent::Hops(programs.count_hops(&request, counted_for));
                 self.requested.as_mut().map(count)
             }
-            Order::Latency(packets_for, queues) => self.look(packets_for, queues),
+            Order::Latency(look) => self.look(look),
             Order::NoLatency => {
                 self.end_look();
                 if let Latency::Loaded(programs) = &mut self.latency {
@@ -249,7 +265,7 @@ impl Obeying<'_> {
     }
 
     /// Looks at waits, and says when that is possible, or not.
-    fn look(&mut self, packets_for: Option<Duration>, queues: bool) -> Option<TracerEvent> {
+    fn look(&mut self, look: Look) -> Option<TracerEvent> {
         let mut report = None;
         if matches!(self.latency, Latency::Idle) {
             let (latency, loaded) = match loading(|| LatencyPrograms::load(self.sys)) {
@@ -260,8 +276,9 @@ impl Obeying<'_> {
         }
         if let Latency::Loaded(programs) = &mut self.latency {
             programs.look_at_threads(true);
-            programs.look_at_packets(packets_for, queues);
-            self.look_ends = packets_for.map(|packets_for| Instant::now() + packets_for);
+            programs.look_at_packets(look.packets_for, look.queues);
+            self.look_ends = look.packets_for.map(|packets_for| Instant::now() + packets_for);
+            self.threads_too = look.threads_too;
         }
         report
     }

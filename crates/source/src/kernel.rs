@@ -124,7 +124,7 @@ impl KernelReader {
             self.take(report);
         }
         let is_wanted = is_watching || self.wanted != OnRequest::default();
-        let counts_more = self.wanted.softirqs || self.wanted.hops || self.wanted.latency;
+        let counts_more = self.wanted.softirqs || self.wanted.hops || self.wanted.latency || self.wanted.latency_glance;
         let no_row = refusal::no_row(self.no_row());
         let refusals = [self.refusal.as_ref().filter(|_| is_wanted), self.no_more.as_ref().filter(|_| counts_more)];
         let texts = refusals.into_iter().flatten().chain(&no_row);
@@ -190,7 +190,7 @@ impl KernelReader {
         let now_ns = now_ns();
         if let Stage::Running(programs, _) = &self.stage {
             self.hops.ask(programs, self.wanted.hops, (flows, paths), now_ns);
-            self.latency.follow(programs, self.wanted.latency, on, now_ns);
+            self.latency.follow(programs, self.wanted, on, now_ns);
         }
         let softirqs = self.softirqs();
         let changed = self.ask_drops(flows, paths, now_ns);

@@ -3,7 +3,9 @@
 use super::{Histogram, LatencyGround, UnknownLatency, is_data};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use vnettop_sample::{CoreId, DropFlow, FlowPath, HopWay, LatencyOf, LinkKey, PathPoint, PointKind, Proto, ThreadId};
+use vnettop_sample::{
+    CoreId, DropFlow, FlowPath, HopWay, Latencies, LatencyOf, LinkKey, PathPoint, PointKind, Proto, ThreadId,
+};
 
 /// Where time passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
@@ -136,7 +138,7 @@ impl<'a> OfTest<'a> {
     }
 
     /// What of the packets cannot be measured.
-    pub fn unknown(&self, tells_reads: bool) -> Vec<UnknownLatency> {
+    pub fn unknown(&self, latencies: &Latencies) -> Vec<UnknownLatency> {
         let mut unknown = Vec::new();
         let own = || self.ground.paths.iter().filter(|path| self.from[0].contains(&(path.proto, path.from)));
         if own().next().is_none() {
@@ -144,7 +146,10 @@ impl<'a> OfTest<'a> {
         } else if own().any(|path| path.gap.is_some()) {
             unknown.push(UnknownLatency::Gap);
         }
-        if !tells_reads {
+        if latencies.left_out > 0 {
+            unknown.push(UnknownLatency::LeftOut(latencies.left_out));
+        }
+        if !latencies.tells_reads {
             unknown.push(UnknownLatency::Reads);
         }
         unknown

@@ -58,7 +58,8 @@ fn test() -> TestMetrics {
 
 /// So many times of this length.
 fn row(of: LatencyOf, ns: u64, count: u64) -> LatencyRow {
-    let bucket = (0..112).find(|bucket| (vnettop_sample::bucket_ns(*bucket).0..vnettop_sample::bucket_ns(*bucket).1).contains(&ns));
+    let bucket = (0..112)
+        .find(|bucket| (vnettop_sample::bucket_ns(*bucket).0..vnettop_sample::bucket_ns(*bucket).1).contains(&ns));
     let bucket = u8::try_from(bucket.expect("it has a bucket")).expect("few buckets");
     LatencyRow { of, max_ns: ns, buckets: vec![(bucket, count, count * ns)] }
 }
@@ -85,6 +86,7 @@ fn sample(at_ns: u64, rows: Vec<LatencyRow>, waited_for: Vec<WaitedFor>) -> Samp
         threads_for_ns: at_ns,
         packets_for_ns: at_ns / 2,
         is_looking: true,
+        left_out: 0,
         tells_reads: true,
         rows,
         waited_for,

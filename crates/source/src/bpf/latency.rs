@@ -20,7 +20,7 @@ const MOST_LANES: u32 = 1024;
 /// Flows that are told apart at most.
 const MOST_FLOWS: u32 = 1024;
 /// Rows from which on those of ended flows make room for others.
-const MOST_ROWS: usize = 400;
+const MOST_ROWS: usize = 800;
 /// Threads that are watched at most.
 const MOST_THREADS: u32 = 512;
 /// `UDP` and `UNCONNECTED` of the program.
@@ -176,6 +176,8 @@ pub struct LatencyTables {
     flows: HashMap<MapData, Tuple, u32>,
     ports: Bits,
     asked: LatencyRequest,
+    /// Flows for which there was no room.
+    pub left_out: usize,
     /// Which request for flows it is: what the program remembers of an earlier one is void.
     request: u32,
     /// Where the waits of each thread are counted.
@@ -203,6 +205,7 @@ impl LatencyTables {
             flows: HashMap::try_from(ebpf.take_map("flows")?).ok()?,
             ports: Bits::take(ebpf, "ports")?,
             asked: LatencyRequest::default(),
+            left_out: 0,
             request: 0,
             slots: BTreeMap::new(),
             numbers: BTreeMap::new(),
@@ -264,6 +267,7 @@ impl LatencyTables {
             }
             known.push(one);
         }
+        self.left_out = flows.len() - known.len();
         let ports = known.iter().flat_map(|one| &one.carried).map(|flow| u32::from(flow.to.port().to_be()));
         self.ports.set(ports);
         for point in known.iter().flat_map(|one| &one.points).filter(|point| point[2] != READ) {
@@ -379,7 +383,7 @@ fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {
 }
 
 /// `CLOCK_MONOTONIC`, ns: the programs' clock.
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

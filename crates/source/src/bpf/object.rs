@@ -236,7 +236,9 @@ pub(super) struct LatencyPrograms {
     threads: Attached,
     packets: Attached,
     /// `struct look`.
-    looks: Option<Array<MapData, [u64; 2]>>,
+    looks: Option<Array<MapData, [u64; 3]>>,
+    /// Of the look that lasts, or the last one.
+    look: [u64; 3],
     looked_at: Arc<LookedAt>,
 }
 
@@ -254,7 +256,7 @@ impl LatencyPrograms {
         let tables = LatencyTables::take(&mut ebpf, Arc::clone(&looked_at), tells_reads);
         let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()))?;
         let looks = ebpf.take_map("looks").and_then(|map| Array::try_from(map).ok());
-        Ok((Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, looked_at }, tables))
+        Ok((Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, look: [0; 3], looked_at }, tables))
     }
 
     /// Looks at threads from now on, or no longer.
@@ -262,6 +264,10 @@ impl LatencyPrograms {
         if wanted == self.threads.is_empty() {
             detach(&mut self.ebpf, std::mem::take(&mut self.threads));
             if wanted {
+                self.look[2] = super::latency::now_ns();
+                if let Some(looks) = &mut self.looks {
+                    let _ = looks.set(0, self.look, 0);
+                }
                 self.threads = attach(&mut self.ebpf, &LATE_THREADS);
             }
         }
@@ -271,7 +277,9 @@ impl LatencyPrograms {
     pub fn look_at_packets(&mut self, packets_for: Option<Duration>, queues: bool) {
         let is_begun = self.packets.is_empty();
         if let Some(looks) = &mut self.looks {
-            let _ = looks.set(0, self.looked_at.look(packets_for, is_begun), 0);
+            let [number, follows_until_ns] = self.looked_at.look(packets_for, is_begun);
+            self.look = [number, follows_until_ns, self.look[2]];
+            let _ = looks.set(0, self.look, 0);
         }
         if is_begun {
             self.packets = attach(&mut self.ebpf, &[&LATE_PACKETS[..], &READS].concat());

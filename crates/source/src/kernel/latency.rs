@@ -7,18 +7,18 @@ use crate::bpf::hops::HopKey;
 use crate::bpf::latency::{
     FlowPoints, LatencyRequest, LatencyTables, QUEUED, READ, RECEIVED, RanInstead, SENT, WaitCount, WaitOf,
 };
-use crate::bpf::{Order, Programs};
+use crate::bpf::{Look, Order, Programs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use vnettop_sample::{
-    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, PathPoint, PointKind, ThreadId,
-    ThreadSample, WaitedFor,
+    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, OnRequest, PathPoint, PointKind,
+    ThreadId, ThreadSample, WaitedFor,
 };
 
 /// How often packets are looked at anew, ns: on each tick of a second.
 const EVERY_NS: u64 = 900_000_000;
-/// How long at first, before it is known how many there are.
+/// How long at first, before it is known how many there are, and where nobody has asked for more.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// How often programs may run for packets, reads and softirqs a second: each takes some 0.3 us of the core that it runs on.
 const MOST_A_SECOND: u64 = 15_000;
@@ -29,13 +29,15 @@ const WHOLE: Duration = Duration::from_millis(800);
 /// Of those that a thread waited for, so many are named.
 const MOST_NAMED: usize = 6;
 /// Flows that are looked at at most.
-const MOST_PATHS: usize = 32;
+const MOST_PATHS: usize = 64;
 
 /// What is looked at, and when it is asked for next.
 #[derive(Default)]
 pub(super) struct LatencyReader {
     tables: Option<Box<LatencyTables>>,
     is_asked: bool,
+    /// For a moment of each second, threads too.
+    is_glance: bool,
     asked_at_ns: u64,
     /// When it was asked for first, ns.
     since_ns: u64,
@@ -61,9 +63,9 @@ pub struct OnThePath<'a> {
 }
 
 impl LatencyReader {
-    /// Has the waits looked at while that is `wanted`, and reads what was counted.
-    pub fn follow(&mut self, programs: &Programs, wanted: bool, on: OnThePath<'_>, now_ns: u64) {
-        if !wanted {
+    /// Has the waits looked at while that is `wanted`, all the time or at a glance, and reads what was counted.
+    pub fn follow(&mut self, programs: &Programs, wanted: OnRequest, on: OnThePath<'_>, now_ns: u64) {
+        if !(wanted.latency || wanted.latency_glance) {
             if std::mem::take(&mut self.is_asked) {
                 programs.order(Order::NoLatency);
             }
@@ -71,14 +73,16 @@ impl LatencyReader {
             return;
         }
         self.queues = !on.queueing.is_empty();
-        if !self.is_asked {
+        let was_glance = std::mem::replace(&mut self.is_glance, !wanted.latency);
+        if !self.is_asked || was_glance != self.is_glance {
             (self.is_asked, self.asked_at_ns, self.look) = (true, now_ns, Some(FIRST_LOOK));
-            programs.order(Order::Latency(self.look, self.queues));
+            programs.order(self.order());
         }
         let Some(tables) = &mut self.tables else { return };
         self.threads = watched(on.threads);
         let request = LatencyRequest { flows: flows(&on), threads: self.threads.keys().copied().collect() };
         tables.ask(&request);
+        let left_out = tables.left_out + on.paths.len().saturating_sub(MOST_PATHS);
         let waits = tables.read();
         let (packets_ns, is_looking) = tables.looked_at.until(now_ns);
         let runs = tables.runs();
@@ -92,29 +96,31 @@ impl LatencyReader {
             threads_for_ns: now_ns.saturating_sub(self.since_ns),
             packets_for_ns: packets_ns,
             is_looking,
+            left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
             tells_reads: tables.tells_reads,
             rows,
             waited_for,
         });
-        if self.look.is_some() && now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
-            self.asked_at_ns = now_ns;
-            self.look = self.next_look(runs, packets_ns);
-            programs.order(Order::Latency(self.look, self.queues));
-        } else if self.look.is_none() && now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
+        if now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
             self.asked_at_ns = now_ns;
             let look = self.next_look(runs, packets_ns);
-            if look.is_some() {
+            // One that need not end goes on.
+            if look.is_some() || self.look.is_some() {
                 self.look = look;
-                programs.order(Order::Latency(look, self.queues));
+                programs.order(self.order());
             }
         }
+    }
+
+    fn order(&self) -> Order {
+        Order::Latency(Look { packets_for: self.look, queues: self.queues, threads_too: self.is_glance })
     }
 
     /// How long the next look takes; none where it need not end.
     fn next_look(&mut self, runs: u64, packets_ns: u64) -> Option<Duration> {
         let (runs_before, ns_before) = std::mem::replace(&mut self.counted, (runs, packets_ns));
         let (runs, ns) = (runs.saturating_sub(runs_before), packets_ns.saturating_sub(ns_before));
-        if ns == 0 {
+        if ns == 0 || self.is_glance {
             return Some(FIRST_LOOK);
         }
         let a_second = runs.saturating_mul(1_000_000_000) / ns;
