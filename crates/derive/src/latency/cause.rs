@@ -200,8 +200,13 @@ impl Scene<'_> {
         let core = self.metrics.machine.core(by.core);
         let stolen = core.and_then(CoreMetrics::shares).map_or(0.0, |shares| shares.steal);
         let is_real_time = by.own_real_time > 0 && by.real_time == 0;
-        if self.throttled.contains(&id) && by.by == 0 {
-            return format!("{waits}: the CPU quota of its control group is used up, while core {} is idle", by.core);
+        if self.throttled.contains(&id) {
+            let quota = format!("{waits}: the CPU quota of its control group is used up, while core {}", by.core);
+            return if by.by == 0 {
+                format!("{quota} is idle")
+            } else {
+                format!("{quota} runs {} {}", by.name, by.pid)
+            };
         }
         if is_real_time {
             return format!(
