@@ -157,7 +157,8 @@ fn step(from: PathPoint, to: PathPoint) -> Option<Stage> {
     match (from.what, to.what) {
         (_, PointKind::Read) => Some(Stage::Socket),
         (PointKind::Queued, PointKind::Sent) if from.link == to.link => Some(Stage::Qdisc(to.link?)),
-        (PointKind::Read, _) => None,
+        // What leaves a qdisc is sent: here that was not seen, and how long it was in it is not known.
+        (PointKind::Read | PointKind::Queued, _) => None,
         _ => Some(Stage::Hop { from, to }),
     }
 }
