@@ -38,16 +38,7 @@ fn datagrams_wait_in_a_qdisc_that_lets_less_through_than_comes() {
     let qdisc = told.only("qdisc");
     assert_eq!((&qdisc["from"]["name"], &qdisc["to"]["name"]), (&"v0".into(), &"v0".into()), "{qdisc}");
     assert_same("the mean in the qdisc", told.mean(qdisc).0, mean(&waits), 0.1);
-    // While another vnettop attaches its own, the kernel now and then leaves a program out: such a packet is not seen at a point.
-    let sent = |hop: &&Value| hop["from"]["at"] == "sent";
-    let (hops, past): (Vec<_>, Vec<_>) = stages(told.last(), "hop", false).into_iter().partition(sent);
-    let missed: f64 = past.iter().map(|hop| so_far(hop, "count")).sum();
-    assert!(
-        missed <= so_far(qdisc, "count") * 0.005,
-        "next to none is not seen when it leaves the qdisc: {}",
-        told.summary()
-    );
-    for elsewhere in hops.into_iter().chain([told.only("socket")]) {
+    for elsewhere in stages(told.last(), "hop", false).into_iter().chain([told.only("socket")]) {
         assert!(so_far(elsewhere, "p50_us") < 1e3, "nothing waits elsewhere: {}", told.summary());
     }
     told.says(&["packets wait", "tbf of v0"]);

@@ -101,7 +101,7 @@ fn datagrams_wait_for_a_reader_whose_quota_is_used_up() {
     let fifth = Group::fifth();
     let line = Line::start(1_000);
     // On the other core, so that only the quota is what both have to share.
-    let hog = Part::outside("0", "hog 30 100");
+    let hog = Part::outside("0", "hog 100 100");
     [line.reader.pid(), hog.pid()].into_iter().for_each(|pid| fifth.take(pid));
     let told = line.told(24);
     told.says(&["receiver's socket", &format!("python3 {}", line.reader.pid()), "quota"]);
