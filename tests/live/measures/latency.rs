@@ -83,8 +83,8 @@ impl Waits {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    fn quantile(&self, share: f64) -> f64 {
-        self.0[(self.0.len() as f64 * share) as usize]
+    fn percentile(&self, percent: usize) -> f64 {
+        self.0[self.0.len() * percent / 100]
     }
 }
 
@@ -146,7 +146,7 @@ impl Told {
     }
 
     /// The mean of a stage since the beginning, µs, and of how many.
-    fn mean(&self, stage: &Value) -> (f64, u64) {
+    fn mean(&self, stage: &Value) -> (f64, f64) {
         let same = |one: &&Value| {
             ["stage", "of_answers", "from", "to", "tid", "core"].iter().all(|field| one[field] == stage[field])
         };
@@ -157,7 +157,7 @@ impl Told {
             _ => (0.0, 0.0),
         };
         let ((count, us), (count_before, us_before)) = (of(&stage["so_far"]), before.map_or((0.0, 0.0), of));
-        ((us - us_before) / (count - count_before), (count - count_before) as u64)
+        ((us - us_before) / (count - count_before), count - count_before)
     }
 
     /// The only stage of that name of the data.

@@ -13,7 +13,7 @@ fn both_ways(near: &Netns, far: &Netns, address: &str, pause_ms: u32) -> (f64, f
         let found = stages(told.last(), name, is_back).into_iter();
         found
             .map(|stage| told.mean(stage))
-            .inspect(|(_, count)| assert!(*count > 100, "{count} {name}"))
+            .inspect(|(_, count)| assert!(*count > 100.0, "{count} {name}"))
             .map(|one| one.0)
             .collect::<Vec<f64>>()
     };
@@ -37,7 +37,7 @@ fn what_a_question_and_its_answer_wait_is_a_part_of_the_round_trip() {
     let (near, far) = veth_pair();
     let (sum, truth) = both_ways(&near, &far, FAR, 2);
     assert!(sum <= truth, "{sum:.1} us of {truth:.1} us");
-    assert!(sum >= truth * 0.4, "{sum:.1} us of {truth:.1} us");
+    assert!(sum >= truth * 0.6, "{sum:.1} us of {truth:.1} us");
 }
 
 #[test]

@@ -91,8 +91,8 @@ fn the_steps_through_a_bridge_add_up_over_ipv6() {
 
 #[test]
 #[ignore = "on the real kernel: tests/run"]
-fn the_steps_through_a_tunnel_add_up_and_the_qdisc_below_it_is_found() {
-    needs(&[PROGRAMS, &["tc"]].concat());
+fn the_steps_through_a_tunnel_add_up() {
+    needs(PROGRAMS);
     needs_two_cores();
     let _alone = alone();
     let (near, far) = veth_pair();

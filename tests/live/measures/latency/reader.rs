@@ -18,7 +18,8 @@ impl Line {
         let reader = Part::on(&far, "1", &format!("read {FAR} 7000"));
         let sender = Part::on(&near, "0", &format!("send {FAR} 7000 {per_second}"));
         let first = Group::first();
-        [reader.pid(), sender.pid()].into_iter().for_each(|pid| first.take(pid));
+        first.take(reader.pid());
+        first.take(sender.pid());
         Self { reader, sender, first, _namespaces: (near, far) }
     }
 
@@ -31,7 +32,7 @@ impl Line {
         let truth = self.reader.measured_since(told.from_ns);
         let socket = told.only("socket");
         assert_same("the mean in the socket", told.mean(socket).0, truth.mean(), 0.1);
-        assert_same("the 99th percentile in the socket", so_far(socket, "p99_us"), truth.quantile(0.99), 0.15);
+        assert_same("the 99th percentile in the socket", so_far(socket, "p99_us"), truth.percentile(99), 0.15);
         for hop in stages(told.last(), "hop", false) {
             assert!(so_far(hop, "p99_us") < 1e3, "nothing waits on the way: {}", told.summary());
         }
@@ -102,7 +103,8 @@ fn datagrams_wait_for_a_reader_whose_quota_is_used_up() {
     let line = Line::start(1_000);
     // On the other core, so that only the quota is what both have to share.
     let hog = Part::outside("0", "hog 100 100");
-    [line.reader.pid(), hog.pid()].into_iter().for_each(|pid| fifth.take(pid));
+    fifth.take(line.reader.pid());
+    fifth.take(hog.pid());
     let told = line.told(24);
     told.says(&["receiver's socket", &format!("python3 {}", line.reader.pid()), "quota"]);
     line.compare(&told);
