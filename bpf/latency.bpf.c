@@ -175,7 +175,7 @@ struct {
 	__type(value, struct latencies);
 } wakeups SEC(".maps");
 
-/* Who ran before a watched thread that had waited for long, which is for whom it waited. */
+/* Who ran while a watched thread waited for long. */
 struct waited_for {
 	__u32 tid;
 	__u32 by; /* tid; 0: the core was idle */
@@ -230,25 +230,89 @@ static __always_inline __u32 real_time_of(struct task_struct *task)
 	return priority < MAX_RT_PRIO - 1 ? MAX_RT_PRIO - 1 - priority : 0;
 }
 
-static __always_inline void blame(struct task_struct *next, struct task_struct *prev, __u64 ns)
+/* Who ran on a core last, each for long: a thread waits for who had most of its wait, who may not be the last one. */
+#define LONG_RUN_NS 250000
+#define RUNS_KEPT 8
+
+struct run {
+	__u64 from_ns;
+	__u64 to_ns;
+	char name[16];
+	__u32 tid;
+	__u32 pid;
+	__u32 real_time;
+	__u32 _pad;
+};
+
+struct runs {
+	__u64 since_ns; /* the last switch */
+	__u64 count;
+	struct run last[RUNS_KEPT];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct runs);
+} runs SEC(".maps");
+
+static __always_inline void fill(struct run *run, struct task_struct *task, __u64 from_ns, __u64 to_ns)
 {
-	struct waited_for key = { .tid = next->pid, .by = prev->pid };
+	run->from_ns = from_ns;
+	run->to_ns = to_ns;
+	run->tid = task->pid;
+	run->pid = task->tgid;
+	run->real_time = real_time_of(task);
+	BPF_CORE_READ_INTO(&run->name, task, comm);
+}
+
+static __always_inline void note_run(struct runs *here, struct task_struct *prev, __u64 now)
+{
+	if (here->since_ns && now - here->since_ns >= LONG_RUN_NS)
+		fill(&here->last[here->count++ & (RUNS_KEPT - 1)], prev, here->since_ns, now);
+	here->since_ns = now;
+}
+
+static __always_inline void blame(struct task_struct *next, const struct run *by, __u64 ns)
+{
+	struct waited_for key = { .tid = next->pid, .by = by->tid };
 	struct taken *taken = bpf_map_lookup_elem(&waited_for, &key);
 
 	if (!taken) {
-		struct taken none = { .pid = prev->tgid };
+		struct taken none = { .pid = by->pid };
 
-		BPF_CORE_READ_INTO(&none.name, prev, comm);
+		__builtin_memcpy(none.name, by->name, sizeof(none.name));
 		bpf_map_update_elem(&waited_for, &key, &none, BPF_NOEXIST);
 		taken = bpf_map_lookup_elem(&waited_for, &key);
 		if (!taken)
 			return;
 	}
 	taken->core = bpf_get_smp_processor_id();
-	taken->real_time = real_time_of(prev);
+	taken->real_time = by->real_time;
 	taken->own_real_time = real_time_of(next);
 	__sync_fetch_and_add(&taken->ns, ns);
 	__sync_fetch_and_add(&taken->count, 1);
+}
+
+/* A thread has waited so long until now. */
+static __always_inline void has_waited(const struct runs *here, struct task_struct *next, struct task_struct *prev, __u64 now,
+				       __u64 ns)
+{
+	__u64 longest = 0;
+	struct run by;
+
+	fill(&by, prev, now, now);
+	for (int at = 0; at < RUNS_KEPT; at++) {
+		const struct run *run = &here->last[at];
+		__u64 from_ns = run->from_ns > now - ns ? run->from_ns : now - ns;
+
+		if (run->to_ns > from_ns && run->to_ns - from_ns > longest) {
+			longest = run->to_ns - from_ns;
+			by = *run;
+		}
+	}
+	blame(next, &by, ns);
 }
 
 /* sched_switch(bool preempt, struct task_struct *prev, struct task_struct *next[, unsigned int prev_state]) */
@@ -256,16 +320,21 @@ SEC("tp_btf/sched_switch")
 int threads_switch(__u64 *ctx)
 {
 	struct task_struct *prev = (struct task_struct *)ctx[1], *next = (struct task_struct *)ctx[2];
-	__u32 from = prev->pid, to = next->pid;
+	__u32 from = prev->pid, to = next->pid, zero = 0;
+	struct runs *here = bpf_map_lookup_elem(&runs, &zero);
+	__u64 now = bpf_ktime_get_ns();
 	struct waiting *waits;
 
+	if (!here)
+		return 0;
+	note_run(here, prev, now);
 	waits = from ? bpf_map_lookup_elem(&waiting, &from) : 0;
 	if (waits)
-		waits->since_ns = (ctx[0] & 1) || can_run(prev) ? bpf_ktime_get_ns() : 0;
+		waits->since_ns = (ctx[0] & 1) || can_run(prev) ? now : 0;
 	waits = to ? bpf_map_lookup_elem(&waiting, &to) : 0;
 	if (waits && waits->since_ns) {
-		__u64 since = waits->since_ns, ns = bpf_ktime_get_ns() - since;
-		__u32 slot = waits->slot, zero = 0;
+		__u64 since = waits->since_ns, ns = now - since;
+		__u32 slot = waits->slot;
 		struct latencies *sum = bpf_map_lookup_elem(&wakeups, &slot);
 		const struct look *this = bpf_map_lookup_elem(&looks, &zero);
 
@@ -274,7 +343,7 @@ int threads_switch(__u64 *ctx)
 			return 0;
 		add_to(sum, ns);
 		if (ns >= LONG_NS)
-			blame(next, prev, ns);
+			has_waited(here, next, prev, now, ns);
 	}
 	return 0;
 }

@@ -1,4 +1,4 @@
-//! The BPF object in the repository is its source's: built anew it has the same programs, instruction by instruction, and the
+//! The BPF objects in the repository are their sources': built anew each has the same programs, instruction by instruction, and the
 //! same maps. What a compiler writes beside them (debug information, the order of strings) differs from release to release.
 
 use crate::ground::{left_out, needs};
@@ -40,23 +40,28 @@ fn is_same_clang(object: &Path) -> bool {
     there.is_none() || there == of(&String::from_utf8_lossy(&here.stdout))
 }
 
+/// The objects, and how many programs each has at least.
+const OBJECTS: [(&str, usize); 2] = [("vnettop.bpf.o", 7), ("latency.bpf.o", 10)];
+
 #[test]
 #[ignore = "on the real kernel: tests/run"]
-fn the_object_is_what_its_source_compiles_to() {
+fn the_objects_are_what_their_sources_compile_to() {
     needs(&["clang", "llvm-strip", "llvm-objdump", "llvm-readelf"]);
     assert!(Path::new("/usr/include/bpf/bpf_helpers.h").is_file(), "it needs libbpf-dev: tests/run installs it");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("bpf");
-    let committed = root.join("vnettop.bpf.o");
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let built = directory.path().join("vnettop.bpf.o");
-    let status = Command::new(root.join("build")).arg(&built).status().expect("bpf/build runs");
-    assert!(status.success(), "the source compiles without a warning");
-    let ((programs, maps), (built_programs, built_maps)) = (essence(&committed), essence(&built));
-    assert_eq!(maps, built_maps, "the same maps and programs: run bpf/build and commit the object");
-    assert!(programs.len() >= 7 && programs.keys().eq(built_programs.keys()), "every program: {:?}", programs.keys());
-    if is_same_clang(&committed) {
-        assert_eq!(programs, built_programs, "the same instructions: run bpf/build and commit the object");
-    } else {
-        left_out("instructions are not compared", "another release of clang compiled the object");
+    let status = Command::new(root.join("build")).arg(directory.path()).status().expect("bpf/build runs");
+    assert!(status.success(), "the sources compile without a warning");
+    for (name, at_least) in OBJECTS {
+        let (committed, built) = (root.join(name), directory.path().join(name));
+        let ((programs, maps), (built_programs, built_maps)) = (essence(&committed), essence(&built));
+        assert_eq!(maps, built_maps, "{name} has the same maps and programs: run bpf/build and commit it");
+        let same = programs.len() >= at_least && programs.keys().eq(built_programs.keys());
+        assert!(same, "every program of {name}: {:?}", programs.keys());
+        if is_same_clang(&committed) {
+            assert_eq!(programs, built_programs, "{name} has the same instructions: run bpf/build and commit it");
+        } else {
+            left_out(&format!("instructions of {name} are not compared"), "another release of clang compiled it");
+        }
     }
 }

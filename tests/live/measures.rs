@@ -7,6 +7,7 @@ mod full;
 mod hosts;
 mod joins;
 mod kernel;
+mod latency;
 mod limit;
 mod links;
 mod losses;

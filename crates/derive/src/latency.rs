@@ -27,6 +27,8 @@ const WINDOW_NS: u64 = 1_000_000_000;
 const SLACK_NS: u64 = 50_000_000;
 /// Seconds of the strip that are kept.
 pub const KEPT_SECONDS: usize = 600;
+/// A quota that is used up in this share of its periods makes its threads wait.
+const THROTTLED: f64 = 0.2;
 /// From this share on packets that cannot be told apart are too many.
 const MOST_ALIKE: f64 = 0.05;
 
@@ -105,8 +107,8 @@ struct Reading {
     packets_for_ns: u64,
     stages: BTreeMap<StageKey, Histogram>,
     waited_for: BTreeMap<(ThreadId, u32), WaitedLong>,
-    /// Periods in which a quota stopped each thread.
-    throttled: BTreeMap<ThreadId, u64>,
+    /// Periods of each thread's quota, and those in which it was used up.
+    throttled: BTreeMap<ThreadId, (u64, u64)>,
 }
 
 /// The readings of a test.
@@ -146,12 +148,13 @@ impl LatencyTrack {
         let so_far = between(&reading.stages, base);
         let looked = start.and_then(|start| share(&reading, start));
         let waited_for = start.map(|start| cause::longest(&reading.waited_for, &start.waited_for)).unwrap_or_default();
+        let for_s = start.map_or(0.0, |start| reading.at_ns.saturating_sub(start.at_ns) as f64 / 1e9);
         let throttled = start.map(|start| risen(&reading.throttled, &start.throttled)).unwrap_or_default();
         self.add_second(&reading);
         let mut latency = of_test.latency(latencies, (now, so_far), looked);
         latency.qdiscs = roots(next);
         (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
-        latency.cause = cause::of(Scene { ground, latency: &latency, throttled });
+        latency.cause = cause::of(Scene { ground, latency: &latency, throttled, for_s });
         self.readings.push_back(reading);
         Some(Arc::new(latency))
     }
@@ -189,10 +192,14 @@ fn roots(next: &Sample) -> Vec<(LinkKey, CompactString)> {
     links.filter_map(|one| Some((one.link, qdiscs::root(next, one.link)?.0))).collect()
 }
 
-/// Threads that a quota has stopped between two readings.
-fn risen(now: &BTreeMap<ThreadId, u64>, before: &BTreeMap<ThreadId, u64>) -> BTreeSet<ThreadId> {
-    let is_more = |(id, now): &(&ThreadId, &u64)| before.get(id).is_some_and(|before| *now > before);
-    now.iter().filter(is_more).map(|(id, _)| *id).collect()
+/// Threads whose quota was used up in many of its periods between two readings.
+fn risen(now: &BTreeMap<ThreadId, (u64, u64)>, before: &BTreeMap<ThreadId, (u64, u64)>) -> BTreeSet<ThreadId> {
+    let is_often = |(id, now): &(&ThreadId, &(u64, u64))| {
+        let Some(before) = before.get(id) else { return false };
+        let (periods, throttled) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+        throttled as f64 >= THROTTLED * periods.max(1) as f64
+    };
+    now.iter().filter(is_often).map(|(id, _)| *id).collect()
 }
 
 /// Anything was counted anew.

@@ -3,6 +3,7 @@
 
 pub mod docker;
 pub mod forwarder;
+pub mod group;
 pub mod line;
 pub mod machine;
 pub mod moving;

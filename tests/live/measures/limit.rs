@@ -3,9 +3,9 @@
 
 mod release;
 
-use crate::ground::{self, Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
+use crate::ground::group::Group;
+use crate::ground::{Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
 use serde_json::Value;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
@@ -301,46 +301,18 @@ fn a_receive_buffer_that_is_too_small() {
     holds("receive buffer", plant, |limit| limit["kind"] == "loss" && limit["name"] == "receive_buffer");
 }
 
-/// A cgroup of its own with a fifth of a core, removed with it.
-struct Fifth(PathBuf);
-
-impl Fifth {
-    fn new() -> Self {
-        let (v1, unified) = (PathBuf::from("/sys/fs/cgroup/cpu"), PathBuf::from("/sys/fs/cgroup"));
-        let (mount, limits) = if v1.join("cpu.cfs_period_us").exists() || v1.join("cpu.shares").exists() {
-            (v1, [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000")].as_slice())
-        } else {
-            std::fs::write(unified.join("cgroup.subtree_control"), "+cpu").expect("the cpu controller is there");
-            (unified, [("cpu.max", "20000 100000")].as_slice())
-        };
-        let group = mount.join(format!("vnettop-limit-{}", std::process::id()));
-        std::fs::create_dir_all(&group).expect("a cgroup can be made");
-        for (file, text) in limits {
-            std::fs::write(group.join(file), text).expect("a quota can be set");
-        }
-        Self(group)
-    }
-}
-
-impl Drop for Fifth {
-    fn drop(&mut self) {
-        // The kernel lets go of the last process of a group a moment after its end.
-        ground::await_that("the cgroup can be removed", 5, || std::fs::remove_dir(&self.0).is_ok());
-    }
-}
-
 #[test]
 #[ignore = "on the real kernel: tests/run"]
 fn a_quota_of_its_cgroup() {
     needs(PROGRAMS);
     let _alone = alone();
     let plant = || {
-        let fifth = Fifth::new();
+        let fifth = Group::fifth();
         let plant = Plant::new();
         // On one core with it the server would be what holds the test back, now and then.
         let server = plant.serve("1");
         let run = format!("exec nice -n -20 taskset -c 0 iperf3 -t 5 -c {NEAR}");
-        let script = format!("echo $$ > {}/cgroup.procs; {run}", fifth.0.display());
+        let script = format!("echo $$ > {}/cgroup.procs; {run}", fifth.path().display());
         let mut client = plant.near.command("sh");
         client.args(["-c", &script]);
         told(&server, spawned(client), &[])

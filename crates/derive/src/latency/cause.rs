@@ -14,6 +14,8 @@ use vnettop_sample::{CoreId, PathPoint, PointKind, ThreadId, WaitedFor};
 const WORTH_S: f64 = 1e-3;
 /// What explains a stage is as long as so much of its 99th percentile.
 const EXPLAINS: f64 = 0.5;
+/// The waits of a thread explain so much of the mean of the packets' at least.
+const MATTERS: f64 = 0.25;
 /// A core of which the hypervisor takes so much is not the kernel's to give.
 const STOLEN: f64 = 0.05;
 
@@ -111,8 +113,10 @@ pub(super) fn of(scene: Scene<'_>) -> Option<LatencyCause> {
 pub(super) struct Scene<'a> {
     pub ground: LatencyGround<'a>,
     pub latency: &'a TestLatency,
-    /// Threads that a quota has stopped in the last second.
+    /// Threads whose quota was used up again and again in the last second.
     pub throttled: BTreeSet<ThreadId>,
+    /// For how long the figures of now count, s.
+    pub for_s: f64,
 }
 
 impl Scene<'_> {
@@ -184,8 +188,9 @@ impl Scene<'_> {
         let waits = waits.filter_map(|one| Some((one, one.now?)));
         let (stage, spread) = waits.max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s))?;
         let Stage::Wakeup(id) = stage.key.stage else { return None };
-        // One wait of a thread is one of every packet that comes meanwhile.
-        (spread.max_s >= EXPLAINS * now.p99_s)
+        // One wait of a thread is one of every packet that comes meanwhile: of half of it, on the average.
+        let mean_s = stage.recent.squares() / 2.0 / self.for_s.max(0.1);
+        (spread.max_s >= EXPLAINS * now.p99_s && mean_s >= MATTERS * now.mean_s)
             .then(|| (stage, self.thread(id, &format!("up to {}", time(spread.max_s)))))
     }
 
@@ -198,8 +203,13 @@ impl Scene<'_> {
         let core = self.ground.machine.core(by.core);
         let stolen = core.and_then(CoreMetrics::shares).map_or(0.0, |shares| shares.steal);
         let is_real_time = by.own_real_time > 0 && by.real_time == 0;
-        if self.throttled.contains(&id) && by.by == 0 {
-            return format!("{waits}: the CPU quota of its control group is used up, while core {} is idle", by.core);
+        if self.throttled.contains(&id) {
+            let quota = format!("{waits}: the CPU quota of its control group is used up, while core {}", by.core);
+            return if by.by == 0 {
+                format!("{quota} is idle")
+            } else {
+                format!("{quota} runs {} {}", by.name, by.pid)
+            };
         }
         if is_real_time {
             return format!(

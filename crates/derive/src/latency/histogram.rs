@@ -51,6 +51,12 @@ impl Histogram {
         self.buckets.values().map(|here| here.sum_ns as f64).sum::<f64>() / 1e9
     }
 
+    /// Sum of the squares, s²: how much whoever comes at any time has to wait.
+    pub(super) fn squares(&self) -> f64 {
+        let square = |here: &Bucket| here.sum_ns as f64 * here.sum_ns as f64 / here.count.max(1) as f64;
+        self.buckets.values().map(square).sum::<f64>() / 1e18
+    }
+
     /// What came since an older reading; `None` where that counts more of anything, as after a new beginning. The longest is as
     /// exact as its bucket, unless it is the longest of all so far.
     pub(super) fn since(&self, older: &Self) -> Option<Self> {

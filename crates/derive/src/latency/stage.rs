@@ -96,11 +96,11 @@ impl<'a> OfTest<'a> {
         Self { ground, from }
     }
 
-    /// Periods in which a quota has stopped each thread of it.
-    pub fn throttled(&self) -> BTreeMap<ThreadId, u64> {
+    /// Periods of each thread's quota, and those in which it was used up.
+    pub fn throttled(&self) -> BTreeMap<ThreadId, (u64, u64)> {
         let own = self.ground.threads.iter().map(|one| &one.sample);
         let all = own.chain(self.ground.workers.iter().map(|worker| &worker.thread.sample));
-        all.filter_map(|one| Some((one.id, one.quota?.throttled))).collect()
+        all.filter_map(|one| one.quota.map(|quota| (one.id, (quota.periods, quota.throttled)))).collect()
     }
 
     pub fn paths(&self) -> &'a [FlowPath] {
@@ -161,8 +161,8 @@ fn step(from: PathPoint, to: PathPoint) -> Option<Stage> {
     match (from.what, to.what) {
         (_, PointKind::Read) => Some(Stage::Socket),
         (PointKind::Queued, PointKind::Sent) if from.link == to.link => Some(Stage::Qdisc(to.link?)),
-        // The program that tells of the next point was attached in between.
-        (PointKind::Queued, _) | (PointKind::Read, _) => None,
+        // What leaves a qdisc is sent: here that was not seen, and how long it was in it is not known.
+        (PointKind::Read | PointKind::Queued, _) => None,
         _ => Some(Stage::Hop { from, to }),
     }
 }

@@ -142,7 +142,7 @@ fn waits_of_a_thread_before_the_test_are_not_the_tests() {
 #[test]
 fn a_wait_in_the_socket_is_told_at_its_cause() {
     let metrics = test();
-    let rows = || vec![hop(2_000, 1_000), read(18 * MS, 1_000), waits(READER, 20 * MS, 5)];
+    let rows = || vec![hop(2_000, 1_000), read(18 * MS, 1_000), waits(READER, 20 * MS, 40)];
     let text = cause(&metrics, rows(), vec![for_whom(99, "hog", 50, 0)]);
     assert_eq!(
         text,
@@ -163,7 +163,7 @@ fn a_wait_in_the_socket_is_told_at_its_cause() {
 
 #[test]
 fn a_stolen_core_and_a_used_up_quota_are_told_apart() {
-    let rows = || vec![read(18 * MS, 1_000), waits(READER, 20 * MS, 5)];
+    let rows = || vec![read(18 * MS, 1_000), waits(READER, 20 * MS, 40)];
     let mut stolen = test();
     let load = stolen.machine_mut().cores[1].load.as_mut().expect("it is online");
     load.shares = Some(Shares { steal: 0.3, idle: 0.7, ..Shares::default() });
