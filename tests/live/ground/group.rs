@@ -53,6 +53,10 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = std::fs::remove_dir(&self.0);
+            return;
+        }
         // The kernel lets go of the last process of a group a moment after its end.
         await_that("the cgroup can be removed", 5, || std::fs::remove_dir(&self.0).is_ok());
     }

@@ -2,6 +2,7 @@
 
 use super::{PROGRAMS, Part, Told, alone, assert_same, so_far, stages};
 use crate::ground::forwarder::{FAR, Forwarder};
+use crate::ground::group::Group;
 use crate::ground::{needs, needs_two_cores};
 
 /// A program that holds each frame so long, ms: that is what the hop through it takes, and no other takes a millisecond.
@@ -9,9 +10,14 @@ fn held(ms: u32) {
     needs(PROGRAMS);
     needs_two_cores();
     let _alone = alone();
+    let first = Group::first();
     let between = Forwarder::start(&["--delay-us", &(ms * 1_000).to_string()]);
     let reader = Part::on(&between.far, "1", &format!("read {FAR} 7000"));
     let sender = Part::on(&between.near, "0", &format!("send {FAR} 7000 500"));
+    // Nobody of it waits for a core that another program has.
+    for pid in [between.pid(), reader.pid(), sender.pid()] {
+        first.take(pid);
+    }
     let told = Told::of(&[sender.pid(), reader.pid()], 16);
     let through = told.hop_from("t1");
     assert_eq!(through["to"]["name"], "t2", "{through}");

@@ -63,15 +63,15 @@ fn datagrams_wait_for_a_reader_whose_core_another_program_has() {
     needs(PROGRAMS);
     needs_two_cores();
     let _alone = alone();
-    let line = Line::start(1_000);
     let others = Group::ordinary();
+    let line = Line::start(1_000);
     others.take(line.reader.pid());
     // Else it makes way for each datagram's reader.
     let hog = Part::outside("1", "hog 40 200");
     line.first.take(hog.pid());
     let told = line.told(24);
     told.says(&["receiver's socket", &format!("python3 {}", line.reader.pid()), &format!("hog {}", hog.pid())]);
-    assert_eq!(told.named(&["real-time"]).0, 0, "it is none: {:#?}", told.causes());
+    assert_eq!(told.named(&[&format!("hog {} (real-time", hog.pid())]).0, 0, "it is none: {:#?}", told.causes());
     drop(hog);
     line.compare(&told);
 }
