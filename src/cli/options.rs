@@ -71,7 +71,7 @@ pub(super) struct Options {
     /// Packets of each hop and flow counted by core (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) hop_cores: bool,
-    /// Where packets and threads of the tests wait, measured all the time (root or BPF rights)
+    /// Where packets and threads wait, measured all the time (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) latency: bool,
     /// Change nothing on this machine: no pins, no undo

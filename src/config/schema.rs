@@ -125,7 +125,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "latency",
         Flag(|p| &mut p.on_request.latency),
-        "Where packets and threads of the tests wait, measured all the time (root or BPF rights)",
+        "Where packets and threads wait, measured all the time (root or BPF rights)",
     ),
     setting(
         "layout.panes",

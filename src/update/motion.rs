@@ -20,6 +20,7 @@ const WRAPPED: usize = 2;
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
     let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
+    let latency_lines = latency_lines(state);
     match &mut state.overlay {
         Overlay::Help { scroll, .. } => *scroll = scrolled(*scroll, motion, HELP),
         Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
@@ -38,7 +39,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         Overlay::Findings { scroll } => *scroll = scrolled(*scroll, motion, most),
         Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
         Overlay::Drops { scroll } => *scroll = scrolled(*scroll, motion, drop_lines),
-        Overlay::Latency { scroll } => *scroll = scrolled(*scroll, motion, DETAILS),
+        Overlay::Latency { scroll } => *scroll = scrolled(*scroll, motion, latency_lines),
         Overlay::Details { scroll, .. } => *scroll = scrolled(*scroll, motion, DETAILS),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
@@ -68,6 +69,12 @@ fn path_lines(state: &State) -> usize {
 fn drop_lines(state: &State) -> usize {
     let counts = state.metrics().and_then(|metrics| metrics.machine.kernel.as_ref()?.drops.as_ref());
     counts.map_or(0, |drops| drops.flows.len() + drops.others.len() + PAGE)
+}
+
+/// Lines that the list of stages takes at most.
+fn latency_lines(state: &State) -> usize {
+    let latency = state.metrics().and_then(|metrics| metrics.subject.latency.as_deref());
+    latency.map_or(0, |latency| latency.stages.len() + WRAPPED * latency.unknown.len() + PAGE)
 }
 
 /// The wheel over a pane.

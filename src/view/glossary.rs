@@ -4,7 +4,7 @@
 pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("–", "unknown: never the same as 0"),
     ("≥", "at least: an under-count"),
-    ("*", "left its core and returned; in drops: yours"),
+    ("*", "left its core and returned; drops: yours"),
     ("?", "behind an owner: a guess"),
     ("▸", "the pane or row that keys act on"),
     ("t", "a core that your threads run on"),
@@ -17,6 +17,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("±", "standard deviation of the rate"),
     ("p5 p50 p95", "rate that 5, 50, 95 % of bins stay below"),
     ("⡇ below ·", "time zoomed out (<): lowest and highest rate"),
+    ("p99", "99 % of packets took less; 1 us to 1 s"),
     ("dip", "longest time below half of the median"),
     ("Unsteady", "the CV of the rate is high over that time"),
     ("LIMIT", "what holds the test back now"),

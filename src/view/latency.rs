@@ -80,12 +80,13 @@ fn legend(latency: &TestLatency) -> String {
         Some(share) if share < 0.95 => format!("; packets followed for {} of the time", Share(share)),
         _ => String::new(),
     };
-    format!("the last second{looked}; % of the path: of the means of the stages that a packet passes one after another")
+    format!("the last second{looked}; % of the path: of the stages' means that a packet passes one after another")
 }
 
 fn head(width: usize) -> Line {
     let titles = ["N", "P50", "P99", "MAX", "% PATH"];
-    let figures: String = FIGURES.iter().zip(titles).map(|(&cells, title)| format!(" {title:>cells$}")).collect();
+    let figures = FIGURES.iter().zip(titles).map(|(&cells, title)| format!(" {title:>cells$}"));
+    let figures = figures.collect::<Vec<_>>().concat();
     let mut axis = vec![' '; AXIS + 2];
     for (at, mark) in MARKS {
         for (place, glyph) in axis.iter_mut().skip(at).zip(mark.chars()) {

@@ -14,7 +14,7 @@ pub use stage::{Stage, StageKey};
 
 use super::flow::Connection;
 use super::losses::qdiscs;
-use cause::Scene;
+use cause::LatencyScene;
 use compact_str::CompactString;
 use stage::{OfTest, order};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -84,7 +84,7 @@ pub enum UnknownLatency {
     #[error("packets are not followed: no path of this test is known")]
     NoPath,
     /// The path ends early.
-    #[error("behind the last link that is known packets are not followed: the path ends before the receiver")]
+    #[error("packets are followed to the last known link only: the receiver is not found")]
     Gap,
     /// The kernel is old.
     #[error("reads and sends are not measured: that needs Linux 6.3")]
@@ -93,10 +93,10 @@ pub enum UnknownLatency {
     #[error("{0} flows of all tests are not followed: there are too many")]
     LeftOut(u32),
     /// Packets are alike.
-    #[error("packets that carry the same cannot be told apart: latencies are too small")]
+    #[error("packets that carry the same cannot be distinguished: latencies are too small")]
     Alike,
     /// There was no packet yet.
-    #[error("no packet with payload was seen at two points of the path yet")]
+    #[error("no packet with payload was followed between two points of the path yet")]
     NoPacket,
 }
 
@@ -154,7 +154,7 @@ impl LatencyTrack {
         let mut latency = of_test.latency(latencies, (now, so_far), looked);
         latency.qdiscs = roots(next);
         (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
-        latency.cause = cause::of(Scene { ground, latency: &latency, throttled, for_s });
+        latency.cause = cause::of(&LatencyScene { ground, latency: &latency, throttled, for_s });
         self.readings.push_back(reading);
         Some(Arc::new(latency))
     }

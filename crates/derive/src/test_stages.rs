@@ -113,7 +113,8 @@ impl TestStages {
         };
         metrics.latency = self.latency.observe(next, metrics.latency_ground());
         if let (Some(card), Some(latency)) = (&mut metrics.card, &metrics.latency) {
-            card.latency = LatencyChange::of(&card.phases, &latency.seconds);
+            let phases: Vec<_> = card.phases.iter().map(|phase| (phase.side, phase.from_ns, phase.to_ns)).collect();
+            card.latency = LatencyChange::of(&phases, &latency.seconds);
         }
         metrics
     }

@@ -50,6 +50,7 @@ pub struct KernelCounts {
 /// What is counted only on request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub struct OnRequest {
     /// Every drop of the machine, not only those in the namespaces of the flows.
     pub drops: bool,

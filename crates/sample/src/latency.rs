@@ -5,8 +5,9 @@ use super::{CoreId, DropFlow, LinkKey, ThreadId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Buckets of a histogram: four to each power of two from 128 ns to 17 s, one below, and the last for what is longer too.
-pub const LATENCY_BUCKETS: usize = 112;
+/// Buckets of a histogram: four to each power of two from 128 ns to 17 s, one below, and the last for what is longer, which has the
+/// number 111.
+pub const LATENCY_BUCKETS: usize = 110;
 /// The first bucket ends here, ns.
 const SHORTEST_NS: u64 = 128;
 
@@ -146,6 +147,7 @@ pub struct WaitedFor {
 /// From where (included) to where (not included) a bucket goes, ns; the last one has no end.
 #[must_use]
 pub fn bucket_ns(bucket: usize) -> (u64, u64) {
+    let bucket = bucket.min(LATENCY_BUCKETS - 1);
     let starts = |bucket: usize| match bucket.checked_sub(1) {
         None => 0,
         Some(at) => {
@@ -169,6 +171,7 @@ mod tests {
         for bucket in 1..LATENCY_BUCKETS {
             assert_eq!(bucket_ns(bucket - 1).1, bucket_ns(bucket).0, "{bucket}");
         }
-        assert_eq!(bucket_ns(LATENCY_BUCKETS - 1), (15_032_385_536, u64::MAX));
+        assert_eq!(bucket_ns(108), (15_032_385_536, 17_179_869_184));
+        assert_eq!(bucket_ns(111), (17_179_869_184, u64::MAX), "the number that the program gives to what is longer");
     }
 }

@@ -32,7 +32,7 @@ const WAIT: Duration = Duration::from_secs(2);
 const UNNAMED: &str = "drops without a reason are not counted: naming their functions needs root or CAP_SYSLOG";
 
 /// How far the programs have come.
-enum Stage {
+enum LoadStage {
     /// Nobody needed them so far.
     Idle,
     Loading(Programs),
@@ -43,7 +43,7 @@ enum Stage {
 /// The programs of a run.
 pub struct KernelReader {
     roots: Roots,
-    stage: Stage,
+    stage: LoadStage,
     /// Start of the programs' counting, ns; `None` before.
     since_ns: Option<u64>,
     wanted: OnRequest,
@@ -76,7 +76,7 @@ impl KernelReader {
         let refusal = refusal::elsewhere(roots);
         let mut reader = Self {
             roots: roots.clone(),
-            stage: if refusal.is_none() { Stage::Idle } else { Stage::Refused },
+            stage: if refusal.is_none() { LoadStage::Idle } else { LoadStage::Refused },
             since_ns: None,
             wanted,
             flows: BTreeMap::new(),
@@ -93,9 +93,9 @@ impl KernelReader {
             no_more: refusal.is_some().then(refusal::no_more_elsewhere),
             refusal: refusal.flatten(),
         };
-        if at_once && matches!(reader.stage, Stage::Idle) {
+        if at_once && matches!(reader.stage, LoadStage::Idle) {
             reader.load();
-            if let Stage::Loading(programs) = &reader.stage
+            if let LoadStage::Loading(programs) = &reader.stage
                 && let Some(report) = programs.report(WAIT)
             {
                 reader.take(report);
@@ -106,7 +106,7 @@ impl KernelReader {
 
     /// Sets what the kernel is to count on request.
     pub fn want(&mut self, wanted: OnRequest) {
-        if let Stage::Running(programs, _) = &self.stage
+        if let LoadStage::Running(programs, _) = &self.stage
             && wanted.softirqs != self.wanted.softirqs
         {
             programs.order(Order::Softirqs(wanted.softirqs));
@@ -116,10 +116,10 @@ impl KernelReader {
 
     /// Loads the programs once they are needed, and takes what their thread reports. Call it on each tick before anything is read.
     pub fn begin(&mut self, is_watching: bool) {
-        if matches!(self.stage, Stage::Idle) && (is_watching || self.wanted != OnRequest::default()) {
+        if matches!(self.stage, LoadStage::Idle) && (is_watching || self.wanted != OnRequest::default()) {
             self.load();
         }
-        while let Stage::Loading(programs) | Stage::Running(programs, _) = &self.stage {
+        while let LoadStage::Loading(programs) | LoadStage::Running(programs, _) = &self.stage {
             let Some(report) = programs.report(Duration::ZERO) else { break };
             self.take(report);
         }
@@ -143,10 +143,10 @@ impl KernelReader {
     #[must_use]
     pub fn tracer(&self) -> Tracer {
         let state = match self.stage {
-            Stage::Idle => TracerStage::Idle,
-            Stage::Loading(_) => TracerStage::BeingAttached,
-            Stage::Running(..) => TracerStage::Attached,
-            Stage::Refused => TracerStage::Refused,
+            LoadStage::Idle => TracerStage::Idle,
+            LoadStage::Loading(_) => TracerStage::BeingAttached,
+            LoadStage::Running(..) => TracerStage::Attached,
+            LoadStage::Refused => TracerStage::Refused,
         };
         Tracer { state, since_ns: self.since_ns }
     }
@@ -154,7 +154,7 @@ impl KernelReader {
     /// The rings of migrations, where the kernel tells them.
     pub fn moves(&mut self) -> Option<&mut MoveRings> {
         match &mut self.stage {
-            Stage::Running(_, maps) => maps.moves.as_mut(),
+            LoadStage::Running(_, maps) => maps.moves.as_mut(),
             _ => None,
         }
     }
@@ -172,7 +172,7 @@ impl KernelReader {
         let new = self.spaces.as_ref().map(|before| now.difference(before).copied().collect::<BTreeSet<u32>>());
         self.spaces = Some(now);
         let Some(new) = new.filter(|new| !new.is_empty()) else { return };
-        if let Stage::Running(_, maps) = &mut self.stage
+        if let LoadStage::Running(_, maps) = &mut self.stage
             && let Some(tables) = &mut maps.drops
         {
             tables.begin_anew(&new);
@@ -184,11 +184,11 @@ impl KernelReader {
     /// the programs run.
     pub fn read(&mut self, flows: &[FlowSample], on: OnThePath<'_>) -> Option<Arc<KernelCounts>> {
         let paths = on.paths;
-        if !matches!(self.stage, Stage::Running(..)) {
+        if !matches!(self.stage, LoadStage::Running(..)) {
             return None;
         }
         let now_ns = now_ns();
-        if let Stage::Running(programs, _) = &self.stage {
+        if let LoadStage::Running(programs, _) = &self.stage {
             self.hops.ask(programs, self.wanted.hops, (flows, paths), now_ns);
             self.latency.follow(programs, self.wanted, on, now_ns);
         }
@@ -217,7 +217,7 @@ impl KernelReader {
 
     /// Tells the programs whose drops are asked for now, and reads the tables; whether they say anything new.
     fn ask_drops(&mut self, flows: &[FlowSample], paths: &[FlowPath], now_ns: u64) -> bool {
-        let Stage::Running(_, maps) = &mut self.stage else { return false };
+        let LoadStage::Running(_, maps) = &mut self.stage else { return false };
         let Some(tables) = &mut maps.drops else { return false };
         let gone = remember(&mut self.flows, flows, now_ns);
         let reported = self.counts.as_deref().and_then(|counts| counts.drops.as_ref()).filter(|_| !gone.is_empty());
@@ -243,7 +243,7 @@ impl KernelReader {
 
     /// The tables as they were read last; functions that are not known yet are asked for.
     fn drops(&mut self) -> Option<Drops> {
-        let Stage::Running(programs, maps) = &mut self.stage else { return None };
+        let LoadStage::Running(programs, maps) = &mut self.stage else { return None };
         let Maps { drops, functions, .. } = &mut **maps;
         let tables = drops.as_mut()?;
         let mut unknown = Vec::new();
@@ -269,10 +269,10 @@ impl KernelReader {
 
     fn load(&mut self) {
         self.stage = match Programs::start(&self.roots.proc, &self.roots.sys) {
-            Ok(programs) => Stage::Loading(programs),
+            Ok(programs) => LoadStage::Loading(programs),
             Err(error) => {
                 self.refuse(&Refusal::Other(error.to_string()));
-                Stage::Refused
+                LoadStage::Refused
             }
         };
     }
@@ -285,19 +285,19 @@ impl KernelReader {
     fn take(&mut self, report: TracerEvent) {
         match report {
             TracerEvent::Loaded(maps) => {
-                if let Stage::Loading(programs) = std::mem::replace(&mut self.stage, Stage::Refused) {
+                if let LoadStage::Loading(programs) = std::mem::replace(&mut self.stage, LoadStage::Refused) {
                     if self.wanted.softirqs {
                         programs.order(Order::Softirqs(true));
                     }
                     let missing = maps.missing.as_ref();
                     self.refusal = missing.map(|missing| refusal::sentence(&self.roots, missing, maps.moves.is_some()));
                     self.since_ns = Some(now_ns());
-                    self.stage = Stage::Running(programs, maps);
+                    self.stage = LoadStage::Running(programs, maps);
                 }
             }
             TracerEvent::Refused(refusal) => {
                 self.refuse(&refusal);
-                self.stage = Stage::Refused;
+                self.stage = LoadStage::Refused;
             }
             TracerEvent::Functions(names) => {
                 if self.refusal.is_none() && names.iter().all(|(_, name)| name.is_none()) {

@@ -22,7 +22,7 @@ use quota::Group;
 use runners::Runners;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use task::{Known, Lost, Reading, Task};
+use task::{Known, Lost, Task, TaskReading};
 use visibility::Namespace;
 use vnettop_sample::{Benchmark, Problem, ProblemSource, Quota, Runner, ThreadSample};
 use watch::Watched;
@@ -44,7 +44,7 @@ const MOST_RENEWED: usize = 1;
 #[derive(Debug)]
 pub struct ThreadReader {
     roots: Roots,
-    reading: Reading,
+    reading: TaskReading,
     finder: ProcessFinder,
     /// By process and thread.
     tasks: BTreeMap<(u32, u32), Task>,
@@ -95,7 +95,7 @@ impl ThreadReader {
         let namespace = visibility::namespace(&roots.proc);
         let lasting = visibility::problems(roots, namespace);
         Ok(Self {
-            reading: Reading::open(roots, namespace == Namespace::Own)?,
+            reading: TaskReading::open(roots, namespace == Namespace::Own)?,
             finder: ProcessFinder::new(roots, namespace, Watched::new(watches)),
             roots: roots.clone(),
             tasks: BTreeMap::new(),
@@ -153,7 +153,7 @@ impl ThreadReader {
 
     /// Which threads of the machine use its cores while one of these waits for one; the same `Arc` until that was looked at again.
     pub fn runners(&mut self, threads: &[ThreadSample]) -> Arc<Vec<Runner>> {
-        let Reading { proc, tick_ns, .. } = &mut self.reading;
+        let TaskReading { proc, tick_ns, .. } = &mut self.reading;
         self.runners.look(proc, threads, *tick_ns, now_ns())
     }
 

@@ -28,7 +28,7 @@ impl JsonObject for StageLatency {
             Stage::Softirq(core) => (None, Some(core)),
             _ => (None, None),
         };
-        let place = |point: Option<PathPoint>| point.map(|point| Place { point, metrics });
+        let place = |point: Option<PathPoint>| point.map(|point| PointPlace { point, metrics });
         object.serialize_entry("stage", self.key.stage.word())?;
         object.serialize_entry("of_answers", &self.key.is_back)?;
         object.serialize_entry("from", &place(from))?;
@@ -57,12 +57,12 @@ fn ends(stage: Stage) -> (Option<PathPoint>, Option<PathPoint>) {
 }
 
 /// A point of the path, by its link.
-struct Place<'a> {
+struct PointPlace<'a> {
     point: PathPoint,
     metrics: &'a TestMetrics,
 }
 
-impl Serialize for Place<'_> {
+impl Serialize for PointPlace<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let link: Option<LinkKey> = self.point.link;
         let name = link.and_then(|link| self.metrics.machine.link(link)).map(|link| &link.facts.name);

@@ -103,6 +103,7 @@ fn compared() -> RunCard {
         phases: (0..8).map(phase).collect(),
         mean: Difference { estimate: 6.2e9, from: 4.9e9, to: 7.4e9 },
         cv: Some(Difference { estimate: -0.29, from: -0.35, to: -0.22 }),
+        latency: None,
         verdict: Verdict::SteadierAndFaster,
     };
     let pins = vec![("iperf3 client".to_owned(), 39081, CoreSet::single(4))];

@@ -268,6 +268,7 @@ pub fn card(verdict: Verdict) -> Card {
         phases: (0..30).map(phase).collect(),
         mean: difference(mean, 1e9),
         cv: Some(difference(cv, 1.0)),
+        latency: None,
         verdict,
     }
 }

@@ -1,10 +1,13 @@
 //! How long packets took without and with the pins: the quantiles of the seconds within each phase, compared as rates are.
 
+use super::Difference;
 use super::interval::PairedRatio;
-use super::{Difference, Phase};
 use crate::latency::{LatencySecond, Spread};
 use std::collections::VecDeque;
 use vnettop_sample::StretchSide;
+
+/// Which side a phase is of, and from when to when it lasts, monotonic ns.
+type PhaseTime = (StretchSide, u64, u64);
 
 /// The whole path's latency on both sides.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,11 +31,11 @@ pub struct QuantileChange {
 
 impl LatencyChange {
     /// Of phases that take turns or stand in pairs; `None` where latency was not looked at in two of them.
-    pub(crate) fn of(phases: &[Phase], seconds: &VecDeque<LatencySecond>) -> Option<Self> {
+    pub(crate) fn of(phases: &[PhaseTime], seconds: &VecDeque<LatencySecond>) -> Option<Self> {
         let of = |quantile: fn(Spread) -> f64| {
             let of_side = |side: StretchSide| -> Vec<f64> {
-                let own = phases.iter().filter(|phase| phase.side == side);
-                own.filter_map(|phase| mean(phase, seconds, quantile)).collect()
+                let own = phases.iter().filter(|phase| phase.0 == side);
+                own.filter_map(|phase| mean(*phase, seconds, quantile)).collect()
             };
             let (before, after) = (of_side(StretchSide::Unpinned), of_side(StretchSide::Pinned));
             let pairs: Vec<[f64; 2]> = after.iter().zip(&before).map(|(after, before)| [*after, *before]).collect();
@@ -45,9 +48,8 @@ impl LatencyChange {
 }
 
 /// The mean of a quantile over the seconds that lie within a phase.
-fn mean(phase: &Phase, seconds: &VecDeque<LatencySecond>, quantile: fn(Spread) -> f64) -> Option<f64> {
-    let is_within =
-        |one: &&LatencySecond| one.at_ns <= phase.to_ns && one.at_ns.saturating_sub(one.for_ns) >= phase.from_ns;
+fn mean((_, from_ns, to_ns): PhaseTime, seconds: &VecDeque<LatencySecond>, quantile: fn(Spread) -> f64) -> Option<f64> {
+    let is_within = |one: &&LatencySecond| one.at_ns <= to_ns && one.at_ns.saturating_sub(one.for_ns) >= from_ns;
     let values: Vec<f64> = seconds.iter().filter(is_within).filter_map(|one| one.whole.map(quantile)).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

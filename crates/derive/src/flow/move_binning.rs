@@ -12,14 +12,14 @@ const MOST_WAITING: usize = 65_536;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct MoveBinning {
     traced: VecDeque<(u64, Option<MoveClass>)>,
-    spread: VecDeque<Spread>,
+    spread: VecDeque<SpreadMoves>,
     /// Events that came before the count that holds them: the trace is read after the counts.
     ahead: u64,
 }
 
 /// So many moves within a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Spread {
+struct SpreadMoves {
     from_ns: u64,
     to_ns: u64,
     moves: f64,
@@ -99,7 +99,7 @@ impl MoveBinning {
 
     fn spread(&mut self, from_ns: u64, to_ns: u64, moves: f64) {
         if moves > 0.0 && from_ns < to_ns {
-            self.spread.push_back(Spread { from_ns, to_ns, moves });
+            self.spread.push_back(SpreadMoves { from_ns, to_ns, moves });
         }
     }
 }

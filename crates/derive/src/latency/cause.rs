@@ -6,6 +6,7 @@ use super::stage::{Stage, StageKey};
 use super::{LatencyGround, Spread, StageLatency, TestLatency, place};
 use crate::cores::CoreMetrics;
 use crate::figure::{percent, time};
+use crate::workers::Worker;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use vnettop_sample::{CoreId, PathPoint, PointKind, ThreadId, WaitedFor};
@@ -89,7 +90,7 @@ pub struct LatencyCause {
 }
 
 /// The cause; `None` where nothing takes a millisecond.
-pub(super) fn of(scene: Scene<'_>) -> Option<LatencyCause> {
+pub(super) fn of(scene: &LatencyScene<'_>) -> Option<LatencyCause> {
     let latency = scene.latency;
     let worth = |one: &&StageLatency| one.now.is_some_and(|now| now.p99_s >= WORTH_S);
     let slowest = |is_one: fn(&StageKey) -> bool| {
@@ -106,11 +107,11 @@ pub(super) fn of(scene: Scene<'_>) -> Option<LatencyCause> {
     // No packet waits for it, as of a sender that others keep from sending.
     let thread = slowest(|key| matches!(key.stage, Stage::Wakeup(_)))?;
     let (Stage::Wakeup(id), Some(now)) = (thread.key.stage, thread.now) else { return None };
-    Some(scene.told(thread, None, scene.thread(id, &figures(now))))
+    Some(told(thread, None, scene.thread(id, &figures(now))))
 }
 
 /// What the sentence is made of.
-pub(super) struct Scene<'a> {
+pub(super) struct LatencyScene<'a> {
     pub ground: LatencyGround<'a>,
     pub latency: &'a TestLatency,
     /// Threads whose quota was used up again and again in the last second.
@@ -119,14 +120,7 @@ pub(super) struct Scene<'a> {
     pub for_s: f64,
 }
 
-impl Scene<'_> {
-    fn told(&self, stage: &StageLatency, by: Option<&StageLatency>, text: String) -> LatencyCause {
-        let now = stage.now;
-        let figure = |of: fn(Spread) -> f64| now.map_or(0.0, of);
-        let numbers = vec![("p50_s", figure(|now| now.p50_s)), ("p99_s", figure(|now| now.p99_s))];
-        LatencyCause { key: stage.key, by: by.map(|by| by.key), text, numbers }
-    }
-
+impl LatencyScene<'_> {
     /// What makes packets wait in a stage.
     fn of_packets(&self, stage: &StageLatency) -> Option<LatencyCause> {
         let now = stage.now?;
@@ -138,17 +132,17 @@ impl Scene<'_> {
                     self.latency.qdisc(link),
                     place::link(self.ground, link)
                 );
-                Some(self.told(stage, None, text))
+                Some(told(stage, None, text))
             }
             Stage::Socket => {
                 let readers =
                     self.ground.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
                 if let Some((cause, waits)) = self.starved(readers, now) {
                     let text = format!("packets wait {} in the receiver's socket: {waits}", figures(now));
-                    return Some(self.told(stage, Some(cause), text));
+                    return Some(told(stage, Some(cause), text));
                 }
                 let text = format!("packets wait {} in the receiver's socket for their reader", figures(now));
-                Some(self.told(stage, None, text))
+                Some(told(stage, None, text))
             }
             Stage::Hop { from, to } => Some(self.of_hop(stage, now, from, to)),
             _ => None,
@@ -158,13 +152,13 @@ impl Scene<'_> {
     fn of_hop(&self, stage: &StageLatency, now: Spread, from: PathPoint, to: PathPoint) -> LatencyCause {
         if let Some((path, at)) = place::carrier(self.ground, from, to) {
             let carrier = &path.carriers[at];
-            let workers = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(|one| one.id());
+            let workers = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(Worker::id);
             let takes = format!("packets take {} through {}", figures(now), carrier.name);
             if let Some((cause, waits)) = self.starved(workers, now) {
-                return self.told(stage, Some(cause), format!("{takes}: {waits}"));
+                return told(stage, Some(cause), format!("{takes}: {waits}"));
             }
             let text = takes;
-            return self.told(stage, None, text);
+            return told(stage, None, text);
         }
         let late = self.latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Softirq(_)));
         let late = late.filter(|one| one.key.is_back == stage.key.is_back);
@@ -174,12 +168,12 @@ impl Scene<'_> {
             && let (Stage::Softirq(core), Some(spread)) = (late.key.stage, late.now)
         {
             let text = format!("softirqs that receive start {} late on core {core}", figures(spread));
-            return self.told(stage, Some(late), text);
+            return told(stage, Some(late), text);
         }
         let ends = [from, to]
             .map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.ground, link)));
         let text = format!("packets take {} from {} to {}", figures(now), ends[0], ends[1]);
-        self.told(stage, None, text)
+        told(stage, None, text)
     }
 
     /// The thread of these that waits longest for a core, where that explains these waits.
@@ -213,7 +207,7 @@ impl Scene<'_> {
         }
         if is_real_time {
             return format!(
-                "{waits} for core {}: it is real-time itself, and the kernel throttles that (sched_rt_runtime_us); {} runs there",
+                "{waits} for core {}: it is real-time, and throttled (sched_rt_runtime_us); {} runs there",
                 by.core, by.name
             );
         }
@@ -230,6 +224,13 @@ impl Scene<'_> {
         let how = if by.real_time > 0 { format!(" (real-time, priority {})", by.real_time) } else { String::new() };
         format!("{waits} for core {}: {} {}{how} runs there", by.core, by.name, by.pid)
     }
+}
+
+fn told(stage: &StageLatency, by: Option<&StageLatency>, text: String) -> LatencyCause {
+    let now = stage.now;
+    let figure = |of: fn(Spread) -> f64| now.map_or(0.0, of);
+    let numbers = vec![("p50_s", figure(|now| now.p50_s)), ("p99_s", figure(|now| now.p99_s))];
+    LatencyCause { key: stage.key, by: by.map(|by| by.key), text, numbers }
 }
 
 /// The two figures of a sentence.

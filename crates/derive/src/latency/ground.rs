@@ -13,7 +13,7 @@ pub struct LatencyGround<'a> {
     pub machine: &'a MachineMetrics,
     /// The threads at its ends.
     pub threads: &'a [ThreadMetrics],
-    /// Those between the ends.
+    /// The threads between the ends.
     pub workers: &'a [Worker],
     /// Its paths.
     pub paths: &'a [FlowPath],

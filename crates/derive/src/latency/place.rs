@@ -65,7 +65,7 @@ fn hop(ground: LatencyGround<'_>, from: PathPoint, to: PathPoint) -> String {
 }
 
 /// The program between two points of a path, by its number among the path's.
-pub(super) fn carrier<'a>(ground: LatencyGround<'a>, from: PathPoint, to: PathPoint) -> Option<(&'a FlowPath, usize)> {
+pub(super) fn carrier(ground: LatencyGround<'_>, from: PathPoint, to: PathPoint) -> Option<(&FlowPath, usize)> {
     let find = |path: &FlowPath| {
         let at = |point: PathPoint| path.hops.iter().position(|hop| Some(hop.link) == point.link);
         let (first, last) = (at(from)?, at(to)?);

@@ -231,7 +231,9 @@ impl LatencyTables {
             let _ = self.waiting.remove(gone);
             (3..=4).for_each(|kind| drop(self.latencies.remove(&[kind, *gone, 0])));
             let rows: Vec<[u32; 2]> = self.waited_for.keys().flatten().filter(|key| key[0] == *gone).collect();
-            rows.iter().for_each(|row| drop(self.waited_for.remove(row)));
+            for row in &rows {
+                let _ = self.waited_for.remove(row);
+            }
         }
         self.slots.retain(|tid, _| threads.binary_search(tid).is_ok());
         for new in threads.iter().filter(|tid| self.asked.threads.binary_search(tid).is_err()) {
@@ -246,11 +248,17 @@ impl LatencyTables {
     fn ask_flows(&mut self, flows: &[FlowPoints]) {
         self.request = self.request.wrapping_add(1);
         let old: Vec<HopKey> = self.points.keys().flatten().collect();
-        old.iter().for_each(|point| drop(self.points.remove(point)));
+        for point in &old {
+            let _ = self.points.remove(point);
+        }
         let old: Vec<[u32; 4]> = self.lane_numbers.keys().flatten().collect();
-        old.iter().for_each(|key| drop(self.lane_numbers.remove(key)));
+        for key in &old {
+            let _ = self.lane_numbers.remove(key);
+        }
         let old: Vec<Tuple> = self.flows.keys().flatten().collect();
-        old.iter().for_each(|tuple| drop(self.flows.remove(tuple)));
+        for tuple in &old {
+            let _ = self.flows.remove(tuple);
+        }
         self.make_room(flows);
         let mut known = Vec::new();
         for one in flows {
@@ -299,7 +307,9 @@ impl LatencyTables {
             return;
         }
         let rows: Vec<[u32; 3]> = self.latencies.keys().flatten().collect();
-        rows.iter().for_each(|row| drop(self.latencies.remove(row)));
+        for row in &rows {
+            let _ = self.latencies.remove(row);
+        }
         self.numbers.clear();
         self.lanes.clear();
     }
@@ -307,9 +317,9 @@ impl LatencyTables {
     /// Everything counted so far.
     #[must_use]
     pub fn read(&self) -> Vec<WaitCount> {
-        let rows = self.latencies.iter().flatten().filter_map(|(key, raw)| Some(wait_count(self.of(key)?, raw)));
+        let rows = self.latencies.iter().flatten().filter_map(|(key, raw)| Some(wait_count(self.of(key)?, &raw)));
         let of_thread = |(&tid, slot): (&u32, &u32)| {
-            let count = wait_count(WaitOf::Wakeup(tid), self.wakeups.get(slot, 0).ok()?);
+            let count = wait_count(WaitOf::Wakeup(tid), &self.wakeups.get(slot, 0).ok()?);
             (!count.buckets.is_empty()).then_some(count)
         };
         rows.chain(self.slots.iter().filter_map(of_thread)).collect()
@@ -357,8 +367,8 @@ fn unconnected(one: &FlowPoints) -> Option<Tuple> {
     is_udp.then_some(reader)
 }
 
-fn wait_count(of: WaitOf, raw: RawLatencies) -> WaitCount {
-    let [max_ns, buckets @ ..] = raw;
+fn wait_count(of: WaitOf, raw: &RawLatencies) -> WaitCount {
+    let &[max_ns, ref buckets @ ..] = raw;
     let both = buckets.chunks_exact(2).map(|both| (both[0], both[1]));
     let buckets = (0..).zip(both).filter(|&(_, (count, _))| count > 0);
     WaitCount { of, max_ns, buckets: buckets.map(|(bucket, (count, sum_ns))| (bucket, count, sum_ns)).collect() }
@@ -368,7 +378,7 @@ fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {
     let [ns, count, name @ .., pid_priority, core_priority] = raw;
     let bytes: Vec<u8> = name.iter().flat_map(|word: &u64| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
     let name = String::from_utf8_lossy(&bytes).into_owned();
-    let low = |word: u64| (word & u64::from(u32::MAX)) as u32;
+    let low = |word: u64| u32::try_from(word & u64::from(u32::MAX)).unwrap_or(0);
     RanInstead {
         thread,
         by,

@@ -285,8 +285,8 @@ impl LatencyPrograms {
             self.packets = attach(&mut self.ebpf, &[&LATE_PACKETS[..], &READS].concat());
         }
         if queues && !self.packets.iter().any(|(name, _)| *name == QUEUED.0) {
-            let queued = attach(&mut self.ebpf, &[QUEUED]);
-            self.packets.extend(queued);
+            let more = attach(&mut self.ebpf, &[QUEUED]);
+            self.packets.extend(more);
         }
         if is_begun {
             self.looked_at.begin();

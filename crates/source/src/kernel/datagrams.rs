@@ -1,6 +1,6 @@
 //! What the programs of UDP sockets have sent and read, put beside the sockets.
 
-use super::{KernelReader, Stage};
+use super::{KernelReader, LoadStage};
 use crate::bpf::datagrams::SocketDatagrams;
 use crate::now_ns;
 use vnettop_sample::{DatagramCounts, FlowSample};
@@ -26,12 +26,12 @@ impl KernelReader {
     /// Each UDP socket can be asked what its program has sent and read.
     #[must_use]
     pub fn counts_datagrams(&self) -> bool {
-        matches!(&self.stage, Stage::Running(_, maps) if maps.datagrams.is_some())
+        matches!(&self.stage, LoadStage::Running(_, maps) if maps.datagrams.is_some())
     }
 
     /// Adds to the UDP sockets what their programs have sent and read.
     pub fn count_datagrams(&self, flows: &mut [FlowSample]) {
-        let Stage::Running(_, maps) = &self.stage else { return };
+        let LoadStage::Running(_, maps) = &self.stage else { return };
         let Some(table) = &maps.datagrams else { return };
         for flow in flows {
             let Some(udp) = &mut flow.udp else { continue };

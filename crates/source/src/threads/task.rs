@@ -40,7 +40,7 @@ pub(super) struct Known {
 
 /// How a thread is read on this machine.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(super) struct TaskReading {
     pub proc: ProcDir,
     /// The numbers of this /proc are those of our system calls.
     pub is_own: bool,
@@ -48,7 +48,7 @@ pub(super) struct Reading {
     pub tick_ns: u64,
 }
 
-impl Reading {
+impl TaskReading {
     /// `is_own`: the numbers of this /proc are those of our system calls.
     pub(super) fn open(roots: &Roots, is_own: bool) -> Result<Self, SourceError> {
         let tick_ns = 1_000_000_000 / procfs::ticks_per_second().max(1);
@@ -154,7 +154,7 @@ impl Task {
 
     /// Reads the thread, and of its files only those that may tell something new: one that `schedstat` says nothing new
     /// of has not run, and one that was not moved is on the core it was on.
-    pub(super) fn read(&mut self, reading: &mut Reading, known: &Known) -> Result<ThreadSample, Lost> {
+    pub(super) fn read(&mut self, reading: &mut TaskReading, known: &Known) -> Result<ThreadSample, Lost> {
         let at_ns = now_ns();
         let schedstat = match self.file(SCHEDSTAT, &mut reading.proc) {
             Ok(text) => parse::parse_schedstat(text),
@@ -186,7 +186,7 @@ impl Task {
     fn renewed(
         &mut self,
         last: Option<(Wanted, Last)>,
-        reading: &mut Reading,
+        reading: &mut TaskReading,
         schedstat: Option<Schedstat>,
         at_ns: u64,
     ) -> Result<Last, Lost> {
@@ -215,7 +215,7 @@ impl Task {
     /// All that the three files tell.
     fn sample(
         &mut self,
-        reading: &mut Reading,
+        reading: &mut TaskReading,
         sched: Sched,
         schedstat: Option<Schedstat>,
     ) -> Result<ThreadSample, Lost> {
@@ -258,7 +258,7 @@ impl Task {
     }
 
     /// The affinity mask, cores that are offline now included.
-    fn allowed(&mut self, reading: &mut Reading, at_ns: u64) -> Option<CoreSet> {
+    fn allowed(&mut self, reading: &mut TaskReading, at_ns: u64) -> Option<CoreSet> {
         // The number means the same thread to a system call only where this /proc is ours.
         if !reading.is_own {
             return self.whole_mask(reading);
@@ -279,7 +279,7 @@ impl Task {
         whole.or(Some(reported))
     }
 
-    fn whole_mask(&self, reading: &mut Reading) -> Option<CoreSet> {
+    fn whole_mask(&self, reading: &mut TaskReading) -> Option<CoreSet> {
         parse::parse_allowed(reading.proc.read_file(self.pid, self.tid, "status").ok()?)
     }
 }

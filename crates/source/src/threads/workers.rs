@@ -6,7 +6,7 @@ mod kernel_threads;
 mod roles;
 
 use super::groups::GroupLimits;
-use super::task::{Known, Lost, Reading, Task};
+use super::task::{Known, Lost, Task, TaskReading};
 use super::visibility::{self, Namespace};
 use crate::{Roots, now_ns};
 use kernel_threads::KernelThreads;
@@ -52,7 +52,7 @@ impl Carriers {
 #[derive(Debug, Default)]
 pub struct WorkerReader {
     roots: Roots,
-    reading: Option<Reading>,
+    reading: Option<TaskReading>,
     limits: GroupLimits,
     carriers: Carriers,
     /// By process and thread.
@@ -88,7 +88,7 @@ impl WorkerReader {
             }
             return;
         }
-        let open = || Reading::open(&self.roots, visibility::namespace(&self.roots.proc) == Namespace::Own);
+        let open = || TaskReading::open(&self.roots, visibility::namespace(&self.roots.proc) == Namespace::Own);
         let Some(mut reading) = self.reading.take().or_else(|| open().ok()) else { return };
         let now_ns = now_ns();
         let is_new = carriers != self.carriers;
@@ -101,7 +101,7 @@ impl WorkerReader {
         self.reading = Some(reading);
     }
 
-    fn add(&mut self, reading: &mut Reading, watched: &mut Vec<ThreadSample>) {
+    fn add(&mut self, reading: &mut TaskReading, watched: &mut Vec<ThreadSample>) {
         let benchmark = watched.len();
         self.workers.retain(|&(pid, tid), worker| {
             let Some(known) = self.known.get(&pid) else { return false };
@@ -122,7 +122,7 @@ impl WorkerReader {
     }
 
     /// Looks which threads carry packets by now.
-    fn list(&mut self, reading: &mut Reading, now_ns: u64) {
+    fn list(&mut self, reading: &mut TaskReading, now_ns: u64) {
         let programs = std::mem::take(&mut self.carriers.programs);
         let before = std::mem::take(&mut self.glances);
         let mut kept = BTreeSet::new();
@@ -152,7 +152,7 @@ impl WorkerReader {
         &mut self,
         (pid, kind): (u32, CarrierKind),
         before: &BTreeMap<(u32, u32), Glance>,
-        reading: &mut Reading,
+        reading: &mut TaskReading,
         now_ns: u64,
         kept: &mut BTreeSet<(u32, u32)>,
     ) {
@@ -187,7 +187,7 @@ impl WorkerReader {
         self.glances.extend(glances.into_iter().map(|glance| ((pid, glance.tid), glance)));
     }
 
-    fn meet_kernel(&mut self, tid: u32, work: PathWork, reading: &mut Reading, kept: &mut BTreeSet<(u32, u32)>) {
+    fn meet_kernel(&mut self, tid: u32, work: PathWork, reading: &mut TaskReading, kept: &mut BTreeSet<(u32, u32)>) {
         if self.meet((tid, tid), reading) {
             if let Some(worker) = self.workers.get_mut(&(tid, tid)) {
                 worker.work = work;
@@ -198,7 +198,7 @@ impl WorkerReader {
     }
 
     /// Opens a thread's files, if that is not done yet; false when there is no such thread.
-    fn meet(&mut self, (pid, tid): (u32, u32), reading: &mut Reading) -> bool {
+    fn meet(&mut self, (pid, tid): (u32, u32), reading: &mut TaskReading) -> bool {
         if self.workers.contains_key(&(pid, tid)) {
             return true;
         }
