@@ -127,7 +127,7 @@ WORDS = [words.split(" ") for words in (
     "--json", "--print 80x24", "--print 1x1", "--print 65535x65535", "--print x", "-d 0.05", "-d 0", "-d nan", "-d -1", "-d 1e99", "-n 1", "-n 2", "-n 18446744073709551615",
     "--watch 1", "--watch x", "--watch ", "--netns self", "--netns all", "--netns no-such", "--netns \x1b[31m", "--keys q", "--keys <tick>F", "--keys <", "--replay /dev/null",
     "--replay /proc/self/mem", "--replay .", "--record /dev/full", "--record /dev/null", "--record .", "--speed max", "--speed 0", "--readonly", "--bytes", "--ascii", "--drops",
-    "--exact-softirqs", "--hop-cores", "--no-realtime", "--restore-on-exit", "--no-color", "--docker-socket /dev/zero", "--ovs-socket /dev/zero", "--iperf3-json /dev/zero",
+    "--exact-softirqs", "--hop-cores", "--latency", "--no-realtime", "--restore-on-exit", "--no-color", "--docker-socket /dev/zero", "--ovs-socket /dev/zero", "--iperf3-json /dev/zero",
     "--iperf3-json /proc/self/mem", "card", "undo", "run", "run -- true", "--format json", "--help", "--version", "é", "--", "\x1b[31m")]
 
 
