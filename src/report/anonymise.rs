@@ -59,6 +59,17 @@ impl Anonymiser {
             return Arc::clone(became);
         }
         let mut counts = (*kernel).clone();
+        if let Some(latency) = &mut counts.latency {
+            for row in &mut latency.rows {
+                if let Some(flow) = row.of.flow_mut() {
+                    (flow.from, flow.to) = (self.labels.socket(flow.from), self.labels.socket(flow.to));
+                }
+            }
+            latency.rows.sort_by(|one, other| one.of.cmp(&other.of));
+            for one in &mut latency.waited_for {
+                one.name = Arc::from(self.labels.program(&one.name));
+            }
+        }
         if let Some(drops) = &mut counts.drops {
             for list in [&mut drops.flows, &mut drops.ended, &mut drops.others] {
                 for flow in list.iter_mut().filter_map(|count| count.flow.as_mut()) {

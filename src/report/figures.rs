@@ -61,6 +61,16 @@ pub(in crate::report) fn seconds(seconds: f64) -> String {
     format!("{} s", (seconds * 10.0).round() / 10.0)
 }
 
+/// How long something took, three digits: `1.64 us`, `350 us`, `12.0 ms`, `1.20 s`.
+pub(in crate::report) fn time(seconds: f64) -> String {
+    let (scaled, unit) = match seconds {
+        0.9995.. => (seconds, "s"),
+        999.5e-6.. => (seconds * 1e3, "ms"),
+        _ => (seconds * 1e6, "us"),
+    };
+    format!("{} {unit}", digits(scaled))
+}
+
 pub(in crate::report) fn scale(value: f64) -> (f64, &'static str) {
     match value {
         999.5e6.. => (1e9, "Gbit/s"),

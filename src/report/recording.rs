@@ -2,6 +2,7 @@
 //! make the page and the Markdown; every figure is of [`RecordingSummary`] or of a card.
 
 mod json;
+mod latency;
 mod machine;
 mod rate_plot;
 mod side_by_side;

@@ -40,7 +40,9 @@ fn recordings() -> Vec<std::path::PathBuf> {
     let files = fs::read_dir(root.join("tests/fixtures/systems")).expect("fixtures");
     let files =
         files.map(|file| file.expect("readable").path()).filter(|path| path.extension().is_some_and(|is| is == "zst"));
-    files.chain(iter::once(root.join("assets/kunpeng.vnettop.zst"))).collect()
+    files
+        .chain([root.join("assets/kunpeng.vnettop.zst"), root.join("tests/fixtures/latency/tbf.vnettop.zst")])
+        .collect()
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn every_field_of_every_recording_is_named() {
     let systems =
         fs::read_dir(root.join("tests/fixtures/systems")).expect("fixtures").map(|file| file.expect("readable").path());
     let recordings = systems
-        .chain([root.join("assets/kunpeng.vnettop.zst")])
+        .chain([root.join("assets/kunpeng.vnettop.zst"), root.join("tests/fixtures/latency/tbf.vnettop.zst")])
         .filter(|path| path.extension().is_some_and(|is| is == "zst"));
     for (nth, path) in recordings.enumerate() {
         // As this program writes them.

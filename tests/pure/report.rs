@@ -2,6 +2,7 @@
 //! out where that is asked for.
 
 mod hostile;
+mod latency;
 
 use serde_json::Value;
 use std::collections::BTreeSet;

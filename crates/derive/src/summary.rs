@@ -3,6 +3,7 @@
 
 mod columns;
 mod cores;
+mod latency;
 mod links;
 mod path;
 mod rate;
@@ -15,6 +16,7 @@ use vnettop_sample::{Facts, TraceSource};
 
 pub use columns::TimeColumns;
 pub use cores::{CoreColumn, CoreSummary};
+pub use latency::StageSummary;
 pub use links::LinkSummary;
 pub use path::{HopSummary, PathSummary};
 pub use rate::RateSummary;

@@ -97,6 +97,20 @@ pub enum LatencyOf {
     },
 }
 
+impl LatencyOf {
+    /// Whose packets, of what is about packets.
+    pub fn flow_mut(&mut self) -> Option<&mut DropFlow> {
+        match self {
+            Self::Packets { flow, .. }
+            | Self::Whole { flow }
+            | Self::Softirq { flow, .. }
+            | Self::ArrivalGap { flow }
+            | Self::Alike { flow } => Some(flow),
+            Self::Wakeup { .. } | Self::ReadGap { .. } | Self::SendGap { .. } => None,
+        }
+    }
+}
+
 /// Where on its path a packet was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PathPoint {

@@ -4,7 +4,9 @@
 use super::words::test_title;
 use super::{ReportOptions, ReportedRecording};
 use crate::derive::run::Seen;
-use crate::derive::summary::{CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, ThreadSummary};
+use crate::derive::summary::{
+    CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, StageSummary, ThreadSummary,
+};
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::json::{InJson, Numbers};
 use crate::report::timestamp;
@@ -92,6 +94,7 @@ fn one_test(of: &RecordingSummary, test: &TestSummary) -> Value {
         "events": test.incidents.iter().map(done).collect::<Vec<_>>(),
         "card": card,
         "paths": test.paths.iter().map(path).collect::<Vec<_>>(),
+        "latency": test.stages.iter().map(stage).collect::<Vec<_>>(),
         // From, to, bits/s, migrations.
         "bins": test.rate.bins.iter().map(bin).collect::<Vec<_>>(),
         "lost_columns": test.lost_columns,
@@ -119,6 +122,21 @@ fn path(path: &PathSummary) -> Value {
         })
     };
     json!({ "hops": path.hops.iter().map(hop).collect::<Vec<_>>(), "gap": path.gap, "note": path.note })
+}
+
+fn stage(of: &StageSummary) -> Value {
+    let us = |seconds: f64| seconds * 1e6;
+    // Each power of two by its end, us, and how many.
+    let buckets: Vec<(f64, u64)> =
+        of.times.powers_of_two().into_iter().map(|(to_s, count)| (us(to_s), count)).collect();
+    json!({
+        "stage": of.key.stage.word(), "of_answers": of.key.is_back, "place": of.place,
+        "figures": of.times.spread().map(|spread| json!({
+            "count": spread.count, "mean_us": us(spread.mean_s), "p50_us": us(spread.p50_s), "p99_us": us(spread.p99_s),
+            "max_us": us(spread.max_s),
+        })),
+        "buckets": buckets,
+    })
 }
 
 fn thread(of: &ThreadSummary) -> Value {

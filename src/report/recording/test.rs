@@ -1,5 +1,6 @@
 //! What a report says of one test: the figures first, then why, then its threads and its path.
 
+use super::latency;
 use super::rate_plot::{axis, rate_plot};
 use super::words::{UNKNOWN, count, known, known_percent, known_rate, length, marks, nominal, test_title};
 use crate::derive::run::{RunCard, Seen};
@@ -44,6 +45,7 @@ pub(super) fn blocks(summary: &RecordingSummary, test: &TestSummary) -> Vec<Bloc
     for path in &test.paths {
         blocks.extend(path_blocks(path));
     }
+    blocks.extend(latency::blocks(test));
     blocks.extend(threads(summary, test));
     blocks
 }

@@ -1,3 +1,5 @@
+//! Latency of a test from readings of the kernel: since when, stage by stage, and whose fault it is.
+
 use super::{LatencyTrack, Stage, TestLatency, UnknownLatency};
 use crate::TestMetrics;
 use crate::cores::Shares;

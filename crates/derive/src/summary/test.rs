@@ -2,6 +2,7 @@
 
 use super::SummaryRoom;
 use super::columns::{column, halve};
+use super::latency::{StageSummary, StagesTrack};
 use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
 use crate::limit::Limit;
@@ -50,6 +51,8 @@ pub struct TestSummary {
     pub incidents: Vec<Incident>,
     /// Which links its data crossed.
     pub paths: Vec<PathSummary>,
+    /// Where its packets and threads waited: the whole path, then stage by stage; empty where it was not measured.
+    pub stages: Vec<StageSummary>,
 }
 
 /// What was lost at one place.
@@ -92,6 +95,7 @@ struct OneTest {
     findings: Vec<Seen>,
     incidents: BTreeMap<u64, Incident>,
     path: PathTrack,
+    stages: StagesTrack,
     looked_at_ns: u64,
 }
 
@@ -189,12 +193,13 @@ impl OneTest {
             findings: Vec::new(),
             incidents: BTreeMap::new(),
             path: PathTrack::default(),
+            stages: StagesTrack::default(),
             looked_at_ns: 0,
         }
     }
 
     /// Takes the figures of a sample. A test that is over may still lose packets for a moment.
-    fn observe(&mut self, own: &TestMetrics, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
+    fn observe(&mut self, own: &Arc<TestMetrics>, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
         self.take_losses(&own.losses, spans);
         if !runs {
             return;
@@ -226,6 +231,7 @@ impl OneTest {
             }
         }
         self.path.observe(own);
+        self.stages.observe(own);
         if own.machine.at_ns.saturating_sub(self.looked_at_ns) >= LOOK_EVERY_NS {
             self.looked_at_ns = own.machine.at_ns;
             self.path.look(own);
@@ -289,6 +295,7 @@ impl OneTest {
             findings,
             incidents: self.incidents.values().copied().collect(),
             paths: self.path.summaries(),
+            stages: self.stages.summaries(),
             test: self.test.clone(),
         }
     }

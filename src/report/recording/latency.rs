@@ -1,0 +1,109 @@
+//! What a report says of where a test's packets and threads waited: what held them longest, the stages in a table, and how the
+//! times of the whole path are spread.
+
+use super::words::count;
+use crate::derive::TestSummary;
+use crate::derive::finding::FindingId;
+use crate::derive::latency::{Histogram, Spread};
+use crate::derive::summary::StageSummary;
+use crate::report::document::{Block, ReportPlot, ReportTable};
+use crate::report::figures::{digits, percent, time};
+use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+
+/// Stages of the data that have a bar.
+const BARS: usize = 16;
+
+/// Nothing where it was not measured.
+pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
+    let known: Vec<(&StageSummary, Spread)> =
+        test.stages.iter().filter_map(|stage| Some((stage, stage.times.spread()?))).collect();
+    if known.is_empty() {
+        return Vec::new();
+    }
+    let mut blocks = vec![Block::Subheading("Where packets and threads waited".to_owned())];
+    let cause = test.findings.iter().find(|seen| seen.finding.id == FindingId::Latency);
+    blocks.push(Block::Lead(cause.map_or_else(
+        || "No stage took 1 ms (p99 of a second).".to_owned(),
+        |seen| format!("Longest, as it was last: {}.", seen.finding.text),
+    )));
+    blocks.extend(stages_plot(&known));
+    let whole = known.iter().find(|(stage, _)| stage.key.is_whole());
+    blocks.extend(whole.map(|(stage, spread)| histogram(&stage.times, *spread)));
+    let row = |(stage, spread): &(&StageSummary, Spread)| {
+        let back = if stage.key.is_back { "back: " } else { "" };
+        let figures = [spread.mean_s, spread.p50_s, spread.p99_s, spread.max_s].map(time);
+        let mut row = vec![format!("{back}{}", stage.place), count(spread.count as f64)];
+        row.extend(figures);
+        row
+    };
+    let columns = ["where time passes", ">count", ">mean", ">p50", ">p99", ">longest"];
+    let caption = "The whole path, its stages in the packets' order, then what is beside them";
+    blocks.push(Block::Table(ReportTable::new(caption, &columns, known.iter().map(row).collect())));
+    blocks
+}
+
+/// The stages that a packet of the data passes, one after the other.
+fn stages_plot(known: &[(&StageSummary, Spread)]) -> Option<Block> {
+    let steps = known.iter().filter(|(stage, _)| stage.key.is_of_packets() && !stage.key.is_back);
+    let steps: Vec<_> = steps.take(BARS).collect();
+    let most = steps.iter().map(|(_, spread)| spread.p99_s).fold(0.0, f64::max);
+    if most <= 0.0 {
+        return None;
+    }
+    let (per_s, unit) = if most < 1e-3 { (1e6, "us") } else { (1e3, "ms") };
+    let row = |(stage, spread): &&(&StageSummary, Spread)| BarRow {
+        label: stage.place.clone(),
+        value: Some(spread.p99_s * per_s),
+        interval: Some((spread.p50_s * per_s, spread.p99_s * per_s)),
+        words: format!("p50 {}, p99 {}", time(spread.p50_s), time(spread.p99_s)),
+        color: PlotColor::Blue,
+    };
+    let rows: Vec<BarRow> = steps.iter().map(row).collect();
+    let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
+    let words = PlotText {
+        title: "How long packets took, stage by stage".to_owned(),
+        description: format!("In the order of the packets: {list}."),
+    };
+    let plot = BarPlot { x_label: format!("99th percentile, {unit}; the line starts at the median"), rows };
+    Some(Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))))
+}
+
+/// Packets by power of two.
+fn histogram(times: &Histogram, spread: Spread) -> Block {
+    let row = |(to_s, packets): (f64, u64)| {
+        let share = packets as f64 / spread.count as f64;
+        BarRow {
+            label: format!("{} to {}", digits_of(to_s / 2.0), time(to_s)),
+            value: Some(share * 100.0),
+            interval: None,
+            words: percent(share),
+            color: PlotColor::Blue,
+        }
+    };
+    let words = PlotText {
+        title: "How long packets took over the whole path".to_owned(),
+        description: format!(
+            "{} packets: half took less than {}, 99 % less than {}, the longest {}.",
+            count(spread.count as f64),
+            time(spread.p50_s),
+            time(spread.p99_s),
+            time(spread.max_s)
+        ),
+    };
+    let plot = BarPlot {
+        x_label: "share of the packets that were followed, %".to_owned(),
+        rows: times.powers_of_two().into_iter().map(row).collect(),
+    };
+    Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot)))
+}
+
+/// A time in the unit of twice as much.
+fn digits_of(seconds: f64) -> String {
+    let twice = time(2.0 * seconds);
+    let per_s = match twice.rsplit(' ').next() {
+        Some("us") => 1e6,
+        Some("ms") => 1e3,
+        _ => 1.0,
+    };
+    digits(seconds * per_s)
+}
