@@ -13,7 +13,11 @@ const FORMATS: [ExpositionFormat; 2] = [ExpositionFormat::OpenMetrics, Expositio
 fn systems() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/systems");
     let files = fs::read_dir(folder).expect("the recorded systems").map(|entry| entry.expect("readable").path());
-    files.filter(|path| path.extension().is_some_and(|end| end == "zst")).collect()
+    files.filter(|path| path.extension().is_some_and(|end| end == "zst")).chain([with_latency()]).collect()
+}
+
+fn with_latency() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/latency/tbf.vnettop.zst")
 }
 
 /// Series → value of a page, which is as its format says.
@@ -50,13 +54,45 @@ fn of_every_system_each_series_is_there_once_and_no_counter_falls() {
             let [open, plain] = FORMATS.map(|format| exposition(&totals, &metrics, format));
             let now = series(&plain, ExpositionFormat::Text);
             assert_eq!(now.len(), series(&open, ExpositionFormat::OpenMetrics).len(), "both have the same series");
-            for (name, value) in now.iter().filter(|(name, _)| name.contains("_total")) {
+            let counts = |name: &str| ["_total", "_bucket", "_sum", "_count"].iter().any(|end| name.contains(end));
+            for (name, value) in now.iter().filter(|(name, _)| counts(name)) {
                 let was = before.get(*name).copied().unwrap_or_default();
                 assert!(*value >= was, "{}: {name} fell from {was} to {value}", path.display());
             }
             before = now.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         }
         assert!(before.keys().any(|name| name.starts_with("vnettop_link_receive_bytes_total")), "{}", path.display());
+    }
+}
+
+#[test]
+fn latency_is_a_histogram_of_each_stage_with_all_that_was_counted() {
+    let mut recording = Recording::open(&with_latency()).expect("a recording");
+    let (mut derivation, mut totals) = (Derivation::default(), Totals::new(2000));
+    let mut newest: Option<Metrics> = None;
+    while let Some(item) = recording.next_item().expect("readable") {
+        let Some(metrics) = derivation.advance(item) else { continue };
+        totals.observe(&metrics);
+        newest = Some(metrics);
+    }
+    let metrics = newest.expect("samples");
+    let whole = metrics.subject.latency.as_ref().and_then(|latency| latency.whole.as_ref()).expect("it was measured");
+    for format in FORMATS {
+        let page = exposition(&totals, &metrics, format);
+        assert!(page.contains("# TYPE vnettop_test_latency_seconds histogram"), "{page}");
+        let series = series(&page, format);
+        let of_whole = |part: &str| -> Vec<f64> {
+            let is_it = |name: &str| name.starts_with(&format!("vnettop_test_latency_seconds_{part}{{"));
+            let own = series.iter().filter(|(name, _)| is_it(name) && name.contains("stage=\"whole\""));
+            own.map(|(_, value)| *value).collect()
+        };
+        assert_eq!(of_whole("count"), [whole.so_far.count() as f64], "each packet once");
+        assert!((of_whole("sum")[0] - whole.so_far.sum_s()).abs() < 1e-6, "all their time");
+        let buckets = of_whole("bucket");
+        assert_eq!(buckets.len(), 13, "as many as docs/export.md says");
+        assert!(buckets.contains(&(whole.so_far.count() as f64)), "the last one has them all: {buckets:?}");
+        let all = series.keys().filter(|name| name.starts_with("vnettop_test_latency_seconds")).count();
+        assert!(all <= 6 * 15, "{all} series of one test");
     }
 }
 

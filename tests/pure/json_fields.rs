@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::{fs, iter};
 
 /// The words between backticks.
 fn told() -> BTreeSet<String> {

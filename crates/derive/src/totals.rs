@@ -3,6 +3,7 @@
 //! what has been quiet longest makes room, and what finds none is counted.
 
 mod bounded;
+mod latency;
 mod links;
 mod losses;
 mod space_labels;
@@ -14,6 +15,7 @@ use bounded::Bounded;
 use test_steps::TestSteps;
 use threads::ThreadSteps;
 
+pub use latency::{LATENCY_BOUNDS_NS, LatencyTotal, LatencyTotals};
 pub use links::{LinkCounts, LinkName, LinkSeries, LinkTotal};
 pub use space_labels::SpaceLabels;
 
@@ -58,7 +60,7 @@ pub struct TestGroup {
 }
 
 /// What the tests of a group did since the start, and how the newest of those that run is now.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TestTotals {
     /// Tests that run now.
     pub running: usize,
@@ -70,6 +72,8 @@ pub struct TestTotals {
     pub lost: f64,
     /// Spread of the rate of the one that began last; none where none runs.
     pub jitter: Option<Jitter>,
+    /// How long their packets and threads waited; empty where that was not measured.
+    pub latency: LatencyTotals,
 }
 
 /// Losses that count together.

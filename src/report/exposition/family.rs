@@ -10,11 +10,13 @@ use std::sync::Arc;
 pub(super) type SeriesLabels = Arc<[(&'static str, String)]>;
 
 /// A value; those of counters rise.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Count(u64),
     Sum(f64),
     Now(f64),
+    /// Sum, and how many in each bucket by its upper end; the last is endless.
+    Times(f64, Vec<(f64, u64)>),
 }
 
 /// One family. Its name is without the prefix, and of a counter without `_total`.
@@ -23,17 +25,21 @@ pub(super) struct MetricFamily {
     name: &'static str,
     /// What it is, without a full stop: the encoder sets it.
     help: &'static str,
-    counts: bool,
+    kind: MetricType,
     pub samples: Vec<(SeriesLabels, Value)>,
 }
 
 impl MetricFamily {
     pub fn counter(name: &'static str, help: &'static str) -> Self {
-        Self { name, help, counts: true, samples: Vec::new() }
+        Self { name, help, kind: MetricType::Counter, samples: Vec::new() }
     }
 
     pub fn gauge(name: &'static str, help: &'static str) -> Self {
-        Self { counts: false, ..Self::counter(name, help) }
+        Self { kind: MetricType::Gauge, ..Self::counter(name, help) }
+    }
+
+    pub fn histogram(name: &'static str, help: &'static str) -> Self {
+        Self { kind: MetricType::Histogram, ..Self::counter(name, help) }
     }
 
     pub fn add(&mut self, labels: &SeriesLabels, value: Value) {
@@ -59,8 +65,7 @@ pub(super) struct Families(pub Vec<MetricFamily>);
 impl Collector for Families {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         for family in &self.0 {
-            let kind = if family.counts { MetricType::Counter } else { MetricType::Gauge };
-            let mut metric = encoder.encode_descriptor(family.name, family.help, None, kind)?;
+            let mut metric = encoder.encode_descriptor(family.name, family.help, None, family.kind)?;
             for (labels, value) in &family.samples {
                 let labels = &**labels;
                 let mut one = metric.encode_family(&labels)?;
@@ -68,6 +73,10 @@ impl Collector for Families {
                     Value::Count(count) => one.encode_counter::<NoLabelSet, _, u64>(count, None)?,
                     Value::Sum(sum) => one.encode_counter::<NoLabelSet, _, u64>(sum, None)?,
                     Value::Now(now) => one.encode_gauge(now)?,
+                    Value::Times(sum, buckets) => {
+                        let count = buckets.iter().map(|(_, count)| count).sum();
+                        one.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)?;
+                    }
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The tests: their rates, what they lost, what was found.
 
 use super::family::{MetricFamily, Value, labels};
+use crate::derive::totals::{LATENCY_BOUNDS_NS, LatencyTotal};
 use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
 
@@ -8,7 +9,7 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
     let begun = MetricFamily::counter("tests", "Tests that started since vnettop runs").of(Value::Count(totals.begun));
     let mut all = vec![begun];
     all.extend(of_each_test(totals));
-    all.extend([losses(totals), findings(metrics)]);
+    all.extend([latency(totals), losses(totals), findings(metrics)]);
     all
 }
 
@@ -50,6 +51,32 @@ fn of_each_test(totals: &Totals) -> [MetricFamily; 6] {
         }
     }
     [running, bytes, retransmits, lost, spread, percentiles]
+}
+
+/// Bounded: six stages of thirteen buckets for each group of tests.
+fn latency(totals: &Totals) -> MetricFamily {
+    let mut family = MetricFamily::histogram(
+        "test_latency_seconds",
+        "How long packets and threads of tests waited, by stage; of the packets that were followed",
+    );
+    for (group, counts) in totals.tests() {
+        for (stage, times) in &counts.latency {
+            let own = labels([
+                ("program", &group.program),
+                ("protocol", group.protocol),
+                ("client", &group.client),
+                ("server", &group.server),
+                ("stage", stage),
+            ]);
+            family.add(&own, Value::Times(times.sum_s, buckets(times)));
+        }
+    }
+    family
+}
+
+fn buckets(times: &LatencyTotal) -> Vec<(f64, u64)> {
+    let ends = LATENCY_BOUNDS_NS.iter().map(|bound| *bound as f64 / 1e9).chain([f64::INFINITY]);
+    ends.zip(times.buckets).collect()
 }
 
 fn losses(totals: &Totals) -> MetricFamily {

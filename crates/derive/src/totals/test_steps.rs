@@ -2,6 +2,7 @@
 
 use super::super::losses::is_here;
 use super::super::{Bin, FlowBasis, MachineMetrics, Metrics, Test, TestKey};
+use super::latency::LatencySteps;
 use super::{TestGroup, TestTotals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -33,6 +34,7 @@ struct TestCounts {
     connections: BTreeMap<BothEnds, (u64, u32)>,
     /// What was counted before the group was known.
     waiting: TestTotals,
+    latency: LatencySteps,
     has_ended: bool,
 }
 
@@ -79,6 +81,9 @@ impl TestCounts {
         self.until_ns = machine.at_ns;
         self.waiting.running = usize::from(!self.has_ended);
         self.waiting.jitter = test.metrics.jitter.filter(|_| !self.has_ended);
+        if let Some(latency) = test.metrics.latency.as_deref().filter(|_| !self.has_ended) {
+            self.latency.advance(latency, &mut self.waiting.latency);
+        }
         if self.has_ended {
             self.connections.clear();
             return;
@@ -129,5 +134,8 @@ impl TestTotals {
         self.retransmits += step.retransmits;
         self.lost += step.lost;
         self.jitter = step.jitter.or(self.jitter);
+        for (stage, times) in &step.latency {
+            self.latency.entry(stage).or_default().add(times);
+        }
     }
 }
