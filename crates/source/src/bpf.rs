@@ -113,14 +113,14 @@ pub enum Order {
     /// Count the packets of these hops by core for so long, and report them.
     Hops(HopRequest, Duration),
     /// Look at how long threads and packets wait.
-    Latency(Look),
+    Latency(PacketLook),
     /// Look at waits no longer.
     NoLatency,
 }
 
 /// How waits are looked at from now on.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct PacketLook {
     /// Packets for so long; with none until told otherwise.
     pub packets_for: Option<Duration>,
     /// Also what is given to qdiscs.
@@ -265,7 +265,7 @@ impl Obeying<'_> {
     }
 
     /// Looks at waits, and says when that is possible, or not.
-    fn look(&mut self, look: Look) -> Option<TracerEvent> {
+    fn look(&mut self, look: PacketLook) -> Option<TracerEvent> {
         let mut report = None;
         if matches!(self.latency, Latency::Idle) {
             let (latency, loaded) = match loading(|| LatencyPrograms::load(self.sys)) {

@@ -7,7 +7,7 @@ use crate::bpf::hops::HopKey;
 use crate::bpf::latency::{
     FlowPoints, LatencyRequest, LatencyTables, QUEUED, READ, RECEIVED, RanInstead, SENT, WaitCount, WaitOf,
 };
-use crate::bpf::{Look, Order, Programs};
+use crate::bpf::{Order, PacketLook, Programs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -113,7 +113,7 @@ impl LatencyReader {
     }
 
     fn order(&self) -> Order {
-        Order::Latency(Look { packets_for: self.look, queues: self.queues, threads_too: self.is_glance })
+        Order::Latency(PacketLook { packets_for: self.look, queues: self.queues, threads_too: self.is_glance })
     }
 
     /// How long the next look takes; none where it need not end.
