@@ -3,7 +3,7 @@
 
 use super::Tone;
 use super::canvas::fitted;
-use super::format::{Count, Elapsed, Share, UNKNOWN};
+use super::format::{Count, Elapsed, Seconds, Share, UNKNOWN};
 use super::lines::{Line, sentences};
 use super::strip::block;
 use crate::derive::TestMetrics;
@@ -41,18 +41,23 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     match &latency.cause {
         Some(cause) => lines.extend(sentences(Tone::Bad, &cause.text, width)),
         None if latency.stages.is_empty() => {}
-        None => lines.extend(sentences(Tone::Good, "no stage takes 1 ms (p99) in the last second", width)),
+        None => lines.extend(sentences(Tone::Good, "no stage takes 1 ms (p99)", width)),
     }
-    lines.extend(sentences(Tone::Muted, &legend(latency), width));
+    let (tone, text) = legend(latency);
+    lines.extend(sentences(tone, &text, width));
     let width = usize::from(width);
     lines.push(head(width));
+    let first = lines.len();
     let path_s: f64 = steps(latency).filter_map(|one| one.now).map(|now| now.mean_s).sum();
-    lines.extend(latency.whole.iter().map(|whole| row(metrics, latency, (whole, None), width)));
     for stage in &latency.stages {
         let share = || stage.now.filter(|_| path_s > 0.0).map(|now| now.mean_s / path_s);
         let share = if stage.key.is_of_packets() && !stage.key.is_back { share() } else { None };
         lines.push(row(metrics, latency, (stage, share), width));
     }
+    // Beside the stages that it is made of.
+    let on_links = latency.stages.iter().take_while(|one| one.key.is_link() && !one.key.is_back).count();
+    let whole = latency.whole.iter().map(|whole| row(metrics, latency, (whole, None), width));
+    lines.splice(first + on_links..first + on_links, whole);
     for unknown in &latency.unknown {
         lines.extend(sentences(Tone::Warning, &unknown.to_string(), u16::try_from(width).unwrap_or(u16::MAX)));
     }
@@ -75,12 +80,20 @@ fn missing(state: &State, metrics: &TestMetrics) -> &'static str {
     }
 }
 
-fn legend(latency: &TestLatency) -> String {
-    let looked = match latency.packets_looked {
-        Some(share) if share < 0.95 => format!("; packets followed for {} of the time", Share(share)),
-        _ => String::new(),
-    };
-    format!("the last second{looked}; % of the path: of the stages' means that a packet passes one after another")
+/// Of which time the figures are, and of which part of it.
+fn legend(latency: &TestLatency) -> (Tone, String) {
+    if let Some(ago_s) = latency.measured_ago_s {
+        return (Tone::Warning, format!("as it was {} ago, when it was measured last", Seconds(ago_s)));
+    }
+    let over = format!("the last {}; % PATH: of the mean time on the path", Seconds(latency.over_s));
+    match latency.packets_looked {
+        Some(share) if share < 0.95 => {
+            // A look is 0.2 s long at least, and follows packets from its first half on.
+            let text = format!("{over}; packets followed {} of the time: waits over 0.1 s may be missed", Share(share));
+            (Tone::Warning, text)
+        }
+        _ => (Tone::Muted, over),
+    }
 }
 
 fn head(width: usize) -> Line {
@@ -116,7 +129,7 @@ fn row(
 ) -> Line {
     let back = if stage.key.is_back { "back: " } else { "" };
     // What stands beside the path is indented: it is in the stages above, or no wait at all.
-    let indent = if stage.key.is_of_packets() || stage.key.is_whole() { "" } else { "  " };
+    let indent = if stage.key.is_of_packets() { "" } else { "  " };
     let place = format!("{indent}{back}{}", latency.place(metrics.latency_ground(), &stage.key));
     let slow = stage.now.filter(|_| !stage.key.is_gap()).map_or(Tone::Normal, |now| tone(now.p99_s));
     let time = |of: fn(&crate::derive::latency::Spread) -> f64| {

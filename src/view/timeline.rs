@@ -125,7 +125,7 @@ fn latency_lane(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, metrics: &Metrics)
         let (from_ns, to_ns) = (axis.begin_ns(cell), axis.begin_ns(cell + 1));
         let first = latency.seconds.partition_point(|one| one.at_ns <= from_ns);
         let here = latency.seconds.range(first..).take_while(|one| one.at_ns.saturating_sub(one.for_ns) < to_ns);
-        here.filter_map(|one| Some(one.whole?.p99_s)).reduce(f64::max)
+        here.filter_map(|one| one.slowest_s).reduce(f64::max)
     };
     for cell in 0..axis.cells {
         if let Some(p99_s) = in_cell(cell) {

@@ -25,6 +25,11 @@ use vnettop_sample::{CoreId, HopWay, Latencies, LinkKey, PointKind, Sample, Thre
 const WINDOW_NS: u64 = 1_000_000_000;
 /// A tick may be so much early or late, ns.
 const SLACK_NS: u64 = 50_000_000;
+/// Of many packets some are looked at now and then: so long must that be for figures, and so far back they may be, ns.
+const LEAST_LOOKED_NS: u64 = 100_000_000;
+const LONGEST_WINDOW_NS: u64 = 10_000_000_000;
+/// What was measured is told for so long after that, ns.
+const REMEMBERED_NS: u64 = 60_000_000_000;
 /// Seconds of the strip that are kept.
 pub const KEPT_SECONDS: usize = 600;
 /// A quota that is used up in this share of its periods makes its threads wait.
@@ -39,9 +44,13 @@ pub struct TestLatency {
     pub stages: Vec<StageLatency>,
     /// From the first point of the path to the last link: of the data.
     pub whole: Option<StageLatency>,
-    /// The share of the last second in which packets were looked at; `None` after one sample.
+    /// Over how long the figures of now are, s: the last second, or as long as it takes to have looked at packets for a while.
+    pub over_s: f64,
+    /// The share of that time in which packets were looked at; `None` after one sample.
     pub packets_looked: Option<f64>,
-    /// For whom its threads waited for 0.5 ms and longer in the last second, the longest first.
+    /// How long ago that was, s, where it is looked at no longer.
+    pub measured_ago_s: Option<f64>,
+    /// For whom its threads waited for 0.5 ms and longer in that time, the longest first.
     pub waited_for: Vec<WaitedLong>,
     /// What holds its packets longest, where that is worth a sentence.
     pub cause: Option<LatencyCause>,
@@ -58,7 +67,7 @@ pub struct TestLatency {
 pub struct StageLatency {
     /// Which.
     pub key: StageKey,
-    /// Of the last second; `None` where nothing passed it.
+    /// Of now; `None` where nothing passed it.
     pub now: Option<Spread>,
     /// The same in full.
     pub recent: Histogram,
@@ -75,6 +84,8 @@ pub struct LatencySecond {
     pub for_ns: u64,
     /// Over the whole path; `None` where no packet was seen at both ends.
     pub whole: Option<Spread>,
+    /// The 99th percentile of the data's slowest stage, s.
+    pub slowest_s: Option<f64>,
 }
 
 /// Why something is not measured.
@@ -121,15 +132,18 @@ pub(super) struct LatencyTrack {
     /// What the last second of the strip ended with.
     second: Option<Reading>,
     seconds: Arc<VecDeque<LatencySecond>>,
+    /// What was told last, and when, ns.
+    last: Option<(u64, Arc<TestLatency>)>,
 }
 
 impl LatencyTrack {
-    /// Takes a sample; `None` where latency is not looked at.
+    /// Takes a sample; `None` where latency is not looked at, and was not for a while.
     pub fn observe(&mut self, next: &Sample, ground: LatencyGround<'_>) -> Option<Arc<TestLatency>> {
         let Some(latencies) = next.kernel.as_deref().and_then(|kernel| kernel.latency.as_ref()) else {
-            (self.base, self.second) = (None, None);
+            // What was counted so far goes on when it is looked at again.
+            self.second = None;
             self.readings.clear();
-            return None;
+            return self.remembered(next.at_ns);
         };
         let of_test = OfTest::of(ground);
         let reading = of_test.reading(latencies);
@@ -138,14 +152,14 @@ impl LatencyTrack {
             (self.base, self.second) = (Some(BTreeMap::new()), None);
             self.readings.clear();
         }
-        self.forget(reading.at_ns);
+        self.forget(&reading);
         let of_threads = |stages: &BTreeMap<StageKey, Histogram>| {
             stages.iter().filter(|(key, _)| key.is_of_thread()).map(|(key, sum)| (*key, sum.clone())).collect()
         };
         let base = self.base.get_or_insert_with(|| of_threads(&reading.stages));
         let start = self.readings.front();
         let now = start.map(|start| between(&reading.stages, &start.stages)).unwrap_or_default();
-        let so_far = between(&reading.stages, base);
+        let so_far = so_far(&reading.stages, base);
         let looked = start.and_then(|start| share(&reading, start));
         let waited_for = start.map(|start| cause::longest(&reading.waited_for, &start.waited_for)).unwrap_or_default();
         let for_s = start.map_or(0.0, |start| reading.at_ns.saturating_sub(start.at_ns) as f64 / 1e9);
@@ -155,14 +169,33 @@ impl LatencyTrack {
         latency.qdiscs = roots(next);
         (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
         latency.cause = cause::of(&LatencyScene { ground, latency: &latency, throttled, for_s });
+        latency.over_s = for_s;
         self.readings.push_back(reading);
-        Some(Arc::new(latency))
+        let latency = Arc::new(latency);
+        self.last = Some((next.at_ns, Arc::clone(&latency)));
+        Some(latency)
     }
 
-    /// Keeps of the readings as many as a window needs that ends now.
-    fn forget(&mut self, now_ns: u64) {
-        let from_ns = now_ns.saturating_sub(WINDOW_NS).saturating_add(SLACK_NS);
-        while self.readings.get(1).is_some_and(|second| second.at_ns <= from_ns) {
+    /// What was told last, for some time.
+    fn remembered(&mut self, now_ns: u64) -> Option<Arc<TestLatency>> {
+        let (at_ns, last) = self.last.as_ref()?;
+        let ago_ns = now_ns.saturating_sub(*at_ns);
+        if ago_ns > REMEMBERED_NS {
+            self.last = None;
+            return None;
+        }
+        Some(Arc::new(TestLatency { measured_ago_s: Some(ago_ns as f64 / 1e9), ..TestLatency::clone(last) }))
+    }
+
+    /// Keeps of the readings as many as a window needs that ends with this one: a second, or until packets were looked at for
+    /// long enough in it.
+    fn forget(&mut self, reading: &Reading) {
+        let from_ns = reading.at_ns.saturating_sub(WINDOW_NS).saturating_add(SLACK_NS);
+        let longest_ns = reading.at_ns.saturating_sub(LONGEST_WINDOW_NS);
+        while self.readings.get(1).is_some_and(|second| {
+            let looked_ns = reading.packets_for_ns.saturating_sub(second.packets_for_ns);
+            second.at_ns <= from_ns && (looked_ns >= LEAST_LOOKED_NS || second.at_ns <= longest_ns)
+        }) {
             self.readings.pop_front();
         }
     }
@@ -176,13 +209,15 @@ impl LatencyTrack {
         if for_ns < WINDOW_NS {
             return;
         }
-        let whole = between(&reading.stages, &second.stages);
-        let whole = whole.get(&StageKey::of_data(Stage::Whole)).and_then(Histogram::spread);
+        let stages = between(&reading.stages, &second.stages);
+        let whole = stages.get(&StageKey::of_data(Stage::Whole)).and_then(Histogram::spread);
+        let of_data = stages.iter().filter(|(key, _)| key.is_of_packets() && !key.is_back);
+        let slowest_s = of_data.filter_map(|(_, times)| Some(times.spread()?.p99_s)).reduce(f64::max);
         let seconds = Arc::make_mut(&mut self.seconds);
         if seconds.len() == KEPT_SECONDS {
             seconds.pop_front();
         }
-        seconds.push_back(LatencySecond { at_ns: reading.at_ns, for_ns, whole });
+        seconds.push_back(LatencySecond { at_ns: reading.at_ns, for_ns, whole, slowest_s });
         self.second = Some(reading.clone());
     }
 }
@@ -213,6 +248,15 @@ fn between(
 ) -> BTreeMap<StageKey, Histogram> {
     let more = |(key, now): (&StageKey, &Histogram)| {
         let more = before.get(key).map_or_else(|| Some(now.clone()), |before| now.since(before))?;
+        (more.count() > 0).then_some((*key, more))
+    };
+    now.iter().filter_map(more).collect()
+}
+
+/// What was counted since the base; all of it where that was counted anew meanwhile.
+fn so_far(now: &BTreeMap<StageKey, Histogram>, base: &BTreeMap<StageKey, Histogram>) -> BTreeMap<StageKey, Histogram> {
+    let more = |(key, now): (&StageKey, &Histogram)| {
+        let more = base.get(key).and_then(|base| now.since(base)).unwrap_or_else(|| now.clone());
         (more.count() > 0).then_some((*key, more))
     };
     now.iter().filter_map(more).collect()

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 impl JsonObject for TestLatency {
     fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let unknown: Vec<String> = self.unknown.iter().map(ToString::to_string).collect();
+        object.serialize_entry("recent_s", &self.over_s)?;
         object.serialize_entry("packets_looked_at", &self.packets_looked)?;
         object.serialize_entry("whole", &self.whole.as_ref().map(|whole| InJson(whole, metrics)))?;
         object.serialize_entry("stages", &Each(&self.stages, metrics))?;
@@ -35,7 +36,7 @@ impl JsonObject for StageLatency {
         object.serialize_entry("to", &place(to))?;
         object.serialize_entry("tid", &tid)?;
         object.serialize_entry("core", &core)?;
-        object.serialize_entry("last_second", &self.now.map(Figures))?;
+        object.serialize_entry("recent", &self.now.map(Figures))?;
         object.serialize_entry("so_far", &self.so_far.spread().map(Figures))?;
         // Each bucket by its end, us, and how many.
         let buckets = self.so_far.powers_of_two();
@@ -107,6 +108,12 @@ impl JsonObject for LatencyCause {
     fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("stage", self.key.stage.word())?;
         object.serialize_entry("by", &self.by.map(|by| by.stage.word()))?;
+        let by = self.waited.as_ref().and_then(|(_, by)| by.as_ref()).filter(|by| by.by != 0);
+        object.serialize_entry("tid", &self.waited.as_ref().map(|(thread, _)| thread.tid))?;
+        object.serialize_entry("waits_for_tid", &by.map(|by| by.by))?;
+        object.serialize_entry("waits_for_pid", &by.map(|by| by.pid))?;
+        object.serialize_entry("waits_for_name", &by.map(|by| &*by.name))?;
+        object.serialize_entry("core", &by.map(|by| by.core))?;
         object.serialize_entry("text", &self.text)
     }
 }

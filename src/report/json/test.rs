@@ -41,7 +41,7 @@ impl JsonObject for Test {
         object.serialize_entry("flows", &Each(&metrics.flow.connections, metrics))?;
         object.serialize_entry("datagrams", &Each(&metrics.flow.tests, metrics))?;
         object.serialize_entry("jitter", &metrics.jitter.as_ref().map(|jitter| InJson(jitter, metrics)))?;
-        let latency = metrics.latency.as_deref().filter(|_| runs);
+        let latency = metrics.latency.as_deref().filter(|one| runs && one.measured_ago_s.is_none());
         object.serialize_entry("latency", &latency.map(|latency| InJson(latency, metrics)))?;
         object.serialize_entry("losses", &Each(&metrics.losses.places, metrics))?;
         object.serialize_entry("findings", &Each(&self.conclusions.findings, metrics))?;

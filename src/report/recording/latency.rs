@@ -4,7 +4,7 @@
 use super::words::count;
 use crate::derive::TestSummary;
 use crate::derive::finding::FindingId;
-use crate::derive::latency::{Histogram, Spread};
+use crate::derive::latency::{Histogram, Spread, Stage};
 use crate::derive::summary::StageSummary;
 use crate::report::document::{Block, ReportPlot, ReportTable};
 use crate::report::figures::{digits, percent, time};
@@ -27,7 +27,7 @@ pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
         |seen| format!("Longest, as it was last: {}.", seen.finding.text),
     )));
     blocks.extend(stages_plot(&known));
-    let whole = known.iter().find(|(stage, _)| stage.key.is_whole());
+    let whole = known.iter().find(|(stage, _)| stage.key.stage == Stage::Whole);
     blocks.extend(whole.map(|(stage, spread)| histogram(&stage.times, *spread)));
     let row = |(stage, spread): &(&StageSummary, Spread)| {
         let back = if stage.key.is_back { "back: " } else { "" };

@@ -1,26 +1,23 @@
 //! What holds the packets of the test longest, while that is measured ([`crate::latency`]).
 
 use super::{Diagnostic, LintInput};
-use crate::latency::{LatencyCause, Stage};
+use crate::figure;
+use crate::latency::LatencyCause;
 
-/// A thread waits for a core, which a pin may mend.
+/// A thread waits for a core that others have, which a pin may mend.
 pub(super) fn of_threads(input: &LintInput<'_>) -> Option<Diagnostic> {
-    cause(input).filter(|cause| is_of_thread(cause)).map(told)
+    told(input, true)
 }
 
 /// Something else.
 pub(super) fn of_packets(input: &LintInput<'_>) -> Option<Diagnostic> {
-    cause(input).filter(|cause| !is_of_thread(cause)).map(told)
+    told(input, false)
 }
 
-fn cause<'a>(input: &LintInput<'a>) -> Option<&'a LatencyCause> {
-    input.metrics.latency.as_deref()?.cause.as_ref()
-}
-
-fn is_of_thread(cause: &LatencyCause) -> bool {
-    matches!(cause.by.unwrap_or(cause.key).stage, Stage::Wakeup(_))
-}
-
-fn told(cause: &LatencyCause) -> Diagnostic {
-    Diagnostic::new(cause.text.clone(), cause.numbers.clone())
+fn told(input: &LintInput<'_>, pin_may_help: bool) -> Option<Diagnostic> {
+    let latency = input.metrics.latency.as_deref()?;
+    let LatencyCause { text, numbers, .. } = latency.cause.as_ref().filter(|one| one.pin_may_help == pin_may_help)?;
+    let ago =
+        latency.measured_ago_s.map_or_else(String::new, |ago_s| format!(" (measured {} ago)", figure::time(ago_s)));
+    Some(Diagnostic::new(format!("{text}{ago}"), numbers.clone()))
 }

@@ -83,6 +83,10 @@ pub struct LatencyCause {
     pub key: StageKey,
     /// What makes them wait, where that is another stage.
     pub by: Option<StageKey>,
+    /// The thread that waits for a core, and for whom, where that is it.
+    pub waited: Option<(ThreadId, Option<WaitedLong>)>,
+    /// Another core for that thread may help: others run on the one it waits for.
+    pub pin_may_help: bool,
     /// The sentence.
     pub text: String,
     /// The numbers behind it.
@@ -107,7 +111,22 @@ pub(super) fn of(scene: &LatencyScene<'_>) -> Option<LatencyCause> {
     // No packet waits for it, as of a sender that others keep from sending.
     let thread = slowest(|key| matches!(key.stage, Stage::Wakeup(_)))?;
     let (Stage::Wakeup(id), Some(now)) = (thread.key.stage, thread.now) else { return None };
-    Some(told(thread, None, scene.thread(id, &figures(now))))
+    let waits = scene.thread(id, &figures(now));
+    Some(told(thread, None, waits.text.clone()).because_of(waits))
+}
+
+impl LatencyCause {
+    fn because_of(self, waits: ThreadWaits) -> Self {
+        Self { waited: Some((waits.thread, waits.by)), pin_may_help: waits.pin_may_help, ..self }
+    }
+}
+
+/// A thread that waits for a core.
+struct ThreadWaits {
+    thread: ThreadId,
+    by: Option<WaitedLong>,
+    text: String,
+    pin_may_help: bool,
 }
 
 /// What the sentence is made of.
@@ -138,10 +157,10 @@ impl LatencyScene<'_> {
                 let readers =
                     self.ground.threads.iter().map(|thread| thread.sample.id).filter(|id| self.latency.reads(*id));
                 if let Some((cause, waits)) = self.starved(readers, now) {
-                    let text = format!("packets wait {} in the receiver's socket: {waits}", figures(now));
-                    return Some(told(stage, Some(cause), text));
+                    let text = format!("packets wait {} in the receiver's socket: {}", figures(now), waits.text);
+                    return Some(told(stage, Some(cause), text).because_of(waits));
                 }
-                let text = format!("packets wait {} in the receiver's socket for their reader", figures(now));
+                let text = format!("packets wait {} in the receiver's socket: {}", figures(now), self.reader());
                 Some(told(stage, None, text))
             }
             Stage::Hop { from, to } => Some(self.of_hop(stage, now, from, to)),
@@ -155,9 +174,11 @@ impl LatencyScene<'_> {
             let workers = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(Worker::id);
             let takes = format!("packets take {} through {}", figures(now), carrier.name);
             if let Some((cause, waits)) = self.starved(workers, now) {
-                return told(stage, Some(cause), format!("{takes}: {waits}"));
+                return told(stage, Some(cause), format!("{takes}: {}", waits.text)).because_of(waits);
             }
-            let text = takes;
+            // Where its threads are known: they are not kept from running.
+            let is_seen = self.ground.workers.iter().any(|worker| worker.is_of(carrier));
+            let text = if is_seen { format!("{takes}, whose threads do not wait for a core") } else { takes };
             return told(stage, None, text);
         }
         let late = self.latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Softirq(_)));
@@ -177,7 +198,7 @@ impl LatencyScene<'_> {
     }
 
     /// The thread of these that waits longest for a core, where that explains these waits.
-    fn starved(&self, threads: impl Iterator<Item = ThreadId>, now: Spread) -> Option<(&StageLatency, String)> {
+    fn starved(&self, threads: impl Iterator<Item = ThreadId>, now: Spread) -> Option<(&StageLatency, ThreadWaits)> {
         let waits = threads.filter_map(|id| self.latency.stage(Stage::Wakeup(id)));
         let waits = waits.filter_map(|one| Some((one, one.now?)));
         let (stage, spread) = waits.max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s))?;
@@ -188,49 +209,57 @@ impl LatencyScene<'_> {
             .then(|| (stage, self.thread(id, &format!("up to {}", time(spread.max_s)))))
     }
 
+    /// Who does not read, though no core is missing.
+    fn reader(&self) -> String {
+        let gap = |id: ThreadId| self.latency.stage(Stage::ReadGap(id)).and_then(|one| Some((id, one.now?)));
+        let readers = self.ground.threads.iter().map(|one| one.sample.id).filter(|id| self.latency.reads(*id));
+        let longest = readers.filter_map(gap).max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s));
+        longest.map_or_else(
+            || "its reader is slow".to_owned(),
+            |(id, gaps)| {
+                let who = self.latency.thread(self.ground, id);
+                format!("the {who} did not read for up to {}, and not for want of a core", time(gaps.max_s))
+            },
+        )
+    }
+
     /// A thread that waits for a core, and for whom.
-    fn thread(&self, id: ThreadId, how_long: &str) -> String {
+    fn thread(&self, id: ThreadId, how_long: &str) -> ThreadWaits {
+        let by = self.latency.waited_for.iter().find(|one| one.thread == id);
         let waits = format!("the {} waits {how_long}", self.latency.thread(self.ground, id));
-        let Some(by) = self.latency.waited_for.iter().find(|one| one.thread == id) else {
-            return format!("{waits} for a core");
-        };
-        let core = self.ground.machine.core(by.core);
-        let stolen = core.and_then(CoreMetrics::shares).map_or(0.0, |shares| shares.steal);
-        let is_real_time = by.own_real_time > 0 && by.real_time == 0;
+        let (why, pin_may_help) = by.map_or_else(|| (" for a core".to_owned(), true), |by| self.why(id, by));
+        ThreadWaits { thread: id, by: by.cloned(), text: format!("{waits}{why}"), pin_may_help }
+    }
+
+    /// Why it waits, and whether another core may help.
+    fn why(&self, id: ThreadId, by: &WaitedLong) -> (String, bool) {
+        let core = by.core;
+        let shares = self.ground.machine.core(core).and_then(CoreMetrics::shares);
+        let stolen = shares.map_or(0.0, |shares| shares.steal);
         if self.throttled.contains(&id) {
-            let quota = format!("{waits}: the CPU quota of its control group is used up, while core {}", by.core);
-            return if by.by == 0 {
-                format!("{quota} is idle")
-            } else {
-                format!("{quota} runs {} {}", by.name, by.pid)
-            };
+            return (": the CPU quota of its control group is used up".to_owned(), false);
         }
-        if is_real_time {
-            return format!(
-                "{waits} for core {}: it is real-time, and throttled (sched_rt_runtime_us); {} runs there",
-                by.core, by.name
-            );
+        if by.own_real_time > 0 && by.real_time == 0 {
+            let why = "it is real-time, and throttled (sched_rt_runtime_us)";
+            return (format!(" for core {core}: {why}; {} runs there", by.name), false);
         }
         if stolen >= STOLEN {
-            return format!(
-                "{waits} for core {}, of which the hypervisor takes {} % (steal)",
-                by.core,
-                percent(stolen)
-            );
+            let share = percent(stolen);
+            return (format!(" for core {core}, of which the hypervisor takes {share} % (steal)"), false);
         }
         if by.by == 0 {
-            return format!("{waits}, though core {} is idle", by.core);
+            return (format!(", though core {core} is idle"), false);
         }
         let how = if by.real_time > 0 { format!(" (real-time, priority {})", by.real_time) } else { String::new() };
-        format!("{waits} for core {}: {} {}{how} runs there", by.core, by.name, by.pid)
+        (format!(" for core {core}: {} {}{how} runs there", by.name, by.pid), true)
     }
 }
 
 fn told(stage: &StageLatency, by: Option<&StageLatency>, text: String) -> LatencyCause {
     let now = stage.now;
     let figure = |of: fn(Spread) -> f64| now.map_or(0.0, of);
-    let numbers = vec![("p50_s", figure(|now| now.p50_s)), ("p99_s", figure(|now| now.p99_s))];
-    LatencyCause { key: stage.key, by: by.map(|by| by.key), text, numbers }
+    let numbers = vec![("p50_us", 1e6 * figure(|now| now.p50_s)), ("p99_us", 1e6 * figure(|now| now.p99_s))];
+    LatencyCause { key: stage.key, by: by.map(|by| by.key), waited: None, pin_may_help: false, text, numbers }
 }
 
 /// The two figures of a sentence.

@@ -17,7 +17,7 @@ impl TestLatency {
             Stage::Socket => "in the receiver's socket".to_owned(),
             Stage::Softirq(core) => format!("softirq of core {core} starts"),
             Stage::Wakeup(id) => format!("{} gets a core", self.thread(ground, id)),
-            Stage::Whole => "from the first link to the last".to_owned(),
+            Stage::Whole => "all of it, from the first link to the last".to_owned(),
             Stage::Alike => "packets that carry the same".to_owned(),
         }
     }

@@ -66,10 +66,10 @@ impl StageKey {
         matches!(self.stage, Stage::Qdisc(_) | Stage::Hop { .. } | Stage::Socket)
     }
 
-    /// It is the whole path.
+    /// It lies between the first link of the path and the last.
     #[must_use]
-    pub fn is_whole(&self) -> bool {
-        self.stage == Stage::Whole
+    pub fn is_link(&self) -> bool {
+        matches!(self.stage, Stage::Qdisc(_) | Stage::Hop { .. })
     }
 
     /// Nothing waits: how far apart things are.
@@ -195,14 +195,14 @@ pub(super) fn order(paths: &[FlowPath], key: &StageKey) -> (bool, usize, usize, 
         paths.iter().find_map(|path| path.hops.iter().position(is_it)).unwrap_or(usize::MAX)
     };
     let (kind, at) = match key.stage {
-        Stage::SendGap(_) => (0, 0),
-        Stage::Qdisc(link) => (1, 2 * place(PathPoint { link: Some(link), what: PointKind::Sent })),
+        Stage::Qdisc(link) => (1, 2 * place(PathPoint { link: Some(link), what: PointKind::Sent }).min(usize::MAX / 4)),
         Stage::Hop { from, .. } => (1, (2 * place(from).min(usize::MAX / 4)) + 1),
         Stage::Socket => (2, 0),
         Stage::Softirq(_) => (3, 0),
         Stage::Wakeup(_) => (4, 0),
-        Stage::ReadGap(_) => (5, 0),
-        Stage::ArrivalGap | Stage::Whole | Stage::Alike => (6, 0),
+        Stage::SendGap(_) => (5, 0),
+        Stage::ReadGap(_) => (6, 0),
+        Stage::ArrivalGap | Stage::Whole | Stage::Alike => (7, 0),
     };
     (key.is_back, kind, at, *key)
 }

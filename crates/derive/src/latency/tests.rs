@@ -159,7 +159,10 @@ fn a_wait_in_the_socket_is_told_at_its_cause() {
     assert!(text.ends_with("though core 1 is idle"), "{text}");
     // The reader does not wait: it does not read.
     let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000)], Vec::new());
-    assert_eq!(text, "packets wait 18 ms (p99; p50 18 ms) in the receiver's socket for their reader");
+    assert!(text.ends_with("in the receiver's socket: its reader is slow"), "{text}");
+    let gaps = row(LatencyOf::ReadGap { thread: READER }, 60 * MS, 16);
+    let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000), gaps], Vec::new());
+    assert!(text.ends_with("the reader iperf3 7 did not read for up to 60 ms, and not for want of a core"), "{text}");
     assert_eq!(cause(&metrics, vec![hop(2_000, 1_000), read(50_000, 1_000)], Vec::new()), "", "nothing takes long");
 }
 
@@ -217,4 +220,39 @@ fn a_step_that_skips_a_point_is_none() {
     let latency = derived(&metrics, vec![hop(2_000, 1_000), few, skipped], Vec::new());
     let hops = latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Hop { .. }));
     assert_eq!(hops.count(), 1);
+}
+
+#[test]
+fn what_was_measured_is_remembered_for_a_minute_and_says_so() {
+    let metrics = test();
+    let mut track = LatencyTrack::default();
+    let ground = metrics.latency_ground();
+    track.observe(&sample(SECOND, Vec::new(), Vec::new()), ground);
+    let now = track.observe(&sample(2 * SECOND, vec![hop(5 * MS, 100)], Vec::new()), ground).expect("looked at");
+    assert_eq!(now.measured_ago_s, None);
+    let nobody_looks = |at_s: u64| Sample { at_ns: at_s * SECOND, ..Sample::default() };
+    let later = track.observe(&nobody_looks(12), ground).expect("it is remembered");
+    assert_eq!((later.measured_ago_s, &later.cause), (Some(10.0), &now.cause));
+    assert!(track.observe(&nobody_looks(63), ground).is_none(), "it is too long ago");
+}
+
+#[test]
+fn of_many_packets_the_figures_are_of_the_last_look() {
+    let metrics = test();
+    let mut track = LatencyTrack::default();
+    // Looked at for 0.2 s of every four seconds.
+    let at = |second: u64, looked_ms: u64, packets: u64| {
+        let mut sample = sample(second * SECOND, vec![hop(2_000, packets)], Vec::new());
+        let kernel = Arc::make_mut(sample.kernel.as_mut().expect("it is there"));
+        kernel.latency.as_mut().expect("it is there").packets_for_ns = looked_ms * MS;
+        sample
+    };
+    let mut latency = None;
+    for (second, looked_ms, packets) in [(1, 0, 1), (2, 200, 100), (3, 200, 100), (4, 200, 100)] {
+        latency = track.observe(&at(second, looked_ms, packets), metrics.latency_ground());
+    }
+    let latency = latency.expect("looked at");
+    let (from, to) = (point(Some(NEAR), PointKind::Sent), point(Some(FAR), PointKind::Received));
+    let stage = latency.stage(Stage::Hop { from, to }).and_then(|one| one.now).expect("the last look had some");
+    assert_eq!((stage.count, latency.over_s), (99, 3.0));
 }

@@ -22,8 +22,12 @@ const EVERY_NS: u64 = 900_000_000;
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// How often programs may run for packets, reads and softirqs a second: each takes some 0.3 us of the core that it runs on.
 const MOST_A_SECOND: u64 = 15_000;
-/// Packets that take half of it are seen at both ends.
-const SHORTEST_LOOK: Duration = Duration::from_millis(60);
+/// Packets that take half of it are seen at both ends: where there are many, the looks are fewer, not shorter.
+const SHORTEST_LOOK: Duration = Duration::from_millis(200);
+/// A tick may come so much early, ns.
+const SLACK_NS: u64 = 100_000_000;
+/// From one look to the next at most, ns.
+const SELDOM_NS: u64 = 8_000_000_000;
 /// A look that takes most of a second need not end.
 const WHOLE: Duration = Duration::from_millis(800);
 /// Of those that a thread waited for, so many are named.
@@ -44,6 +48,8 @@ pub(super) struct LatencyReader {
     /// How often programs ran for packets, and for how long they were looked at, as of the last look.
     counted: (u64, u64),
     look: Option<Duration>,
+    /// From the beginning of that look to the next one, ns.
+    every_ns: u64,
     /// A link of the paths has a qdisc that packets wait in.
     queues: bool,
     threads: BTreeMap<u32, ThreadId>,
@@ -101,7 +107,7 @@ impl LatencyReader {
             rows,
             waited_for,
         });
-        if now_ns.saturating_sub(self.asked_at_ns) >= EVERY_NS {
+        if now_ns.saturating_sub(self.asked_at_ns) >= self.every_ns.max(EVERY_NS) {
             self.asked_at_ns = now_ns;
             let look = self.next_look(runs, packets_ns);
             // One that need not end goes on.
@@ -121,11 +127,18 @@ impl LatencyReader {
         let (runs_before, ns_before) = std::mem::replace(&mut self.counted, (runs, packets_ns));
         let (runs, ns) = (runs.saturating_sub(runs_before), packets_ns.saturating_sub(ns_before));
         if ns == 0 || self.is_glance {
+            self.every_ns = EVERY_NS;
             return Some(FIRST_LOOK);
         }
         let a_second = runs.saturating_mul(1_000_000_000) / ns;
-        let look = Duration::from_micros(1_000_000 * MOST_A_SECOND / a_second.max(1)).max(SHORTEST_LOOK);
-        (look < WHOLE).then_some(look)
+        let look = Duration::from_micros(1_000_000 * MOST_A_SECOND / a_second.max(1));
+        let longer = look.max(SHORTEST_LOOK);
+        // As much of the time, whatever the length.
+        let seldom = 1_000_000_000.0 * longer.as_secs_f64() / look.as_secs_f64().max(1e-6);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
+        let every_ns = (seldom as u64).saturating_sub(SLACK_NS);
+        self.every_ns = every_ns.clamp(EVERY_NS, SELDOM_NS);
+        (longer < WHOLE).then_some(longer)
     }
 
     /// The tables are there.
