@@ -1,6 +1,6 @@
 //! How long packets of watched flows take from point to point of their path, how late softirqs run, and how long watched threads
 //! wait for a core (`bpf/latency.bpf.c`), while it is asked for. The tables are the sampler's; the thread that attaches the
-//! programs ([`LatencyPrograms`]) looks at packets for a part of each second, at threads and softirqs all the time.
+//! programs (`object::LatencyPrograms`) looks at packets for a part of the time, at threads all of it.
 
 use super::drops::others::Bits;
 use super::drops::{FlowKey, Tuple, tuple};
