@@ -395,8 +395,14 @@ int thread_sends(__u64 *ctx)
 
 struct receiving {
 	__u64 raised_ns; /* 0: not raised */
+	__u64 raised_in_look;
 	__u64 late_ns; /* of the one that runs, until a packet of a watched flow has come in it */
+	__u64 since_ns; /* it runs */
 };
+
+/* No softirq that receives runs for longer (net.core.netdev_budget_usecs): what comes later comes by another way, as from a
+ * program that writes to a tap. */
+#define LONGEST_SOFTIRQ_NS 3000000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -411,12 +417,16 @@ int receiving_is_raised(__u64 *ctx)
 {
 	__u32 zero = 0;
 	struct receiving *here;
+	const struct look *this;
 
 	if ((__u32)ctx[0] != NET_RX)
 		return 0;
 	here = bpf_map_lookup_elem(&receiving, &zero);
-	if (here && !here->raised_ns)
-		here->raised_ns = bpf_ktime_get_ns();
+	this = bpf_map_lookup_elem(&looks, &zero);
+	if (!here || !this || (here->raised_ns && here->raised_in_look == this->number))
+		return 0;
+	here->raised_ns = bpf_ktime_get_ns();
+	here->raised_in_look = this->number;
 	return 0;
 }
 
@@ -426,14 +436,19 @@ int receiving_begins(__u64 *ctx)
 {
 	__u32 zero = 0;
 	struct receiving *here;
+	const struct look *this;
+	int is_known;
 
 	if ((__u32)ctx[0] != NET_RX)
 		return 0;
 	here = bpf_map_lookup_elem(&receiving, &zero);
-	if (!here)
+	this = bpf_map_lookup_elem(&looks, &zero);
+	if (!here || !this)
 		return 0;
 	count_run();
-	here->late_ns = here->raised_ns ? bpf_ktime_get_ns() - here->raised_ns : 0;
+	is_known = here->raised_ns && here->raised_in_look == this->number;
+	here->since_ns = bpf_ktime_get_ns();
+	here->late_ns = is_known ? here->since_ns - here->raised_ns : 0;
 	here->raised_ns = 0;
 	return 0;
 }
@@ -452,7 +467,7 @@ static __always_inline void note_softirq(__u32 flow)
 	__u32 zero = 0;
 	struct receiving *here = bpf_map_lookup_elem(&receiving, &zero);
 
-	if (!here || !here->late_ns || is_napi_thread())
+	if (!here || !here->late_ns || bpf_ktime_get_ns() - here->since_ns > LONGEST_SOFTIRQ_NS || is_napi_thread())
 		return;
 	note(SOFTIRQ_OF, flow, bpf_get_smp_processor_id(), here->late_ns);
 	here->late_ns = 0;
@@ -498,6 +513,11 @@ struct arrival {
 	__u64 at_ns;
 	__u64 in_look;
 	__u64 count; /* of this look */
+	/* Of the look's first read on: reads, and what had come and still waited then. Of what came since, what was neither read nor
+	 * waits was dropped by the socket. */
+	__u64 reads;
+	__u64 count_then;
+	__u64 still_then;
 };
 
 struct {
@@ -515,11 +535,17 @@ struct {
 /* When the last ones came, of each flow; those whose numbers end alike share the room. */
 #define MOST_KEPT 4096
 
+struct came {
+	__u64 at_ns;
+	__u32 flow;
+	__u32 number;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 16 * MOST_KEPT);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct came);
 } arrivals SEC(".maps");
 
 static __always_inline __u32 place_of(__u32 flow, __u64 number)
@@ -568,28 +594,31 @@ static __always_inline void note_end(__u64 mark)
 	end->at_ns = bpf_ktime_get_ns();
 }
 
-static __always_inline void note_arrival(__u32 flow, __u64 now, const struct look *this)
+static __always_inline void note_arrival(__u32 flow, __u32 proto, __u64 now, const struct look *this)
 {
 	struct arrival *before = bpf_map_lookup_elem(&arrived, &flow);
 	__u32 place;
-	__u64 *kept;
+	struct came *kept;
 
 	if (!before)
 		return;
 	if (before->in_look != this->number)
-		before->count = 0;
+		before->count = before->reads = 0;
 	else if (now > before->at_ns)
 		note(ARRIVAL_GAP, flow, 0, now - before->at_ns);
 	place = place_of(flow, before->count);
-	kept = bpf_map_lookup_elem(&arrivals, &place);
-	if (kept)
-		*kept = now;
+	kept = proto == UDP ? bpf_map_lookup_elem(&arrivals, &place) : 0;
+	if (kept) {
+		kept->at_ns = now;
+		kept->flow = flow;
+		kept->number = before->count;
+	}
 	before->count += 1;
 	before->at_ns = now;
 	before->in_look = this->number;
 }
 
-static __always_inline void pass(__u32 lane_number, __u32 flow, __u64 mark)
+static __always_inline void pass(__u32 lane_number, __u32 flow, __u32 proto, __u64 mark)
 {
 	__u32 slot = mark & (MOST_ON_THE_WAY - 1), lane = lane_number & LANE_BITS, zero = 0;
 	struct on_the_way *packet = bpf_map_lookup_elem(&on_the_way, &slot);
@@ -599,7 +628,7 @@ static __always_inline void pass(__u32 lane_number, __u32 flow, __u64 mark)
 	if (!packet || !this)
 		return;
 	if (lane_number & IS_LAST)
-		note_arrival(flow, now, this);
+		note_arrival(flow, proto, now, this);
 	if (packet->mark == mark && packet->lane < lane && now > packet->at_ns) {
 		note(PACKET, packet->lane, lane, now - packet->at_ns);
 		if (lane_number & IS_LAST && packet->first_ns)
@@ -700,6 +729,9 @@ static __attribute__((noinline)) __u64 mark_of(const unsigned char *at, const st
 	if (READ(ip, at))
 		return 0;
 	is_six = ip.version >> 4 == 6;
+	/* A later fragment has no ports, and is no packet of its own. */
+	if (!is_six && (ip._rest[0] & 0x1f || ip._rest[1]))
+		return 0;
 	headers = is_six ? 40 : (ip.version & 15) * 4;
 	/* A datagram without payload ends with its header. */
 	if (bpf_probe_read_kernel(&head, of->proto == TCP ? 16 : 24, at + headers))
@@ -755,7 +787,8 @@ static __always_inline void look_at(const struct sk_buff *skb, const struct net_
 		fresh.point = point;
 		fresh.hash = hash;
 		fresh.asked = *asked;
-		if (hash)
+		/* Inside a tunnel many flows may have one hash, and a fragment says nothing of the flow. */
+		if (hash && fresh.lane && !fresh.deep)
 			*in_cache = fresh;
 		of = &fresh;
 	} else {
@@ -771,7 +804,7 @@ static __always_inline void look_at(const struct sk_buff *skb, const struct net_
 		return;
 	if (end && of->lane & IS_LAST)
 		note_end(end);
-	pass(of->lane, of->flow, mark);
+	pass(of->lane, of->flow, of->proto, mark);
 }
 
 /* netif_receive_skb(struct sk_buff *skb) */
@@ -846,23 +879,35 @@ static __always_inline __u32 flow_of_unconnected(const struct sock *sk, __be16 p
 }
 
 /* When a datagram came that has been read now; 0: not known. The queue of a socket gives out what came first, so with so many
- * still in it the one that was read came so many arrivals before the last one. */
+ * still in it the one that was read came so many arrivals before the last one: or more, by as much as the socket drops. */
 static __always_inline __u64 datagram_came(const struct sock *sk, __u32 flow)
 {
 	const struct udp_sock *udp = (const void *)sk;
 	struct arrival *arrival = bpf_map_lookup_elem(&arrived, &flow);
-	__u32 zero = 0, still, place;
+	__u32 zero = 0, place;
 	struct look *this = bpf_map_lookup_elem(&looks, &zero);
-	__u64 *came;
+	__u64 still, arrivals_since, taken, number;
+	struct came *came;
 
 	if (!arrival || !this || arrival->in_look != this->number)
 		return 0;
 	still = BPF_CORE_READ(sk, sk_receive_queue.qlen) + BPF_CORE_READ(udp, reader_queue.qlen);
+	if (!arrival->reads) {
+		arrival->count_then = arrival->count;
+		arrival->still_then = still;
+	}
+	arrivals_since = arrival->count - arrival->count_then;
+	taken = arrival->reads + still - arrival->still_then;
+	arrival->reads += 1;
+	/* More reads than arrivals are no drops: they were there before. */
+	if (taken && taken < (1u << 31) && arrivals_since > taken)
+		still = still * arrivals_since / taken;
 	if (still >= arrival->count || still >= MOST_KEPT)
 		return 0;
-	place = place_of(flow, arrival->count - 1 - still);
+	number = arrival->count - 1 - still;
+	place = place_of(flow, number);
 	came = bpf_map_lookup_elem(&arrivals, &place);
-	return came ? *came : 0;
+	return came && came->flow == flow && came->number == (__u32)number ? came->at_ns : 0;
 }
 
 /* When the packet came whose last byte was read last; 0: the read ended within a packet, or it is not known. */

@@ -226,7 +226,8 @@ fn worker_text(worker: &Worker) -> String {
 
 /// `  l1 → l2: 1.6us (p50), 4.4us (p99)`: how long the data's packets took to the hop, while that is measured.
 fn latency_lines(metrics: &Metrics, hop: &HopMetrics<'_>, width: u16) -> Vec<Line> {
-    let Some(latency) = metrics.subject.latency.as_deref() else { return Vec::new() };
+    let latency = metrics.subject.latency.as_deref().filter(|latency| latency.measured_ago_s.is_none());
+    let Some(latency) = latency else { return Vec::new() };
     let stages = latency.until(hop.hop.link, hop.hop.way).filter_map(|one| Some((one, one.now?)));
     let line = |(one, now): (&StageLatency, Spread)| {
         let place = latency.place(metrics.subject.latency_ground(), &one.key);

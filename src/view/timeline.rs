@@ -117,7 +117,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, height): (Area, u
     canvas
 }
 
-/// How long packets took over the whole path, second by second: the 99th percentile on a scale from 1 us to 1 s.
+/// How long packets took in the slowest stage, second by second: the 99th percentile on a scale from 1 us to 1 s.
 fn latency_lane(axis: &Axis<'_>, canvas: &mut Canvas, y: u16, metrics: &Metrics) {
     canvas.left(0, y, MARGIN - 1, Tone::Muted, "p99".to_owned());
     let Some(latency) = &metrics.subject.latency else { return };

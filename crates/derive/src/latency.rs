@@ -116,6 +116,7 @@ pub enum UnknownLatency {
 struct Reading {
     at_ns: u64,
     packets_for_ns: u64,
+    threads_for_ns: u64,
     stages: BTreeMap<StageKey, Histogram>,
     waited_for: BTreeMap<(ThreadId, u32), WaitedLong>,
     /// Periods of each thread's quota, and those in which it was used up.
@@ -125,8 +126,10 @@ struct Reading {
 /// The readings of a test.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LatencyTrack {
-    /// Of threads, what was counted before the test.
-    base: Option<BTreeMap<StageKey, Histogram>>,
+    /// Of threads, what was counted before they were the test's.
+    base: BTreeMap<StageKey, Histogram>,
+    /// Threads of the test, as of the last reading.
+    threads: BTreeSet<ThreadId>,
     /// Of the last second and the one before that.
     readings: VecDeque<Reading>,
     /// What the last second of the strip ended with.
@@ -147,33 +150,41 @@ impl LatencyTrack {
         };
         let of_test = OfTest::of(ground);
         let reading = of_test.reading(latencies);
-        let is_anew = self.readings.back().is_some_and(|before| is_less(&reading.stages, &before.stages));
-        if is_anew {
-            (self.base, self.second) = (Some(BTreeMap::new()), None);
-            self.readings.clear();
-        }
         self.forget(&reading);
-        let of_threads = |stages: &BTreeMap<StageKey, Histogram>| {
-            stages.iter().filter(|(key, _)| key.is_of_thread()).map(|(key, sum)| (*key, sum.clone())).collect()
-        };
-        let base = self.base.get_or_insert_with(|| of_threads(&reading.stages));
+        self.follow_threads(&of_test, &reading);
         let start = self.readings.front();
         let now = start.map(|start| between(&reading.stages, &start.stages)).unwrap_or_default();
-        let so_far = so_far(&reading.stages, base);
+        let so_far = so_far(&reading.stages, &self.base);
         let looked = start.and_then(|start| share(&reading, start));
         let waited_for = start.map(|start| cause::longest(&reading.waited_for, &start.waited_for)).unwrap_or_default();
-        let for_s = start.map_or(0.0, |start| reading.at_ns.saturating_sub(start.at_ns) as f64 / 1e9);
+        let seconds =
+            |of: fn(&Reading) -> u64| start.map_or(0.0, |start| of(&reading).saturating_sub(of(start)) as f64 / 1e9);
+        let (over_s, threads_for_s) = (seconds(|one| one.at_ns), seconds(|one| one.threads_for_ns));
         let throttled = start.map(|start| risen(&reading.throttled, &start.throttled)).unwrap_or_default();
         self.add_second(&reading);
         let mut latency = of_test.latency(latencies, (now, so_far), looked);
         latency.qdiscs = roots(next);
         (latency.waited_for, latency.seconds) = (waited_for, Arc::clone(&self.seconds));
-        latency.cause = cause::of(&LatencyScene { ground, latency: &latency, throttled, for_s });
-        latency.over_s = for_s;
+        latency.cause = cause::of(&LatencyScene { ground, latency: &latency, throttled, threads_for_s });
+        latency.over_s = over_s;
         self.readings.push_back(reading);
         let latency = Arc::new(latency);
         self.last = Some((next.at_ns, Arc::clone(&latency)));
         Some(latency)
+    }
+
+    /// Notes what threads had waited before they were the test's: they may have worked for others.
+    fn follow_threads(&mut self, of_test: &OfTest<'_>, reading: &Reading) {
+        for (key, now) in &reading.stages {
+            let Some(thread) = key.thread() else { continue };
+            let before = if self.threads.contains(&thread) { Histogram::default() } else { now.clone() };
+            let base = self.base.entry(*key).or_insert(before);
+            // Counted anew.
+            if now.since(base).is_none() {
+                *base = Histogram::default();
+            }
+        }
+        self.threads = of_test.threads().collect();
     }
 
     /// What was told last, for some time.
@@ -237,11 +248,7 @@ fn risen(now: &BTreeMap<ThreadId, (u64, u64)>, before: &BTreeMap<ThreadId, (u64,
     now.iter().filter(is_often).map(|(id, _)| *id).collect()
 }
 
-/// Anything was counted anew.
-fn is_less(now: &BTreeMap<StageKey, Histogram>, before: &BTreeMap<StageKey, Histogram>) -> bool {
-    before.iter().any(|(key, before)| now.get(key).is_some_and(|now| now.since(before).is_none()))
-}
-
+/// What came between two readings; of what was counted anew meanwhile that is not known.
 fn between(
     now: &BTreeMap<StageKey, Histogram>,
     before: &BTreeMap<StageKey, Histogram>,
@@ -280,7 +287,8 @@ impl OfTest<'_> {
         let own = latencies.waited_for.iter().filter(|one| self.has_thread(one.thread));
         let waited_for = own.map(|one| ((one.thread, one.by), WaitedLong::from(one))).collect();
         let (at_ns, packets_for_ns) = (latencies.at_ns, latencies.packets_for_ns);
-        Reading { at_ns, packets_for_ns, stages, waited_for, throttled: self.throttled() }
+        let threads_for_ns = latencies.threads_for_ns;
+        Reading { at_ns, packets_for_ns, threads_for_ns, stages, waited_for, throttled: self.throttled() }
     }
 
     fn latency(

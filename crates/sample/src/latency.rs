@@ -16,7 +16,7 @@ const SHORTEST_NS: u64 = 128;
 pub struct Latencies {
     /// `CLOCK_MONOTONIC` of the reading, ns.
     pub at_ns: u64,
-    /// For how long threads and softirqs have been looked at, ns.
+    /// For how long threads have been looked at, ns.
     pub threads_for_ns: u64,
     /// For how long packets have been looked at, ns: a part of each second where there are many.
     pub packets_for_ns: u64,

@@ -1,5 +1,6 @@
 //! The kernel's own word: one BPF object (`bpf/vnettop.bpf.c`) that counts dropped packets and tells migrations, loaded
-//! after the first frame by a thread of its own. What it counts is read by the sampler from the maps handed over here.
+//! after the first frame by a thread of its own; a second one, which tells how long packets and threads wait, only when it is
+//! asked for. What they count is read by the sampler from the maps handed over here.
 //! The kernel takes everything down when the last descriptor closes, however vnettop ends.
 
 pub mod datagrams;
@@ -7,6 +8,7 @@ pub mod drops;
 pub mod functions;
 pub mod hops;
 pub mod latency;
+mod looked_at;
 mod memory;
 pub mod moves;
 mod object;
@@ -248,10 +250,7 @@ impl Obeying<'_> {
                 }
                 None
             }
-            Order::Hops(request, counted_for) => {
-                let count = |programs: &mut Requested| TracerEvent::Hops(programs.count_hops(&request, counted_for));
-                self.requested.as_mut().map(count)
-            }
+            Order::Hops(request, counted_for) => self.count_hops(&request, counted_for).map(TracerEvent::Hops),
             Order::Latency(look) => self.look(look),
             Order::NoLatency => {
                 self.end_look();
@@ -262,6 +261,18 @@ impl Obeying<'_> {
             }
         };
         report.map_or(Some(()), |report| self.reporting.send(report).ok())
+    }
+
+    /// Counts the packets of hops for so long; a look at waits ends meanwhile when its time is over.
+    fn count_hops(&mut self, request: &HopRequest, counted_for: Duration) -> Option<HopCounts> {
+        self.requested.as_mut()?.begin_hops(request);
+        let ends = Instant::now() + counted_for;
+        if let Some(look_ends) = self.look_ends.filter(|look_ends| *look_ends < ends) {
+            std::thread::sleep(look_ends.saturating_duration_since(Instant::now()));
+            self.end_look();
+        }
+        std::thread::sleep(ends.saturating_duration_since(Instant::now()));
+        self.requested.as_mut().map(Requested::end_hops)
     }
 
     /// Looks at waits, and says when that is possible, or not.

@@ -311,7 +311,7 @@ impl KernelReader {
             }
             TracerEvent::Softirqs(times) => self.times = Some(times),
             TracerEvent::Hops(counts) => self.hops.take(counts),
-            TracerEvent::Latency(tables) => self.latency.take(tables, now_ns()),
+            TracerEvent::Latency(tables) => self.latency.take(tables),
             TracerEvent::NoLatency(refusal) => self.no_more = Some(refusal::no_more(&self.roots, &refusal)),
         }
     }

@@ -33,14 +33,18 @@ impl LatencyChange {
     /// Of phases that take turns or stand in pairs; `None` where latency was not looked at in two of them.
     pub(crate) fn of(phases: &[PhaseTime], seconds: &VecDeque<LatencySecond>) -> Option<Self> {
         let of = |quantile: fn(Spread) -> f64| {
-            let of_side = |side: StretchSide| -> Vec<f64> {
-                let own = phases.iter().filter(|phase| phase.0 == side);
-                own.filter_map(|phase| mean(*phase, seconds, quantile)).collect()
+            let of_side = |side: StretchSide| {
+                let own = phases.iter().filter(move |phase| phase.0 == side);
+                own.map(|phase| mean(*phase, seconds, quantile))
             };
-            let (before, after) = (of_side(StretchSide::Unpinned), of_side(StretchSide::Pinned));
-            let pairs: Vec<[f64; 2]> = after.iter().zip(&before).map(|(after, before)| [*after, *before]).collect();
-            let mean = |all: &[f64]| (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64);
-            let (before_s, after_s) = (mean(&before)?, mean(&after)?);
+            // A pair without one of its sides is none.
+            let both = of_side(StretchSide::Pinned).zip(of_side(StretchSide::Unpinned));
+            let pairs: Vec<[f64; 2]> = both.filter_map(|(after, before)| Some([after?, before?])).collect();
+            let side = |at: usize| pairs.iter().map(|pair| pair[at]).sum::<f64>() / pairs.len().max(1) as f64;
+            let (after_s, before_s) = (side(0), side(1));
+            if pairs.is_empty() {
+                return None;
+            }
             Some(QuantileChange { before_s, after_s, change: PairedRatio::of([after_s, before_s], &pairs).in_units() })
         };
         Some(Self { p50: of(|spread| spread.p50_s)?, p99: of(|spread| spread.p99_s)? })

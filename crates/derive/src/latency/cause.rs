@@ -17,6 +17,8 @@ const WORTH_S: f64 = 1e-3;
 const EXPLAINS: f64 = 0.5;
 /// The waits of a thread explain so much of the mean of the packets' at least.
 const MATTERS: f64 = 0.25;
+/// Waits shorter than this part of the packets' have nothing to do with them.
+const FREE: f64 = 0.1;
 /// A core of which the hypervisor takes so much is not the kernel's to give.
 const STOLEN: f64 = 0.05;
 
@@ -135,8 +137,8 @@ pub(super) struct LatencyScene<'a> {
     pub latency: &'a TestLatency,
     /// Threads whose quota was used up again and again in the last second.
     pub throttled: BTreeSet<ThreadId>,
-    /// For how long the figures of now count, s.
-    pub for_s: f64,
+    /// For how long threads were looked at in it, s.
+    pub threads_for_s: f64,
 }
 
 impl LatencyScene<'_> {
@@ -160,7 +162,7 @@ impl LatencyScene<'_> {
                     let text = format!("packets wait {} in the receiver's socket: {}", figures(now), waits.text);
                     return Some(told(stage, Some(cause), text).because_of(waits));
                 }
-                let text = format!("packets wait {} in the receiver's socket: {}", figures(now), self.reader());
+                let text = format!("packets wait {} in the receiver's socket: {}", figures(now), self.reader(now));
                 Some(told(stage, None, text))
             }
             Stage::Hop { from, to } => Some(self.of_hop(stage, now, from, to)),
@@ -176,9 +178,9 @@ impl LatencyScene<'_> {
             if let Some((cause, waits)) = self.starved(workers, now) {
                 return told(stage, Some(cause), format!("{takes}: {}", waits.text)).because_of(waits);
             }
-            // Where its threads are known: they are not kept from running.
-            let is_seen = self.ground.workers.iter().any(|worker| worker.is_of(carrier));
-            let text = if is_seen { format!("{takes}, whose threads do not wait for a core") } else { takes };
+            let own = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(Worker::id);
+            let text =
+                if self.are_free(own, now) { format!("{takes}, whose threads do not wait for a core") } else { takes };
             return told(stage, None, text);
         }
         let late = self.latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Softirq(_)));
@@ -204,13 +206,24 @@ impl LatencyScene<'_> {
         let (stage, spread) = waits.max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s))?;
         let Stage::Wakeup(id) = stage.key.stage else { return None };
         // One wait of a thread is one of every packet that comes meanwhile: of half of it, on the average.
-        let mean_s = stage.recent.squares() / 2.0 / self.for_s.max(0.1);
+        let mean_s = stage.recent.squares() / 2.0 / self.threads_for_s.max(0.01);
         (spread.max_s >= EXPLAINS * now.p99_s && mean_s >= MATTERS * now.mean_s)
             .then(|| (stage, self.thread(id, &format!("up to {}", time(spread.max_s)))))
     }
 
-    /// Who does not read, though no core is missing.
-    fn reader(&self) -> String {
+    /// These threads got a core as soon as they could run, as far as a latency of this size goes; false where that is not known.
+    fn are_free(&self, mut threads: impl Iterator<Item = ThreadId>, now: Spread) -> bool {
+        let mut is_any = false;
+        let are_all = threads.all(|id| {
+            is_any = true;
+            let waits = self.latency.stage(Stage::Wakeup(id)).and_then(|one| one.now);
+            waits.is_some_and(|waits| waits.max_s < FREE * now.p99_s)
+        });
+        is_any && are_all
+    }
+
+    /// Who does not read.
+    fn reader(&self, now: Spread) -> String {
         let gap = |id: ThreadId| self.latency.stage(Stage::ReadGap(id)).and_then(|one| Some((id, one.now?)));
         let readers = self.ground.threads.iter().map(|one| one.sample.id).filter(|id| self.latency.reads(*id));
         let longest = readers.filter_map(gap).max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s));
@@ -218,7 +231,8 @@ impl LatencyScene<'_> {
             || "its reader is slow".to_owned(),
             |(id, gaps)| {
                 let who = self.latency.thread(self.ground, id);
-                format!("the {who} did not read for up to {}, and not for want of a core", time(gaps.max_s))
+                let free = if self.are_free([id].into_iter(), now) { ", and not for want of a core" } else { "" };
+                format!("the {who} did not read for up to {}{free}", time(gaps.max_s))
             },
         )
     }

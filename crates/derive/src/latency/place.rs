@@ -38,7 +38,13 @@ impl TestLatency {
         if let Some(worker) = ground.workers.iter().find(|worker| worker.id() == id) {
             return format!("{} {} of {}", worker.noun(), id.tid, worker.carrier);
         }
-        format!("{} {}", if self.reads(id) { "reader" } else { "sender" }, name(ground, id))
+        let is_known = [Stage::ReadGap(id), Stage::SendGap(id)].map(|stage| self.stage(stage).is_some()) != [false; 2];
+        let role = match (is_known, self.reads(id)) {
+            (false, _) => "thread",
+            (_, true) => "reader",
+            (_, false) => "sender",
+        };
+        format!("{role} {}", name(ground, id))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The stages of a test: which rows of the kernel's are whose, and in which order they are shown.
 
 use super::{Histogram, LatencyGround, UnknownLatency, is_data};
+use crate::Worker;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use vnettop_sample::{
@@ -54,10 +55,13 @@ impl StageKey {
         Self { is_back: false, stage }
     }
 
-    /// It is a thread's, whatever flow it works for.
+    /// Whose it is, of a thread's, whatever flow that works for.
     #[must_use]
-    pub fn is_of_thread(&self) -> bool {
-        matches!(self.stage, Stage::Wakeup(_) | Stage::SendGap(_) | Stage::ReadGap(_))
+    pub fn thread(&self) -> Option<ThreadId> {
+        match self.stage {
+            Stage::Wakeup(id) | Stage::SendGap(id) | Stage::ReadGap(id) => Some(id),
+            _ => None,
+        }
     }
 
     /// A packet waits there, one stage after the other: their means add up.
@@ -107,10 +111,14 @@ impl<'a> OfTest<'a> {
         self.ground.paths
     }
 
+    /// Its threads, at the ends and between them.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadId> {
+        let ends = self.ground.threads.iter().map(|one| one.sample.id);
+        ends.chain(self.ground.workers.iter().map(Worker::id))
+    }
+
     pub fn has_thread(&self, thread: ThreadId) -> bool {
-        let is_it = |id: ThreadId| id == thread;
-        self.ground.threads.iter().any(|one| is_it(one.sample.id))
-            || self.ground.workers.iter().any(|one| is_it(one.id()))
+        self.threads().any(|id| id == thread)
     }
 
     /// Which direction a flow is; `None` where it is not the test's.

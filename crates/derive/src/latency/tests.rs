@@ -144,7 +144,8 @@ fn waits_of_a_thread_before_the_test_are_not_the_tests() {
 #[test]
 fn a_wait_in_the_socket_is_told_at_its_cause() {
     let metrics = test();
-    let rows = || vec![hop(2_000, 1_000), read(18 * MS, 1_000), waits(READER, 20 * MS, 40)];
+    let gaps = || row(LatencyOf::ReadGap { thread: READER }, MS, 1_000);
+    let rows = || vec![hop(2_000, 1_000), read(18 * MS, 1_000), waits(READER, 20 * MS, 40), gaps()];
     let text = cause(&metrics, rows(), vec![for_whom(99, "hog", 50, 0)]);
     assert_eq!(
         text,
@@ -160,9 +161,12 @@ fn a_wait_in_the_socket_is_told_at_its_cause() {
     // The reader does not wait: it does not read.
     let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000)], Vec::new());
     assert!(text.ends_with("in the receiver's socket: its reader is slow"), "{text}");
-    let gaps = row(LatencyOf::ReadGap { thread: READER }, 60 * MS, 16);
-    let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000), gaps], Vec::new());
-    assert!(text.ends_with("the reader iperf3 7 did not read for up to 60 ms, and not for want of a core"), "{text}");
+    let long = || row(LatencyOf::ReadGap { thread: READER }, 60 * MS, 16);
+    let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000), long()], Vec::new());
+    assert!(text.ends_with("the reader iperf3 7 did not read for up to 60 ms"), "its waits are not known: {text}");
+    let free = waits(READER, 20_000, 100);
+    let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000), long(), free], Vec::new());
+    assert!(text.ends_with("did not read for up to 60 ms, and not for want of a core"), "{text}");
     assert_eq!(cause(&metrics, vec![hop(2_000, 1_000), read(50_000, 1_000)], Vec::new()), "", "nothing takes long");
 }
 

@@ -5,13 +5,12 @@
 use super::drops::others::Bits;
 use super::drops::{FlowKey, Tuple, tuple};
 use super::hops::HopKey;
+use super::looked_at::LookedAt;
 use aya::Ebpf;
 use aya::maps::{Array, HashMap, MapData, PerCpuArray};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 /// `BUCKETS` of the program.
 const BUCKETS: usize = 112;
@@ -123,47 +122,6 @@ pub struct RanInstead {
     pub count: u64,
 }
 
-/// For how long packets were looked at: written by the thread that attaches the programs.
-#[derive(Debug, Default)]
-pub struct LookedAt {
-    /// Finished looks, ns.
-    pub done_ns: AtomicU64,
-    /// `CLOCK_MONOTONIC` of the beginning of the one that lasts, ns; 0: none does.
-    pub since_ns: AtomicU64,
-    /// Looks so far.
-    number: AtomicU64,
-}
-
-impl LookedAt {
-    /// `struct look` of one that begins or goes on: packets are followed from its first half on.
-    pub(super) fn look(&self, packets_for: Option<Duration>, is_begun: bool) -> [u64; 2] {
-        let number =
-            if is_begun { self.number.fetch_add(1, Ordering::AcqRel) + 1 } else { self.number.load(Ordering::Acquire) };
-        let half_ns = packets_for.map(|packets_for| u64::try_from(packets_for.as_nanos() / 2).unwrap_or(0));
-        [number, half_ns.map_or(u64::MAX, |half_ns| now_ns().saturating_add(half_ns))]
-    }
-
-    /// A look begins.
-    pub(super) fn begin(&self) {
-        self.since_ns.store(now_ns(), Ordering::Release);
-    }
-
-    /// It ends.
-    pub(super) fn end(&self) {
-        let (done_ns, _) = self.until(now_ns());
-        self.since_ns.store(0, Ordering::Release);
-        self.done_ns.store(done_ns, Ordering::Release);
-    }
-
-    /// The sum until now, ns, and whether a look lasts.
-    #[must_use]
-    pub fn until(&self, now_ns: u64) -> (u64, bool) {
-        let since_ns = self.since_ns.load(Ordering::Acquire);
-        let lasts_ns = if since_ns == 0 { 0 } else { now_ns.saturating_sub(since_ns) };
-        (self.done_ns.load(Ordering::Acquire).saturating_add(lasts_ns), since_ns != 0)
-    }
-}
-
 /// The tables.
 pub struct LatencyTables {
     latencies: HashMap<MapData, [u32; 3], RawLatencies>,
@@ -188,12 +146,18 @@ pub struct LatencyTables {
     lanes: Vec<(FlowKey, HopKey)>,
     /// For how long packets were looked at.
     pub looked_at: Arc<LookedAt>,
+    /// For how long threads were.
+    pub threads_at: Arc<LookedAt>,
     /// The kernel tells of reads and sends.
     pub tells_reads: bool,
 }
 
 impl LatencyTables {
-    pub(super) fn take(ebpf: &mut Ebpf, looked_at: Arc<LookedAt>, tells_reads: bool) -> Option<Self> {
+    pub(super) fn take(
+        ebpf: &mut Ebpf,
+        [looked_at, threads_at]: [Arc<LookedAt>; 2],
+        tells_reads: bool,
+    ) -> Option<Self> {
         Some(Self {
             latencies: HashMap::try_from(ebpf.take_map("latencies")?).ok()?,
             waiting: HashMap::try_from(ebpf.take_map("waiting")?).ok()?,
@@ -211,16 +175,19 @@ impl LatencyTables {
             numbers: BTreeMap::new(),
             lanes: Vec::new(),
             looked_at,
+            threads_at,
             tells_reads,
         })
     }
 
     /// Has these looked at from now on, and nothing else; what was counted stays.
     pub fn ask(&mut self, request: &LatencyRequest) {
-        if request.threads != self.asked.threads {
+        if request.threads != self.asked.threads || self.slots.len() < request.threads.len().min(MOST_THREADS as usize)
+        {
             self.ask_threads(&request.threads);
         }
-        if request.flows != self.asked.flows {
+        let is_full = self.latencies.keys().count() >= MOST_ROWS;
+        if request.flows != self.asked.flows || is_full {
             self.ask_flows(&request.flows);
         }
         self.asked = request.clone();
@@ -236,7 +203,8 @@ impl LatencyTables {
             }
         }
         self.slots.retain(|tid, _| threads.binary_search(tid).is_ok());
-        for new in threads.iter().filter(|tid| self.asked.threads.binary_search(tid).is_err()) {
+        let new: Vec<u32> = threads.iter().filter(|tid| !self.slots.contains_key(tid)).copied().collect();
+        for new in &new {
             let taken: BTreeSet<u32> = self.slots.values().copied().collect();
             let Some(slot) = (0..MOST_THREADS).find(|slot| !taken.contains(slot)) else { break };
             let _ = self.wakeups.set(slot, [0; 1 + 2 * BUCKETS], 0);
@@ -264,7 +232,10 @@ impl LatencyTables {
         for one in flows {
             let Some((number, first)) = self.number(one) else { continue };
             one.carried.iter().for_each(|&carried| drop(self.flows.insert(tuple(carried), number, 0)));
-            if let Some(reader) = unconnected(one) {
+            let reader = unconnected(one);
+            // Of several senders to one socket it is not known whose datagram was read.
+            let is_alone = flows.iter().filter(|other| unconnected(other) == reader).count() == 1;
+            if let Some(reader) = reader.filter(|_| is_alone) {
                 let _ = self.flows.insert(reader, number, 0);
             }
             let links = one.points.iter().rposition(|point| point[2] != READ);
@@ -390,10 +361,4 @@ fn ran_instead(([thread, by], raw): ([u32; 2], RawTaken)) -> RanInstead {
         ns,
         count,
     }
-}
-
-/// `CLOCK_MONOTONIC`, ns: the programs' clock.
-pub(super) fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(now.tv_nsec).unwrap_or(0)
 }

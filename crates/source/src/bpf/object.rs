@@ -8,7 +8,8 @@ use super::datagrams::{self, DatagramTable};
 use super::drops::DropTables;
 use super::functions::UsualFunctions;
 use super::hops::{HopCounts, HopRequest, HopTables};
-use super::latency::{LatencyTables, LookedAt};
+use super::latency::LatencyTables;
+use super::looked_at::{LookedAt, now_ns};
 use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
@@ -188,6 +189,7 @@ fn try_loading_classically() -> Result<(), Refusal> {
 pub(super) struct Requested {
     ebpf: Ebpf,
     softirqs: Attached,
+    hops: Attached,
     tables: HopTables,
 }
 
@@ -205,7 +207,7 @@ impl Requested {
         let times = SoftirqTimes::take(&mut ebpf);
         let tables = times.zip(HopTables::take(&mut ebpf));
         let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()));
-        tables.map(|(times, tables)| (Self { ebpf, softirqs: Vec::new(), tables }, times))
+        tables.map(|(times, tables)| (Self { ebpf, softirqs: Vec::new(), hops: Vec::new(), tables }, times))
     }
 
     /// Attaches the programs that time softirqs, or detaches them.
@@ -218,14 +220,17 @@ impl Requested {
         }
     }
 
-    /// What is counted of these hops from now on, for so long.
-    pub fn count_hops(&mut self, request: &HopRequest, counted_for: Duration) -> HopCounts {
+    /// Counts the packets of these hops from now on.
+    pub fn begin_hops(&mut self, request: &HopRequest) {
         self.tables.ask(request);
-        let attached = attach(&mut self.ebpf, &HOPS);
+        self.hops = attach(&mut self.ebpf, &HOPS);
         self.tables.begin();
-        std::thread::sleep(counted_for);
+    }
+
+    /// What was counted since then; nothing more is.
+    pub fn end_hops(&mut self) -> HopCounts {
         let counts = self.tables.read();
-        detach(&mut self.ebpf, attached);
+        detach(&mut self.ebpf, std::mem::take(&mut self.hops));
         counts
     }
 }
@@ -240,6 +245,7 @@ pub(super) struct LatencyPrograms {
     /// Of the look that lasts, or the last one.
     look: [u64; 3],
     looked_at: Arc<LookedAt>,
+    threads_at: Arc<LookedAt>,
 }
 
 impl LatencyPrograms {
@@ -252,11 +258,15 @@ impl LatencyPrograms {
         }
         // Without these the gaps of reading and sending are unknown, and how long packets wait for their reader.
         let tells_reads = READS.map(|which| prepare(&mut ebpf, &btf, which)).iter().all(Result::is_ok);
-        let looked_at = Arc::new(LookedAt::default());
-        let tables = LatencyTables::take(&mut ebpf, Arc::clone(&looked_at), tells_reads);
+        let [looked_at, threads_at] = [(); 2].map(|()| Arc::new(LookedAt::default()));
+        let both = [Arc::clone(&looked_at), Arc::clone(&threads_at)];
+        let tables = LatencyTables::take(&mut ebpf, both, tells_reads);
         let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()))?;
         let looks = ebpf.take_map("looks").and_then(|map| Array::try_from(map).ok());
-        Ok((Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, look: [0; 3], looked_at }, tables))
+        Ok((
+            Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, look: [0; 3], looked_at, threads_at },
+            tables,
+        ))
     }
 
     /// Looks at threads from now on, or no longer.
@@ -264,11 +274,14 @@ impl LatencyPrograms {
         if wanted == self.threads.is_empty() {
             detach(&mut self.ebpf, std::mem::take(&mut self.threads));
             if wanted {
-                self.look[2] = super::latency::now_ns();
+                self.look[2] = now_ns();
                 if let Some(looks) = &mut self.looks {
                     let _ = looks.set(0, self.look, 0);
                 }
                 self.threads = attach(&mut self.ebpf, &LATE_THREADS);
+                self.threads_at.begin();
+            } else {
+                self.threads_at.end();
             }
         }
     }

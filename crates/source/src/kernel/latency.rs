@@ -43,8 +43,6 @@ pub(super) struct LatencyReader {
     /// For a moment of each second, threads too.
     is_glance: bool,
     asked_at_ns: u64,
-    /// When it was asked for first, ns.
-    since_ns: u64,
     /// How often programs ran for packets, and for how long they were looked at, as of the last look.
     counted: (u64, u64),
     look: Option<Duration>,
@@ -99,7 +97,7 @@ impl LatencyReader {
         let waited_for = longest(tables.ran_instead().into_iter().filter_map(|one| ran(one, &self.threads)).collect());
         self.now = Some(Latencies {
             at_ns: now_ns,
-            threads_for_ns: now_ns.saturating_sub(self.since_ns),
+            threads_for_ns: tables.threads_at.until(now_ns).0,
             packets_for_ns: packets_ns,
             is_looking,
             left_out: u32::try_from(left_out).unwrap_or(u32::MAX),
@@ -142,8 +140,8 @@ impl LatencyReader {
     }
 
     /// The tables are there.
-    pub fn take(&mut self, tables: Box<LatencyTables>, now_ns: u64) {
-        (self.tables, self.since_ns) = (Some(tables), now_ns);
+    pub fn take(&mut self, tables: Box<LatencyTables>) {
+        self.tables = Some(tables);
     }
 }
 
