@@ -7,7 +7,7 @@ mod histogram;
 mod place;
 mod stage;
 
-pub use cause::{LatencyCause, WaitedLong};
+pub use cause::LatencyCause;
 pub use ground::LatencyGround;
 pub use histogram::{Histogram, Spread};
 pub use stage::{Stage, StageKey};
@@ -19,7 +19,7 @@ use compact_str::CompactString;
 use stage::{OfTest, order};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use vnettop_sample::{CoreId, HopWay, Latencies, LinkKey, PointKind, Sample, ThreadId};
+use vnettop_sample::{HopWay, Latencies, LinkKey, PointKind, Sample, ThreadId, WaitedFor};
 
 /// The time whose figures are of now, ns.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -51,7 +51,7 @@ pub struct TestLatency {
     /// How long ago that was, s, where it is looked at no longer.
     pub measured_ago_s: Option<f64>,
     /// For whom its threads waited for 0.5 ms and longer in that time, the longest first.
-    pub waited_for: Vec<WaitedLong>,
+    pub waited_for: Vec<WaitedFor>,
     /// What holds its packets longest, where that is worth a sentence.
     pub cause: Option<LatencyCause>,
     /// Second by second, the newest last: when it ended, and the whole path's figures in it.
@@ -118,7 +118,7 @@ struct Reading {
     packets_for_ns: u64,
     threads_for_ns: u64,
     stages: BTreeMap<StageKey, Histogram>,
-    waited_for: BTreeMap<(ThreadId, u32), WaitedLong>,
+    waited_for: BTreeMap<(ThreadId, u32), WaitedFor>,
     /// Periods of each thread's quota, and those in which it was used up.
     throttled: BTreeMap<ThreadId, (u64, u64)>,
 }
@@ -285,7 +285,7 @@ impl OfTest<'_> {
             }
         }
         let own = latencies.waited_for.iter().filter(|one| self.has_thread(one.thread));
-        let waited_for = own.map(|one| ((one.thread, one.by), WaitedLong::from(one))).collect();
+        let waited_for = own.map(|one| ((one.thread, one.by), one.clone())).collect();
         let (at_ns, packets_for_ns) = (latencies.at_ns, latencies.packets_for_ns);
         let threads_for_ns = latencies.threads_for_ns;
         Reading { at_ns, packets_for_ns, threads_for_ns, stages, waited_for, throttled: self.throttled() }
@@ -341,12 +341,6 @@ impl TestLatency {
             _ => false,
         };
         self.stages.iter().filter(|one| !one.key.is_back).filter(is_there)
-    }
-
-    /// Softirqs that receive the test's packets, on a core.
-    #[must_use]
-    pub fn softirq(&self, core: CoreId) -> Option<&StageLatency> {
-        self.stage(Stage::Softirq(core))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Each, InJson, JsonObject};
 use crate::derive::TestMetrics;
-use crate::derive::latency::{LatencyCause, Spread, Stage, StageLatency, TestLatency, WaitedLong};
-use crate::sample::{LinkKey, PathPoint, Word};
+use crate::derive::latency::{LatencyCause, Spread, Stage, StageLatency, TestLatency};
+use crate::sample::{LinkKey, PathPoint, WaitedFor, Word};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -91,7 +91,7 @@ impl Serialize for Figures {
     }
 }
 
-impl JsonObject for WaitedLong {
+impl JsonObject for WaitedFor {
     fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("tid", &self.thread.tid)?;
         object.serialize_entry("by_tid", &(self.by != 0).then_some(self.by))?;

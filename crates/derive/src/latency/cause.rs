@@ -8,8 +8,7 @@ use crate::cores::CoreMetrics;
 use crate::figure::{percent, time};
 use crate::workers::Worker;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use vnettop_sample::{CoreId, PathPoint, PointKind, ThreadId, WaitedFor};
+use vnettop_sample::{PathPoint, PointKind, ThreadId, WaitedFor};
 
 /// The 99th percentile from which on a stage is worth a sentence, s.
 const WORTH_S: f64 = 1e-3;
@@ -22,58 +21,19 @@ const FREE: f64 = 0.1;
 /// A core of which the hypervisor takes so much is not the kernel's to give.
 const STOLEN: f64 = 0.05;
 
-/// For whom a thread waited for 0.5 ms and longer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct WaitedLong {
-    /// Who waited.
-    pub thread: ThreadId,
-    /// Who ran: its tid, 0 for nobody.
-    pub by: u32,
-    /// Its process.
-    pub pid: u32,
-    /// Its name.
-    pub name: Arc<str>,
-    /// Its real-time priority, 0 for none.
-    pub real_time: u32,
-    /// That of who waited.
-    pub own_real_time: u32,
-    /// The core.
-    pub core: CoreId,
-    /// How long, ns.
-    pub ns: u64,
-    /// How often.
-    pub count: u64,
-}
-
-impl From<&WaitedFor> for WaitedLong {
-    fn from(one: &WaitedFor) -> Self {
-        Self {
-            thread: one.thread,
-            by: one.by,
-            pid: one.pid,
-            name: Arc::clone(&one.name),
-            real_time: one.real_time,
-            own_real_time: one.own_real_time,
-            core: one.core,
-            ns: one.ns,
-            count: one.count,
-        }
-    }
-}
-
 /// What came between two readings. First who was waited for longest at a time: so many more packets came meanwhile that the time
 /// counts twice.
 pub(super) fn longest(
-    now: &BTreeMap<(ThreadId, u32), WaitedLong>,
-    before: &BTreeMap<(ThreadId, u32), WaitedLong>,
-) -> Vec<WaitedLong> {
-    let more = |(key, now): (&(ThreadId, u32), &WaitedLong)| {
+    now: &BTreeMap<(ThreadId, u32), WaitedFor>,
+    before: &BTreeMap<(ThreadId, u32), WaitedFor>,
+) -> Vec<WaitedFor> {
+    let more = |(key, now): (&(ThreadId, u32), &WaitedFor)| {
         let (ns, count) = before.get(key).map_or((0, 0), |before| (before.ns, before.count));
         let (ns, count) = (now.ns.checked_sub(ns)?, now.count.checked_sub(count)?);
-        (ns > 0).then(|| WaitedLong { ns, count, ..now.clone() })
+        (ns > 0).then(|| WaitedFor { ns, count, ..now.clone() })
     };
-    let mut all: Vec<WaitedLong> = now.iter().filter_map(more).collect();
-    let weight = |one: &WaitedLong| one.ns as f64 * one.ns as f64 / one.count.max(1) as f64;
+    let mut all: Vec<WaitedFor> = now.iter().filter_map(more).collect();
+    let weight = |one: &WaitedFor| one.ns as f64 * one.ns as f64 / one.count.max(1) as f64;
     all.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
     all
 }
@@ -86,7 +46,7 @@ pub struct LatencyCause {
     /// What makes them wait, where that is another stage.
     pub by: Option<StageKey>,
     /// The thread that waits for a core, and for whom, where that is it.
-    pub waited: Option<(ThreadId, Option<WaitedLong>)>,
+    pub waited: Option<(ThreadId, Option<WaitedFor>)>,
     /// Another core for that thread may help: others run on the one it waits for.
     pub pin_may_help: bool,
     /// The sentence.
@@ -126,7 +86,7 @@ impl LatencyCause {
 /// A thread that waits for a core.
 struct ThreadWaits {
     thread: ThreadId,
-    by: Option<WaitedLong>,
+    by: Option<WaitedFor>,
     text: String,
     pin_may_help: bool,
 }
@@ -246,7 +206,7 @@ impl LatencyScene<'_> {
     }
 
     /// Why it waits, and whether another core may help.
-    fn why(&self, id: ThreadId, by: &WaitedLong) -> (String, bool) {
+    fn why(&self, id: ThreadId, by: &WaitedFor) -> (String, bool) {
         let core = by.core;
         let shares = self.ground.machine.core(core).and_then(CoreMetrics::shares);
         let stolen = shares.map_or(0.0, |shares| shares.steal);
