@@ -135,9 +135,10 @@ impl LimitTrack {
         let since_ns = metrics.machine.at_ns.saturating_sub(self.judged_at_ns);
         let is_young = self.window.length_ns() < WHOLE_NS;
         if since_ns >= EVERY_NS || is_young {
-            self.judged_at_ns = metrics.machine.at_ns;
-            let limit = judge::judge(&self.window.scene(next, metrics, flow));
-            self.settle_on(limit, is_young || since_ns >= WHOLE_NS);
+            let scene = self.window.scene(next, metrics, flow);
+            self.settle_on(judge::judge(&scene), is_young || since_ns >= WHOLE_NS);
+            // What is known of a worker in the next tick is not kept waiting.
+            self.judged_at_ns = if workers::is_awaited(&scene) { 0 } else { metrics.machine.at_ns };
         }
         self.shown.clone()
     }

@@ -112,10 +112,10 @@ pub(super) fn waited_for(scene: &Scene) -> Option<Limit> {
 }
 
 /// Who else is on that core, most first: programs, threads of the test, softirqs, each with its share.
-pub(super) fn beside(scene: &Scene, core: CoreId, tid: u32) -> String {
+pub(super) fn beside(scene: &Scene, core: CoreId, is_own: impl Fn(&Thread) -> bool) -> String {
     let Some(core) = scene.core(core) else { return String::new() };
     let mut seen = Full::seen(scene, core);
-    seen.threads.retain(|(thread, _)| thread.tid != tid);
+    seen.threads.retain(|(thread, _)| !is_own(thread));
     let parts = seen.parts(scene, LimitKind::Others, &seen.strangers(scene));
     let words = parts.iter().take(2).map(|(_, share, who)| format!("{who} {} %", percent(*share)));
     words.collect::<Vec<_>>().join(", ")

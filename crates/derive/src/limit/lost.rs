@@ -3,7 +3,7 @@
 
 use super::cores;
 use super::scene::{Scene, Thread, Unbegun};
-use super::{Limit, LimitKind};
+use super::{Limit, LimitKind, workers};
 use crate::figure::{bytes, percent, rate};
 use crate::finding::loss::place_alone;
 use crate::losses::{Loss, LossPlace};
@@ -87,6 +87,10 @@ fn reported(scene: &Scene, lost: &Loss) -> Limit {
     };
     match core.and_then(|core| cores::of(scene, core)) {
         Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), ..full },
+        None if workers::is_open(scene, lost) => {
+            let limit = limit_of(lost);
+            Limit { text: format!("{}; how busy the threads behind it are is not known yet", limit.text), ..limit }
+        }
         None => limit_of(lost),
     }
 }

@@ -16,6 +16,8 @@ pub(super) struct Scene {
     pub threads: Vec<Thread>,
     /// The threads that carry its packets between the ends.
     pub workers: Vec<WorkerThread>,
+    /// Those of them of which nothing is known yet: they were found in the last tick.
+    pub unmeasured: Vec<WorkerPlace>,
     /// Cores on which the test's packets are handled by a setting or a device: RPS, threads of NAPI, interrupts.
     pub handling: CoreSet,
     /// Whose threads use cores, most first.
@@ -101,13 +103,19 @@ pub(super) struct WorkerThread {
     pub thread: Thread,
     /// What a sentence calls it, and whose it is.
     pub noun: &'static str,
-    pub carrier: String,
+    pub place: WorkerPlace,
     /// It polls all the time.
     pub polls: bool,
-    /// The link that gives it the packets.
-    pub before: Option<LinkKey>,
     /// Threads that it stands for.
     pub count: usize,
+}
+
+/// Whose worker it is, and the link that gives it the packets.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WorkerPlace {
+    pub carrier: String,
+    pub pid: u32,
+    pub before: Option<LinkKey>,
 }
 
 /// Means over the connections that carry the test.

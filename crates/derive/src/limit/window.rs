@@ -1,7 +1,7 @@
 //! The last second of a test, tick by tick, and the means of it: a judgement of one tick would flicker. A tick that is longer, or
 //! reaches over the edge of that second, counts with its part within.
 
-use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread, Unbegun, WorkerThread};
+use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread, Unbegun, WorkerPlace, WorkerThread};
 use super::segments::{self, Segments};
 use super::tick::{HeldTick, Tick, carrying};
 use crate::finding::nothing;
@@ -102,6 +102,7 @@ impl Window {
             cores,
             threads: metrics.threads.iter().filter_map(|thread| self.thread(metrics, thread)).collect(),
             workers: metrics.workers.iter().filter_map(|worker| self.worker(metrics, worker)).collect(),
+            unmeasured: metrics.workers.iter().filter(|one| self.is_new(one)).map(|one| place(metrics, one)).collect(),
             runners: next.facts.runners.to_vec(),
             proto,
             rate_bits_per_s: sent.or(bits),
@@ -172,15 +173,13 @@ impl Window {
     fn worker(&self, metrics: &TestMetrics, worker: &Worker) -> Option<WorkerThread> {
         let is_end = metrics.threads.iter().any(|thread| thread.sample.id == worker.id());
         let thread = self.thread(metrics, &worker.thread).filter(|_| !is_end)?;
-        let before = worker.link_before(&metrics.paths);
-        Some(WorkerThread {
-            thread,
-            noun: worker.noun(),
-            carrier: worker.carrier.clone(),
-            polls: worker.polls(),
-            before,
-            count: 1,
-        })
+        let (noun, polls) = (worker.noun(), worker.polls());
+        Some(WorkerThread { thread, noun, place: place(metrics, worker), polls, count: 1 })
+    }
+
+    /// No tick has told yet how busy it is.
+    fn is_new(&self, worker: &Worker) -> bool {
+        !self.ticks.iter().flat_map(|tick| &tick.threads).any(|thread| thread.id == worker.id())
     }
 
     fn tcp(&self) -> Option<Tcp> {
@@ -257,6 +256,10 @@ impl Window {
             (one.bits_per_s / one.speed_bits_per_s).total_cmp(&(other.bits_per_s / other.speed_bits_per_s))
         })
     }
+}
+
+fn place(metrics: &TestMetrics, worker: &Worker) -> WorkerPlace {
+    WorkerPlace { carrier: worker.carrier.clone(), pid: worker.id().pid, before: worker.link_before(&metrics.paths) }
 }
 
 /// What a test waits for that never sent anything.

@@ -3,7 +3,7 @@
 
 use super::cores::{self, always};
 use super::lost;
-use super::scene::{Scene, Thread, WorkerThread};
+use super::scene::{Scene, Thread, WorkerPlace, WorkerThread};
 use super::{Limit, LimitKind, shaped};
 use crate::figure::percent;
 use crate::finding::loss::place_alone;
@@ -19,7 +19,11 @@ const HOME: f64 = 0.7;
 /// A core with no more idle time is full; a program's workers fill it that use so much of it and wait so long, all together.
 const FULL: f64 = 0.08;
 const FILLS: f64 = 0.5;
+/// One before which packets are lost needs no more of the core than this: others have the rest, and it waits.
+const FILLS_LOSING: f64 = 0.1;
 const CROWDED: f64 = 0.3;
+/// A program that uses so much of a core has all of it.
+const ALL: f64 = 0.85;
 /// Lost share from which on a sender of datagrams sends more than is carried.
 const LOST: f64 = 0.01;
 
@@ -27,7 +31,7 @@ const LOST: f64 = 0.01;
 /// together fill one.
 pub(super) fn starved(scene: &Scene) -> Option<Limit> {
     // What is lost elsewhere, or held back by a qdisc, is not lost because of a worker.
-    if lost::worst(scene).is_some_and(|lost| !scene.workers.iter().any(|worker| is_before(worker, lost)))
+    if lost::worst(scene).is_some_and(|lost| !scene.workers.iter().any(|worker| is_at(&worker.place, lost)))
         || shaped::held(scene).is_some()
     {
         return None;
@@ -59,15 +63,28 @@ fn need(worker: &WorkerThread) -> f64 {
 
 /// What a program's own socket or link has no room for tells whose threads are too slow.
 fn rank(scene: &Scene, worker: &WorkerThread) -> (bool, f64) {
-    (lost::worst(scene).is_some_and(|lost| is_before(worker, lost)), need(worker).min(1.0))
+    (lost::worst(scene).is_some_and(|lost| is_at(&worker.place, lost)), need(worker).min(1.0))
+}
+
+/// Whether a worker is to blame for what is lost before it shows in the next tick.
+pub(super) fn is_awaited(scene: &Scene) -> bool {
+    lost::worst(scene).is_some_and(|lost| is_open(scene, lost))
+}
+
+/// Packets are lost there, and how busy the worker is that takes them is not known yet.
+pub(super) fn is_open(scene: &Scene, lost: &Loss) -> bool {
+    scene.unmeasured.iter().any(|place| is_at(place, lost)) && !scene.workers.iter().any(|one| is_at(&one.place, lost))
 }
 
 /// Packets are lost where this worker takes them, or in it.
-fn is_before(worker: &WorkerThread, lost: &Loss) -> bool {
+fn is_at(worker: &WorkerPlace, lost: &Loss) -> bool {
     let is_of_end = lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
-    // A switch's socket is called after its process, with the number.
+    // A switch's or a VPN's socket is called after its process, with the number.
     let is_named = lost.name.as_deref().is_some_and(|name| {
-        name == worker.carrier || name.strip_prefix(worker.carrier.as_str()).is_some_and(|rest| rest.starts_with(' '))
+        let rest = name.strip_prefix(worker.carrier.as_str());
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix(' ').is_some_and(|pid| pid == worker.pid.to_string())
+        })
     });
     !is_of_end && (is_named || lost.link.is_some() && lost.link == worker.before)
 }
@@ -77,7 +94,10 @@ fn is_before(worker: &WorkerThread, lost: &Loss) -> bool {
 fn crowded<'a>(scene: &Scene, workers: impl Iterator<Item = &'a WorkerThread>) -> Vec<WorkerThread> {
     let mut programs: Vec<WorkerThread> = Vec::new();
     for worker in workers {
-        match programs.iter_mut().find(|one| one.thread.pid == worker.thread.pid && one.carrier == worker.carrier) {
+        match programs
+            .iter_mut()
+            .find(|one| (one.place.pid, &one.place.carrier) == (worker.place.pid, &worker.place.carrier))
+        {
             None => programs.push(worker.clone()),
             Some(one) => {
                 one.thread.cpu += worker.thread.cpu;
@@ -94,27 +114,30 @@ fn crowded<'a>(scene: &Scene, workers: impl Iterator<Item = &'a WorkerThread>) -
     }
     programs.retain(|one| {
         let core = one.thread.home().and_then(|core| scene.core(core));
-        let fills = core.is_some_and(|core| core.idle <= FULL && one.thread.on(core.number) >= FILLS);
+        let loses = lost::worst(scene).is_some_and(|lost| is_at(&one.place, lost));
+        let least = if loses { FILLS_LOSING } else { FILLS };
+        let fills = core.is_some_and(|core| core.idle <= FULL && one.thread.on(core.number) >= least);
         one.count > 1 && fills && one.thread.wait >= CROWDED
     });
     programs
 }
 
 fn limit(scene: &Scene, worker: &WorkerThread) -> Limit {
-    let WorkerThread { thread, noun, carrier, count, .. } = worker;
+    let WorkerThread { thread, noun, place: WorkerPlace { carrier, .. }, count, .. } = worker;
     let home = thread.home().filter(|&core| thread.on(core) >= HOME * thread.cpu);
     let on = home.map_or_else(|| "a core".to_owned(), |core| format!("core {core}"));
-    let waits = if thread.wait >= WAITS {
-        let beside = home.map(|core| cores::beside(scene, core, thread.tid)).filter(|text| !text.is_empty());
-        let beside = beside.map_or_else(String::new, |who| format!(" ({who})"));
-        format!(" and waits {} % of the time for it{beside}", percent(thread.wait))
-    } else {
-        String::new()
+    let is_own = |other: &Thread| if *count > 1 { other.pid == thread.pid } else { other.tid == thread.tid };
+    let beside = home.map(|core| cores::beside(scene, core, is_own)).filter(|text| !text.is_empty());
+    let beside = beside.map_or_else(String::new, |who| format!(" ({who})"));
+    let waits = match *count {
+        // How long several threads wait is no share of anything: they wait for each other too.
+        2.. if thread.cpu < ALL => format!(", which is full{beside}"),
+        1 if thread.wait >= WAITS => format!(" and waits {} % of the time for it{beside}", percent(thread.wait)),
+        _ => String::new(),
     };
     let because =
         lost::worst(scene).map_or_else(String::new, |lost| format!("; {} {}", lost::how_many(lost), place_alone(lost)));
     let who = if *count > 1 { format!("{count} threads use") } else { format!("{noun} {} uses", thread.tid) };
-    let waits = if *count > 1 { String::new() } else { waits };
     let text = format!("{carrier} is the limit: its {who} {} % of {on}{waits}{because}", percent(thread.cpu));
     let mut numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
     numbers.extend(home.map(|core| ("core", f64::from(core))));
@@ -140,9 +163,8 @@ mod tests {
         WorkerThread {
             thread: Thread { pid: 7, tid, ..thread(7, core, load) },
             noun: "vCPU",
-            carrier: "the guest web1".to_owned(),
+            place: WorkerPlace { carrier: "the guest web1".to_owned(), pid: 7, before: Some(TAP) },
             polls: false,
-            before: Some(TAP),
             count: 1,
         }
     }
@@ -210,5 +232,24 @@ mod tests {
         assert_eq!(limit.text, "the guest web1 is the limit: its 3 threads use 90 % of core 1");
         let apart = judge(&scene(Proto::Tcp, vec![worker(8, 0, (0.3, 0.2)), worker(9, 1, (0.3, 0.2))]));
         assert_ne!(apart.kind, LimitKind::Worker, "on two cores, one of them idle");
+    }
+
+    #[test]
+    fn a_program_that_loses_packets_on_a_full_core_limits_however_little_of_it_it_gets() {
+        let mut seen = scene(Proto::Udp, vec![worker(8, 1, (0.1, 0.3)), worker(9, 1, (0.05, 0.3))]);
+        assert_ne!(judge(&seen).kind, LimitKind::Worker, "nothing is lost");
+        seen.losses_per_s = vec![lost(LossPlace::Link, Some(TAP))];
+        let limit = judge(&seen);
+        assert_eq!(limit.kind, LimitKind::Worker, "{}", limit.text);
+        assert!(limit.text.contains("its 2 threads use 15 % of core 1, which is full (others 85 %)"), "{}", limit.text);
+    }
+
+    #[test]
+    fn while_a_worker_is_not_measured_yet_the_loss_before_it_says_so() {
+        let mut seen = scene(Proto::Udp, Vec::new());
+        seen.losses_per_s = vec![lost(LossPlace::Link, Some(TAP))];
+        assert!(!judge(&seen).text.contains("not known yet") && !is_awaited(&seen));
+        seen.unmeasured = vec![worker(8, 1, (0.0, 0.0)).place];
+        assert!(judge(&seen).text.ends_with("the threads behind it are is not known yet") && is_awaited(&seen));
     }
 }
