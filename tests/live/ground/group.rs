@@ -13,6 +13,13 @@ impl Group {
         Self::new("fifth", &quota, &[("cpu.max", "20000 100000")])
     }
 
+    /// Real-time threads of it get a fifth of a core; `None` where the kernel has no such groups (v1, `RT_GROUP_SCHED`).
+    pub fn real_time_fifth() -> Option<Self> {
+        let is_known = Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists();
+        let quota = [("cpu.rt_period_us", "100000"), ("cpu.rt_runtime_us", "20000")];
+        is_known.then(|| Self::new("real-time", &quota, &[]))
+    }
+
     /// The largest share of a core that others want, too.
     pub fn first() -> Self {
         Self::new("first", &[("cpu.shares", "262144")], &[("cpu.weight", "10000")])

@@ -143,20 +143,31 @@ impl LatencyScene<'_> {
                 if self.are_free(own, now) { format!("{takes}, whose threads do not wait for a core") } else { takes };
             return told(stage, None, text);
         }
+        let (from_name, to_name) = (self.name(from), self.name(to));
+        let takes = format!("packets take {} from {from_name} to {to_name}", figures(now));
+        let napi = self.ground.workers.iter().filter(|worker| to.link.is_some() && worker.napi_of() == to.link);
+        if let Some((cause, waits)) = self.starved(napi.map(Worker::id), now) {
+            return told(stage, Some(cause), format!("{takes}: {}", waits.text)).because_of(waits);
+        }
+        match self.late_softirq(stage, now).filter(|_| to.what == PointKind::Received) {
+            Some((late, text)) => told(stage, Some(late), text),
+            None => told(stage, None, takes),
+        }
+    }
+
+    fn name(&self, point: PathPoint) -> String {
+        point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.ground, link))
+    }
+
+    /// A core whose softirqs start so late that it explains these waits, in words.
+    fn late_softirq(&self, stage: &StageLatency, now: Spread) -> Option<(&StageLatency, String)> {
         let late = self.latency.stages.iter().filter(|one| matches!(one.key.stage, Stage::Softirq(_)));
         let late = late.filter(|one| one.key.is_back == stage.key.is_back);
         let p99 = |one: &StageLatency| one.now.map_or(0.0, |now| now.p99_s);
-        let late = late.max_by(|one, other| p99(one).total_cmp(&p99(other)));
-        if let Some(late) = late.filter(|late| to.what == PointKind::Received && p99(late) >= EXPLAINS * now.p99_s)
-            && let (Stage::Softirq(core), Some(spread)) = (late.key.stage, late.now)
-        {
-            let text = format!("softirqs that receive start {} late on core {core}", figures(spread));
-            return told(stage, Some(late), text);
-        }
-        let ends = [from, to]
-            .map(|point| point.link.map_or_else(|| "the socket".to_owned(), |link| place::link(self.ground, link)));
-        let text = format!("packets take {} from {} to {}", figures(now), ends[0], ends[1]);
-        told(stage, None, text)
+        let late = late.max_by(|one, other| p99(one).total_cmp(&p99(other)))?;
+        let (Stage::Softirq(core), Some(spread)) = (late.key.stage, late.now) else { return None };
+        let text = || format!("softirqs that receive start {} late on core {core}", figures(spread));
+        (p99(late) >= EXPLAINS * now.p99_s).then(|| (late, text()))
     }
 
     /// The thread of these that waits longest for a core, where that explains these waits.
@@ -214,8 +225,9 @@ impl LatencyScene<'_> {
             return (": the CPU quota of its control group is used up".to_owned(), false);
         }
         if by.own_real_time > 0 && by.real_time == 0 {
-            let why = "it is real-time, and throttled (sched_rt_runtime_us)";
-            return (format!(" for core {core}: {why}; {} runs there", by.name), false);
+            let who = if by.by == 0 { "nobody" } else { &*by.name };
+            let why = "it is real-time, and throttled (rt_runtime_us)";
+            return (format!(" for core {core}: {why}; {who} runs there"), false);
         }
         if stolen >= STOLEN {
             let share = percent(stolen);

@@ -155,7 +155,7 @@ fn a_wait_in_the_socket_is_told_at_its_cause() {
     let text = cause(&metrics, rows(), vec![for_whom(99, "rustc", 0, 0)]);
     assert!(text.ends_with("for core 1: rustc 99 runs there"), "{text}");
     let text = cause(&metrics, rows(), vec![for_whom(99, "rustc", 0, 10)]);
-    assert!(text.contains("it is real-time, and throttled (sched_rt_runtime_us)"), "{text}");
+    assert!(text.contains("it is real-time, and throttled (rt_runtime_us)"), "{text}");
     let text = cause(&metrics, rows(), vec![for_whom(0, "swapper/1", 0, 0)]);
     assert!(text.ends_with("though core 1 is idle"), "{text}");
     // The reader does not wait: it does not read.

@@ -1,9 +1,10 @@
 //! What waits on the way: in a qdisc, across a bridge, through a tunnel.
 
 use super::{FAR, PROGRAMS, Part, Told, alone, assert_same, so_far, stages};
+use crate::ground::threaded::{self, Threaded};
 use crate::ground::{Kept, Netns, iperf3_server, needs, needs_two_cores, pid, veth_pair};
 use serde_json::Value;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// 10 Mbit/s, bytes/s.
 const RATE: f64 = 10e6 / 8.0;
@@ -104,4 +105,27 @@ fn the_steps_through_a_tunnel_add_up() {
     }
     let (told, _parts) = between(&near, &far, "10.42.0.2");
     adds_up(&told, &["vx0", "v0", "v1", "vx0"]);
+}
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn datagrams_wait_for_a_links_thread_whose_core_a_real_time_thread_has() {
+    needs(&[PROGRAMS, &threaded::PROGRAMS].concat());
+    needs_two_cores();
+    let _alone = alone();
+    let link = Threaded::start();
+    let thread = link.thread().expect("it is there").to_string();
+    let placed = Command::new("taskset").args(["-pc", "1", &thread]).stdout(Stdio::null()).status();
+    assert!(placed.is_ok_and(|status| status.success()), "it is placed");
+    let address = threaded::FAR;
+    let reader = Part::on(&link.far, "0", &format!("arrive {address} 7000"));
+    let sender = Part::on(&link.near, "0", &format!("send {address} 7000 1000"));
+    let hog = Part::outside("1", "hog 20 200 50");
+    let told = Told::of(&[sender.pid(), reader.pid()], 24);
+    told.says(&["from na0 to nb0", &format!("{thread} of nb0 waits"), &format!("hog {} (real-time", hog.pid())]);
+    let truth = reader.measured_since(told.from_ns);
+    let hop = told.hop_from("na0");
+    assert_same("the mean of the hop", told.mean(hop).0, truth.mean(), 0.1);
+    assert_same("its 99th percentile", so_far(hop, "p99_us"), truth.percentile(99), 0.15);
+    assert!(so_far(told.only("socket"), "p50_us") < 1e3, "nothing waits in the socket: {}", told.summary());
 }

@@ -1,7 +1,9 @@
 """What the tests of latency run. Told to end (SIGTERM), those that measure print a list of [CLOCK_MONOTONIC, how long], ns.
 
-read ADDRESS PORT              how long each datagram waited, from SO_TIMESTAMPNS to the return of recvmsg
-send ADDRESS PORT RATE         numbered datagrams of 64 bytes, so many a second
+read ADDRESS PORT [PRIORITY BUSY_MS PERIOD_MS]   how long each datagram waited, from SO_TIMESTAMPNS to the return of recvmsg;
+                               with a priority as SCHED_FIFO, and it works so long after a datagram every period
+arrive ADDRESS PORT            how long each was on the way, from its sender to SO_TIMESTAMPNS
+send ADDRESS PORT RATE         numbered datagrams of 64 bytes with the time, so many a second
 answer ADDRESS PORT            sends back over TCP whatever it is sent
 ask ADDRESS PORT PAUSE_MS      how long each 64 bytes take there and back; it rests between two
 hog BUSY_MS PERIOD_MS [PRIORITY]   keeps its core; with a priority as SCHED_FIFO
@@ -37,18 +39,36 @@ def every(period_s):
         time.sleep(max(0, begins - time.monotonic()))
 
 
-def read(address, port):
+def datagrams(address, port):
+    """When each arrived (CLOCK_REALTIME, ns), and what it says."""
     wire, here = at(address, port, socket.SOCK_DGRAM)
     wire.bind(here)
     wire.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     ready()
     while True:
-        _, said, _, _ = wire.recvmsg(2048, 256)
-        now, now_monotonic = time.time_ns(), time.monotonic_ns()
+        text, said, _, _ = wire.recvmsg(2048, 256)
         for _, kind, stamp in said:
             if kind == SO_TIMESTAMPNS:
                 seconds, ns = struct.unpack("qq", stamp[:16])
-                measured.append([now_monotonic, now - seconds * 10**9 - ns])
+                yield seconds * 10**9 + ns, text
+
+
+def read(address, port, priority=None, busy_ms=0, period_ms=0):
+    if priority:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(priority)))
+    works_next = 0
+    for arrived, _ in datagrams(address, port):
+        now, now_monotonic = time.time_ns(), time.monotonic()
+        measured.append([time.monotonic_ns(), now - arrived])
+        if priority and now_monotonic >= works_next:
+            works_next = now_monotonic + float(period_ms) / 1e3
+            while time.monotonic() < now_monotonic + float(busy_ms) / 1e3:
+                pass
+
+
+def arrive(address, port):
+    for arrived, text in datagrams(address, port):
+        measured.append([time.monotonic_ns(), arrived - struct.unpack("qq", text[:16])[1]])
 
 
 def send(address, port, rate):
@@ -57,7 +77,7 @@ def send(address, port, rate):
     ready()
     for number, _ in enumerate(every(1 / float(rate))):
         try:
-            wire.send(struct.pack("q", number) + bytes(56))
+            wire.send(struct.pack("qq", number, time.time_ns()) + bytes(48))
         except ConnectionRefusedError:  # the reader has ended
             break
 
@@ -108,4 +128,4 @@ def stop(pid, stopped_ms, period_ms):
 
 
 signal.signal(signal.SIGTERM, end)
-{"read": read, "send": send, "answer": answer, "ask": ask, "hog": hog, "stop": stop}[what](*told)
+{"read": read, "arrive": arrive, "send": send, "answer": answer, "ask": ask, "hog": hog, "stop": stop}[what](*told)

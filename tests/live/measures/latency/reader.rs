@@ -2,7 +2,7 @@
 
 use super::{FAR, PROGRAMS, Part, Told, alone, assert_same, so_far, stages};
 use crate::ground::group::Group;
-use crate::ground::{Netns, needs, needs_two_cores, veth_pair};
+use crate::ground::{Netns, left_out, needs, needs_two_cores, veth_pair};
 
 /// A reader on core 1 and a sender on core 0, which only the test lets wait.
 struct Line {
@@ -14,11 +14,17 @@ struct Line {
 
 impl Line {
     fn start(per_second: u32) -> Self {
+        let line = Self::read_by("", per_second);
+        line.first.take(line.reader.pid());
+        line
+    }
+
+    /// The reader has these arguments beside its address, and no share of its own.
+    fn read_by(more: &str, per_second: u32) -> Self {
         let (near, far) = veth_pair();
-        let reader = Part::on(&far, "1", &format!("read {FAR} 7000"));
+        let reader = Part::on(&far, "1", format!("read {FAR} 7000 {more}").trim_end());
         let sender = Part::on(&near, "0", &format!("send {FAR} 7000 {per_second}"));
         let first = Group::first();
-        first.take(reader.pid());
         first.take(sender.pid());
         Self { reader, sender, first, _namespaces: (near, far) }
     }
@@ -109,4 +115,21 @@ fn datagrams_wait_for_a_reader_whose_quota_is_used_up() {
     told.says(&["receiver's socket", &format!("python3 {}", line.reader.pid()), "quota"]);
     line.compare(&told);
     drop(hog);
+}
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn datagrams_wait_for_a_reader_whose_real_time_is_throttled() {
+    needs(PROGRAMS);
+    needs_two_cores();
+    let Some(fifth) = Group::real_time_fifth() else {
+        return left_out("a throttled reader", "this kernel has no groups of real-time threads");
+    };
+    let _alone = alone();
+    // It works for 30 ms every 250, of which its group lets it have 20 in a row.
+    let line = Line::read_by("40 30 250", 1_000);
+    fifth.take(line.reader.pid());
+    let told = line.told(24);
+    told.says(&["receiver's socket", &format!("python3 {}", line.reader.pid()), "it is real-time, and throttled"]);
+    line.compare(&told);
 }
