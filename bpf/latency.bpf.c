@@ -36,6 +36,7 @@ struct waited {
 #define ARRIVAL_GAP 5 /* number of the flow */
 #define ALIKE 6 /* number of the flow: a packet like one that is still on its way */
 #define WHOLE 7 /* number of the flow: from the first point of its path to its last link */
+#define ANSWER 8 /* tid */
 
 /* Has its room from the beginning: where the scheduler runs a program nothing may be allocated. */
 struct {
@@ -364,16 +365,54 @@ static __always_inline void note_gap(__u32 kind, __u32 tid, __u64 *last_ns, __u6
 	*in_look = this->number;
 }
 
+/* The watched thread that has read last on a core, until it sends: whoever answers does so on the same one, or is not seen. */
+struct has_read {
+	__u64 at_ns; /* 0: it has sent since */
+	__u64 in_look;
+	__u32 tid;
+	__u32 _pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct has_read);
+} has_read SEC(".maps");
+
 /* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
 SEC("tp_btf/sock_recv_length")
 int thread_reads(__u64 *ctx)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), zero = 0;
 	struct waiting *reader = bpf_map_lookup_elem(&waiting, &tid);
+	struct has_read *here;
 
-	if (reader && (__s32)ctx[1] > 0)
-		note_gap(READ_GAP, tid, &reader->read_ns, &reader->read_in_look);
+	if (!reader || (__s32)ctx[1] <= 0)
+		return 0;
+	note_gap(READ_GAP, tid, &reader->read_ns, &reader->read_in_look);
+	here = bpf_map_lookup_elem(&has_read, &zero);
+	if (here) {
+		here->at_ns = reader->read_ns;
+		here->in_look = reader->read_in_look;
+		here->tid = tid;
+	}
 	return 0;
+}
+
+/* A packet with payload begins its way: the first one after its thread has read something is its answer to that. */
+static __always_inline void note_answer(void)
+{
+	__u32 zero = 0;
+	struct has_read *here = bpf_map_lookup_elem(&has_read, &zero);
+	const struct look *this;
+
+	if (!here || !here->at_ns || here->tid != (__u32)bpf_get_current_pid_tgid())
+		return;
+	this = bpf_map_lookup_elem(&looks, &zero);
+	if (this && here->in_look == this->number)
+		note(ANSWER, here->tid, 0, bpf_ktime_get_ns() - here->at_ns);
+	here->at_ns = 0;
 }
 
 /* sock_send_length(struct sock *sk, int ret, int flags), Linux 6.3 */
@@ -804,6 +843,8 @@ static __always_inline void look_at(const struct sk_buff *skb, const struct net_
 		return;
 	if (end && of->lane & IS_LAST)
 		note_end(end);
+	if (of->lane & IS_FIRST)
+		note_answer();
 	pass(of->lane, of->flow, of->proto, mark);
 }
 

@@ -85,6 +85,11 @@ pub enum LatencyOf {
         /// The thread.
         thread: ThreadId,
     },
+    /// From a return from reading a socket to the thread's next packet with payload (Linux 6.3).
+    Answer {
+        /// The thread.
+        thread: ThreadId,
+    },
     /// Between two packets of a flow at the last link of its path.
     ArrivalGap {
         /// Whose packets.
@@ -106,7 +111,7 @@ impl LatencyOf {
             | Self::Softirq { flow, .. }
             | Self::ArrivalGap { flow }
             | Self::Alike { flow } => Some(flow),
-            Self::Wakeup { .. } | Self::ReadGap { .. } | Self::SendGap { .. } => None,
+            Self::Wakeup { .. } | Self::ReadGap { .. } | Self::SendGap { .. } | Self::Answer { .. } => None,
         }
     }
 }

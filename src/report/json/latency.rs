@@ -25,7 +25,7 @@ impl JsonObject for StageLatency {
     fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         let (from, to) = ends(self.key.stage);
         let (tid, core) = match self.key.stage {
-            Stage::Wakeup(id) | Stage::SendGap(id) | Stage::ReadGap(id) => (Some(id.tid), None),
+            Stage::Wakeup(id) | Stage::SendGap(id) | Stage::ReadGap(id) | Stage::Answer(id) => (Some(id.tid), None),
             Stage::Softirq(core) => (None, Some(core)),
             _ => (None, None),
         };

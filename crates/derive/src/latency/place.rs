@@ -11,6 +11,7 @@ impl TestLatency {
         match key.stage {
             Stage::SendGap(id) => format!("between sends of {}", name(ground, id)),
             Stage::ReadGap(id) => format!("between reads of {}", name(ground, id)),
+            Stage::Answer(id) => format!("{} has read, until it sends", name(ground, id)),
             Stage::ArrivalGap => "between arrivals at the last link".to_owned(),
             Stage::Qdisc(key) => format!("{} of {}", self.qdisc(key), link(ground, key)),
             Stage::Hop { from, to } => hop(ground, from, to),

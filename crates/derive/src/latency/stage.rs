@@ -31,6 +31,8 @@ pub enum Stage {
     Wakeup(ThreadId),
     /// Between two reads of a thread.
     ReadGap(ThreadId),
+    /// From a thread's read to its next packet: its program's own time, and that of the kernel's calls.
+    Answer(ThreadId),
     /// Between two packets at the last link.
     ArrivalGap,
     /// From the first point of the path to its last link.
@@ -59,7 +61,7 @@ impl StageKey {
     #[must_use]
     pub fn thread(&self) -> Option<ThreadId> {
         match self.stage {
-            Stage::Wakeup(id) | Stage::SendGap(id) | Stage::ReadGap(id) => Some(id),
+            Stage::Wakeup(id) | Stage::SendGap(id) | Stage::ReadGap(id) | Stage::Answer(id) => Some(id),
             _ => None,
         }
     }
@@ -76,10 +78,10 @@ impl StageKey {
         matches!(self.stage, Stage::Qdisc(_) | Stage::Hop { .. })
     }
 
-    /// Nothing waits: how far apart things are.
+    /// Nothing waits: how far apart things are, or how long somebody works.
     #[must_use]
     pub fn is_gap(&self) -> bool {
-        matches!(self.stage, Stage::SendGap(_) | Stage::ReadGap(_) | Stage::ArrivalGap)
+        matches!(self.stage, Stage::SendGap(_) | Stage::ReadGap(_) | Stage::Answer(_) | Stage::ArrivalGap)
     }
 }
 
@@ -142,6 +144,7 @@ impl<'a> OfTest<'a> {
             LatencyOf::Wakeup { thread: id } => thread(id, Stage::Wakeup),
             LatencyOf::ReadGap { thread: id } => thread(id, Stage::ReadGap),
             LatencyOf::SendGap { thread: id } => thread(id, Stage::SendGap),
+            LatencyOf::Answer { thread: id } => thread(id, Stage::Answer),
         }
     }
 
@@ -210,7 +213,8 @@ pub(super) fn order(paths: &[FlowPath], key: &StageKey) -> (bool, usize, usize, 
         Stage::Wakeup(_) => (4, 0),
         Stage::SendGap(_) => (5, 0),
         Stage::ReadGap(_) => (6, 0),
-        Stage::ArrivalGap | Stage::Whole | Stage::Alike => (7, 0),
+        Stage::Answer(_) => (7, 0),
+        Stage::ArrivalGap | Stage::Whole | Stage::Alike => (8, 0),
     };
     (key.is_back, kind, at, *key)
 }

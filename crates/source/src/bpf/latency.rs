@@ -86,6 +86,8 @@ pub enum WaitOf {
     Alike(FlowKey),
     /// Packets over the whole path.
     Whole(FlowKey),
+    /// A thread, from having read to its next packet.
+    Answer(u32),
 }
 
 /// Times of one kind.
@@ -310,6 +312,7 @@ impl LatencyTables {
             5 => WaitOf::ArrivalGap(flow()?),
             6 => WaitOf::Alike(flow()?),
             7 => WaitOf::Whole(flow()?),
+            8 => WaitOf::Answer(one),
             _ => return None,
         })
     }

@@ -197,6 +197,7 @@ fn row(count: WaitCount, threads: &BTreeMap<u32, ThreadId>) -> Option<LatencyRow
         WaitOf::ArrivalGap(flow) => LatencyOf::ArrivalGap { flow: named(flow) },
         WaitOf::Alike(flow) => LatencyOf::Alike { flow: named(flow) },
         WaitOf::Whole(flow) => LatencyOf::Whole { flow: named(flow) },
+        WaitOf::Answer(tid) => LatencyOf::Answer { thread: thread(tid)? },
     };
     Some(LatencyRow { of, max_ns: count.max_ns, buckets: count.buckets })
 }
