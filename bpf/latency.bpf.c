@@ -369,6 +369,7 @@ static __always_inline void note_gap(__u32 kind, __u32 tid, __u64 *last_ns, __u6
 struct has_read {
 	__u64 at_ns; /* 0: it has sent since */
 	__u64 in_look;
+	__u64 socket;
 	__u32 tid;
 	__u32 _pad;
 };
@@ -395,19 +396,21 @@ int thread_reads(__u64 *ctx)
 	if (here) {
 		here->at_ns = reader->read_ns;
 		here->in_look = reader->read_in_look;
+		here->socket = ctx[0];
 		here->tid = tid;
 	}
 	return 0;
 }
 
-/* A packet with payload begins its way: the first one after its thread has read something is its answer to that. */
-static __always_inline void note_answer(void)
+/* A packet with payload begins its way: the first one after its thread has read something from the same socket is its answer to
+ * that. What the kernel sends of others, for an acknowledgement that comes meanwhile, is of another one. */
+static __always_inline void note_answer(const struct sk_buff *skb)
 {
 	__u32 zero = 0;
 	struct has_read *here = bpf_map_lookup_elem(&has_read, &zero);
 	const struct look *this;
 
-	if (!here || !here->at_ns || here->tid != (__u32)bpf_get_current_pid_tgid())
+	if (!here || !here->at_ns || here->tid != (__u32)bpf_get_current_pid_tgid() || here->socket != (__u64)skb->sk)
 		return;
 	this = bpf_map_lookup_elem(&looks, &zero);
 	if (this && here->in_look == this->number)
@@ -844,7 +847,7 @@ static __always_inline void look_at(const struct sk_buff *skb, const struct net_
 	if (end && of->lane & IS_LAST)
 		note_end(end);
 	if (of->lane & IS_FIRST)
-		note_answer();
+		note_answer(skb);
 	pass(of->lane, of->flow, of->proto, mark);
 }
 
