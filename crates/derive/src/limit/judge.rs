@@ -241,6 +241,7 @@ fn application(scene: &Scene) -> Option<Limit> {
 fn nothing(scene: &Scene) -> Limit {
     let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
     let more = if has_both { "" } else { ": look at the other end" };
+    let waits = scene.waits.as_ref().map_or_else(String::new, |waits| format!("; {waits}"));
     let fullest = cores::nearest(scene);
     let text = match fullest {
         Some((core, busy, wait)) if cores::fullest(scene).is_some() => format!(
@@ -249,9 +250,9 @@ fn nothing(scene: &Scene) -> Limit {
             percent(wait)
         ),
         Some((core, busy, _)) => {
-            format!("nothing is saturated here (core {core} is {} % busy){more}", percent(busy))
+            format!("nothing is saturated here (core {core} is {} % busy){more}{waits}", percent(busy))
         }
-        None => format!("nothing is saturated here{more}"),
+        None => format!("nothing is saturated here{more}{waits}"),
     };
     let numbers = fullest.map(|(core, busy, wait)| vec![("core", f64::from(core)), ("busy", busy), ("wait", wait)]);
     Limit::new(LimitKind::Nothing, text, numbers.unwrap_or_default())

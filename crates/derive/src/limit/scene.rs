@@ -51,6 +51,8 @@ pub(super) struct Scene {
     pub unbegun: Option<Unbegun>,
     /// Share of the datagrams sent that did not arrive, whether or not the place is known.
     pub missing: Option<f64>,
+    /// What makes its packets or threads wait longest, as a clause, where latency is looked at.
+    pub waits: Option<String>,
     /// Where a place of losses was looked for, in words.
     pub looked_at: String,
     /// Qdiscs on the path that hold packets back.

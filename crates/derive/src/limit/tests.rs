@@ -286,9 +286,10 @@ fn what_is_lost_is_told_with_its_place() {
 #[test]
 fn one_that_nothing_holds_back_here_is_told_so() {
     is("both ends are here", &tcp(), LimitKind::Nothing, "nothing is saturated here (core 0 is 60 % busy)");
+    let waits = Scene { waits: Some("packets wait".to_owned()), ..tcp() };
+    is("latency", &waits, LimitKind::Nothing, "nothing is saturated here (core 0 is 60 % busy); packets wait");
     is("nothing is known", &Scene::default(), LimitKind::Nothing, "nothing is saturated here: look at the other end");
-    let text = "application: iperf3 sends no more than 100 Mbit/s";
-    is("datagrams that all arrive", &udp(), LimitKind::Application, text);
+    is("all datagrams arrive", &udp(), LimitKind::Application, "application: iperf3 sends no more than 100 Mbit/s");
     let receives = Scene { sender: None, tcp: None, ..tcp() };
     let text = "nothing is saturated here (core 0 is 60 % busy): look at the other end";
     is("the sender is on another machine", &receives, LimitKind::Nothing, text);

@@ -93,7 +93,6 @@ impl Window {
     pub fn scene(&self, next: &Sample, metrics: &TestMetrics, flow: &FlowTrack) -> Scene {
         let proto = carrying(metrics).map(Connection::proto).min();
         let cores = self.cores();
-        let bits = flow.mean_of_last(WINDOW_NS);
         let policy = &metrics.machine.facts.host.policy;
         let sent = self.mean(|tick| tick.sent).filter(|_| proto == Some(Proto::Udp));
         Scene {
@@ -105,7 +104,7 @@ impl Window {
             unmeasured: metrics.workers.iter().filter(|one| self.is_new(one)).map(|one| place(metrics, one)).collect(),
             runners: next.facts.runners.to_vec(),
             proto,
-            rate_bits_per_s: sent.or(bits),
+            rate_bits_per_s: sent.or_else(|| flow.mean_of_last(WINDOW_NS)),
             asked_bits_per_s: asked(metrics),
             sender: sender(metrics).map(String::from),
             tcp: self.tcp(),
@@ -118,6 +117,7 @@ impl Window {
             last_lost: last_lost(metrics),
             unbegun: unbegun(metrics),
             missing: self.mean(|tick| tick.missing),
+            waits: metrics.latency.as_ref().and_then(|one| one.cause.as_ref()).map(|cause| cause.text.clone()),
             looked_at: denial::looked_at(metrics, self.length_ns() as f64 / 1e9),
             held: self.held(metrics),
             quota: self.quota(),
