@@ -63,7 +63,8 @@ impl Configuration {
     #[must_use]
     pub fn explained(&self) -> String {
         let mut text =
-            "# What vnettop goes by. Files are read in this order, options of the command line come last:\n".to_owned();
+            "# The settings in force. Files are read in this order, options of the command line come last:\n"
+                .to_owned();
         for (path, is_there) in &self.files {
             let found = if *is_there { "" } else { " (none to read)" };
             let _ = writeln!(text, "#   {}{found}", clean(path.display().to_string().as_bytes()));
@@ -80,8 +81,8 @@ impl Configuration {
 #[must_use]
 pub fn example() -> String {
     let text = "# Settings of vnettop with their defaults, for ~/.config/vnettop/config.toml\n\
-         # (for everybody: /etc/vnettop/config.toml). Take the # away where a value\n\
-         # is to be another one. docs/configuration.md\n\n";
+         # (for everybody: /etc/vnettop/config.toml). To change a value, remove the #\n\
+         # before it. docs/configuration.md\n\n";
     text.to_owned()
         + &sections(&Preferences::default(), |name, entry| format!("# {}\n#{name} = {}\n", entry.doc, entry.value))
 }

@@ -90,7 +90,7 @@ type Lint = (FindingId, Option<char>, f64, fn(&LintInput<'_>) -> Option<Diagnost
 /// What a lint may look at.
 struct LintInput<'a> {
     metrics: &'a TestMetrics,
-    unsteady_by: Option<&'static str>,
+    unsteady_by: Option<&'a str>,
     history: &'a History,
     diagnosis: &'a RateDiagnosis,
 }
@@ -160,7 +160,7 @@ const LINTS: [Lint; 42] = [
 #[must_use]
 pub fn all(
     metrics: &TestMetrics,
-    unsteady_by: Option<&'static str>,
+    unsteady_by: Option<&str>,
     placement_may_help: bool,
     history: &History,
     diagnosis: &RateDiagnosis,

@@ -88,14 +88,15 @@ impl Limit {
 
 impl Limit {
     /// Why the rate swings, in a few words, when the limit makes any rate unsteady; LIMIT says more.
-    pub(super) fn makes_unsteady(&self) -> Option<&'static str> {
-        match self.kind {
-            LimitKind::Others => Some("Other work fills a core (LIMIT)"),
-            LimitKind::Worker => Some("A thread between the ends has too little of a core (LIMIT)"),
-            LimitKind::Loss => Some("Packets are lost (LIMIT)"),
-            LimitKind::Quota => Some("A CPU quota is used up (LIMIT)"),
-            _ => None,
-        }
+    pub(super) fn makes_unsteady(&self) -> Option<String> {
+        Some(match (self.kind, self.core) {
+            (LimitKind::Others, Some(core)) => format!("other programs fill core {core}"),
+            (LimitKind::Others, None) => "other programs fill a core".to_owned(),
+            (LimitKind::Worker, _) => "a thread between the ends lacks CPU time".to_owned(),
+            (LimitKind::Loss, _) => "packets are lost".to_owned(),
+            (LimitKind::Quota, _) => "a CPU quota is used up".to_owned(),
+            _ => return None,
+        })
     }
 }
 

@@ -136,7 +136,7 @@ impl TestStages {
             ..limit
         });
         let unsteady_by = limit.as_ref().and_then(Limit::makes_unsteady);
-        let findings = finding::all(metrics, unsteady_by, placement_may_help, history, &self.diagnosis);
+        let findings = finding::all(metrics, unsteady_by.as_deref(), placement_may_help, history, &self.diagnosis);
         Conclusions { limit, findings, placement_may_help }
     }
 }

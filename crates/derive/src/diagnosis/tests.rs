@@ -162,14 +162,11 @@ fn jitter_without_a_known_cause_says_so_and_what_it_follows_instead() {
     let mut chance = Chance::seeded(4);
     watched.bins.iter_mut().for_each(|bin| bin.bits_per_s = Some(20e9 * (1.0 + 0.2 * chance.normal())));
     let young = text(&watched.until(9), "jitter_unexplained");
-    let too_few =
-        "No cause found: no migrations, and 17 samples are too few to compare with steal and waits (20 needed)";
+    let too_few = "No cause found. No migrations; 17 samples are too few to compare with steal and waits (20 needed)";
     assert!(young.contains(too_few), "what was not looked at is not denied: {young}");
     let reported = text(&watched.until(30), "jitter_unexplained");
     assert!(
-        reported.contains(
-            "No cause found: no migrations, and steal, other softirqs, CPU wait and squeezes do not correlate"
-        ),
+        reported.contains("No cause found. Ruled out: migrations (none), steal, other softirqs, CPU wait, squeezes"),
         "{reported}"
     );
     assert!(

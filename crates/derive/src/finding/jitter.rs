@@ -62,10 +62,12 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
     if reordered(input).is_some() {
         return None;
     }
-    let (moves, and, doubt) = if conclusion.moves_per_s < LEAST_RATE {
-        ("no migrations".to_owned(), "and ", "")
+    let (moves, ruled_out, doubt) = if conclusion.moves_per_s < LEAST_RATE {
+        ("no migrations".to_owned(), "migrations (none)".to_owned(), "")
     } else {
-        (moves(conclusion, input.metrics.machine.facts.topology.nodes), "", ", not shown to be the cause")
+        let moves = moves(conclusion, input.metrics.machine.facts.topology.nodes);
+        let ruled_out = format!("migrations ({})", moves.replacen(" migrations/s", "/s", 1));
+        (moves, ruled_out, ", not shown to be the cause")
     };
     let mut numbers = spread(jitter, cv, conclusion);
     let instead = if let Some(probes) = conclusion.probes {
@@ -92,20 +94,21 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        let found = input.unsteady_by.unwrap_or("No cause found");
+        let found = input.unsteady_by.map_or_else(|| "No cause found".to_owned(), |by| format!("Cause: {by}"));
         let ComparedCauses { ticks, starved, worker } = conclusion.compared;
         let last = match (starved, worker) {
-            (false, false) => " and squeezes",
-            (true, false) => ", squeezes and the CPU time its busiest thread did not get",
-            (false, true) => ", squeezes and the CPU time lacking between the ends",
-            (true, true) => ", squeezes and the CPU time lacking at and between the ends",
+            (false, false) => "",
+            (true, false) => ", lack of CPU time at the ends",
+            (false, true) => ", lack of CPU time between the ends",
+            (true, true) => ", lack of CPU time at and between the ends",
         };
         let compared = if conclusion.compared.is_any() {
-            format!("{and}steal, other softirqs, CPU wait{last} do not correlate")
+            format!("Ruled out: {ruled_out}, steal, other softirqs, CPU wait, squeezes{last}")
         } else {
-            format!("{and}{ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)")
+            let moves = if conclusion.moves_per_s < LEAST_RATE { "No migrations".to_owned() } else { moves };
+            format!("{moves}; {ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)")
         };
-        format!("{found}: {moves}, {compared}")
+        format!("{found}. {compared}")
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
 }
