@@ -2,6 +2,7 @@
 //! overlay, the footer and docs/screen.md are made from. It knows identities (`sample`), never the terminal and never the
 //! state: what an action does is `update`'s business.
 
+mod key_groups;
 mod keymap;
 mod keys;
 mod mouse;
@@ -10,6 +11,7 @@ mod sort;
 
 use crate::sample::{CoreId, LinkKey, ProposalPart, ThreadId};
 
+pub use key_groups::{HelpLine, help_groups};
 pub use keymap::KeyMap;
 pub use keys::{Binding, KEYS};
 pub use mouse::MOUSE;

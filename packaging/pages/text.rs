@@ -164,11 +164,14 @@ fn section_of_commands(page: &mut Vec<u8>, whole: &Command) {
 fn keys(page: &mut Vec<u8>) {
     let mut roff = Roff::new();
     roff.control("SH", ["KEYS"]);
-    for (keys, help) in vnettop::action::KeyMap::default().help_lines() {
-        roff.control("TP", []);
-        let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-        roff.text([bold(keys.join(" "))]);
-        roff.text([roman(help)]);
+    for (title, lines) in vnettop::action::help_groups(&vnettop::action::KeyMap::default()) {
+        roff.control("SS", [title]);
+        for (keys, help) in lines {
+            roff.control("TP", []);
+            let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            roff.text([bold(keys.join(" "))]);
+            roff.text([roman(help)]);
+        }
     }
     written(page, |page| roff.to_writer(page));
 }

@@ -59,28 +59,28 @@ const BOXES: &[KeyContext] = &[
     KeyContext::Proposal,
 ];
 const UNDO: &str = "undo: restore every replaced mask";
-const HOST: &str = "next host, then all (--host); of one host: row to the left";
-const MOVES: &str = "select a row (of many cores: node by node)";
+const HOST: &str = "next host, then all; with one: row left";
+const MOVES: &str = "select a row (many cores: node by node)";
 const LEAVES: &str = "close the overlay; else clear notices, filter and selection";
 const CARD: &str = "the card: before and after the pin";
 const FINDINGS: &str = "every finding in full";
 const PATHS: &str = "the path of each flow, hop by hop";
-const DROPS: &str = "drops: every lost packet, by its reason";
-const LATENCY: &str = "latency: where packets and threads wait, measured while it is open";
-const NEXT_TEST: &str = "next test, where there are several";
+const DROPS: &str = "drops: every lost packet, by reason";
+const LATENCY: &str = "latency: where packets and threads wait";
+const NEXT_TEST: &str = "next test, if there are several";
 const PREVIOUS_TEST: &str = "previous test";
-const SPACE: &str = "pause/resume; in a proposal: thread off/on";
+const SPACE: &str = "pause/resume; proposal: thread off/on";
 const WRITES: &str = "write an HTML report of everything so far; on the card: save it as text, Markdown, JSON";
-const ENTER: &str = "every figure of the selected row; of all hosts: open that one";
+const ENTER: &str = "all figures of a row; of hosts: open one";
 const IDLE: &str = "hide or show what is idle for 5 s";
-const TIME: &str = "read a time on the graph: back, forward";
+const TIME: &str = "select a time on the graph: back, forward";
 const SPAN: &str = "graph: more time, less time";
 const PAGES: &str = "ten rows up or down, first row, last row";
 const HELP: &str = "this help; again: marks and words";
-const SEEK: &str = "in a replay: 5 s back, or forward";
-const ENDS: &str = "in a replay: to the start of the recording, to its end";
-const EVENTS: &str = "in a replay: next pin, marker, dip, loss or migration, or the one before";
-const STEPS: &str = "in a replay: one sample back, or forward; then it is paused";
+const SEEK: &str = "in a replay: 5 s back or forward";
+const ENDS: &str = "in a replay: start or end of the recording";
+const EVENTS: &str = "in a replay: next or previous pin, marker, dip, loss or migration";
+const STEPS: &str = "in a replay: one sample back or forward, and pause";
 const PACE: &str = "sample (or play) faster, slower";
 const APPLIES: &str = "apply the proposal";
 const PANES: &str = "next pane, previous pane";
@@ -135,7 +135,7 @@ pub const KEYS: &[Binding] = &[
         &[Key::Char('p')],
         Action::Propose,
         ANSWERS,
-        "propose cores for the busy threads; again: pin them there",
+        "propose cores; again: pin threads to them",
         "pin",
     ),
     row("propose", &[Key::Char('p')], Action::Accept, &[KeyContext::Proposal], APPLIES, "apply"),
@@ -228,7 +228,7 @@ pub const KEYS: &[Binding] = &[
         &[Key::Ctrl('z')],
         Action::World(WorldAction::Suspend),
         EVERYWHERE,
-        "suspend until the shell's fg; network namespaces are released meanwhile",
+        "suspend (shell: fg); namespaces released",
         "",
     ),
 ];

@@ -5,7 +5,7 @@ use super::canvas::cells;
 use super::glossary::GLOSSARY;
 use super::lines::Line;
 use super::text::wrap;
-use crate::action::{Action, KEYS, Key, KeyContext, MOUSE};
+use crate::action::{Action, KEYS, Key, KeyContext, MOUSE, help_groups};
 use crate::state::{HelpPage, Mode, State};
 
 /// From so many cells on there are two columns.
@@ -19,7 +19,8 @@ const WORDS: usize = 13;
 /// What a click on some cells of a line asks for: line, first cell, cells, action.
 pub(super) type LineSpot = (usize, u16, u16, Action);
 
-/// One entry: what stands at the left in pieces, with what a click asks for, and what it means.
+/// One entry: what stands at the left in pieces, with what a click asks for, and what it means. Without words it is the title of
+/// the entries below it.
 struct HelpEntry {
     words: Vec<(String, Option<Action>)>,
     meaning: &'static str,
@@ -44,7 +45,21 @@ fn keys(state: &State) -> Vec<HelpEntry> {
     };
     let mouse = MOUSE.iter().map(|(what, meaning)| HelpEntry { words: vec![((*what).to_owned(), None)], meaning });
     let is_of_use = |(_, meaning): &(Vec<Key>, &'static str)| is_of_use(meaning, place);
-    state.keys().help_lines().into_iter().filter(is_of_use).map(key).chain(mouse).collect()
+    let mut entries = Vec::new();
+    for (title, lines) in help_groups(state.keys()) {
+        let mut lines = lines.into_iter().filter(is_of_use).map(key).peekable();
+        if lines.peek().is_some() {
+            entries.push(titled(title));
+            entries.extend(lines);
+        }
+    }
+    entries.push(titled("Mouse"));
+    entries.extend(mouse);
+    entries
+}
+
+fn titled(title: &'static str) -> HelpEntry {
+    HelpEntry { words: Vec::new(), meaning: title }
 }
 
 /// What is of a replay only is not listed live, and in a replay nothing that would change this machine.
@@ -73,10 +88,13 @@ fn columns(entries: &[HelpEntry], width: u16) -> (Vec<Line>, Vec<LineSpot>) {
         above += heights[first];
         first += 1;
     }
+    // A title stands above what it is of.
+    first -= usize::from(first > 0 && entries[first - 1].words.is_empty());
     let (left, mut spots) = column(&entries[..first], half);
     let (right, right_spots) = column(&entries[first..], half);
     spots.extend(right_spots.into_iter().map(|(line, x, cells, action)| (line, x + half + GAP, cells, action)));
     let mut lines = left;
+    lines.resize(lines.len().max(right.len()), Line::new());
     for (at, more) in right.into_iter().enumerate() {
         let used: usize = lines[at].iter().map(|(_, text)| cells(text)).sum();
         lines[at].push((Tone::Normal, " ".repeat(usize::from(half + GAP).saturating_sub(used))));
@@ -89,6 +107,10 @@ fn column(entries: &[HelpEntry], width: u16) -> (Vec<Line>, Vec<LineSpot>) {
     let (mut lines, mut spots) = (Vec::new(), Vec::new());
     let room = width.saturating_sub(u16::try_from(WORDS + 1).unwrap_or(width));
     for HelpEntry { words, meaning } in entries {
+        if words.is_empty() {
+            lines.push(vec![(Tone::Title, (*meaning).to_owned())]);
+            continue;
+        }
         let (mut line, mut used): (Line, usize) = (Vec::new(), 0);
         for (word, action) in words {
             if used > 0 {

@@ -275,11 +275,11 @@ fn the_whole_help_can_be_read_on_the_smallest_screen() {
     stage.press("?<end>");
     assert!(stage.text(60, 15).contains("- + ▶ are keys"), "the last line is reached");
     stage.press("<home>");
-    assert!(stage.text(60, 15).contains("select a row"), "and the first again");
+    assert!(stage.text(60, 15).contains("propose cores"), "and the first again");
     stage.press("<tab><end>");
     assert!(stage.text(60, 15).contains("did it help?"), "and the last one of the other page");
     stage.press("<left>");
-    assert!(stage.text(60, 15).contains("select a row"), "from which there is a way back");
+    assert!(stage.text(60, 15).contains("propose cores"), "from which there is a way back");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use vnettop::action::{Key, KeyMap, MOUSE};
+use vnettop::action::{Key, KeyMap, MOUSE, help_groups};
 
 /// What the pages say of other programs: cargo, iperf3, docker, sha256sum.
 const OTHERS: &[&str] = &[
@@ -45,8 +45,15 @@ fn readme() -> String {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let pages = fs::read_dir(root().join("docs")).expect("there is a manual");
-    pages.map(|page| page.expect("an entry").path()).collect()
+    let entries =
+        |folder: PathBuf| fs::read_dir(folder).expect("there is a manual").map(|page| page.expect("an entry").path());
+    let (folders, mut pages): (Vec<PathBuf>, Vec<PathBuf>) =
+        entries(root().join("docs")).partition(|path| path.is_dir());
+    pages.extend(folders.into_iter().flat_map(entries));
+    pages.extend(fs::read_dir(root()).expect("the top").map(|page| page.expect("an entry").path()).filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("README.") && name != "README.md")
+    }));
+    pages
 }
 
 #[test]
@@ -58,12 +65,16 @@ fn the_readme_is_read_in_one_sitting() {
 #[test]
 fn the_keys_are_the_keys_table() {
     let names = |keys: Vec<Key>| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(" ");
-    let keys = KeyMap::default().help_lines().into_iter().map(|(keys, help)| format!("| {} | {help} |", names(keys)));
-    let mouse = MOUSE.iter().map(|(what, does)| format!("| {what} | {does} |"));
-    for (head, rows) in [("key | what it does", keys.collect::<Vec<_>>()), ("mouse | what it does", mouse.collect())] {
-        let table = format!("| {head} |\n|---|---|\n{}", rows.join("\n"));
-        assert!(text(&root().join("docs/screen.md")).contains(&table), "the table is:\n{table}");
-    }
+    let page = text(&root().join("docs/screen.md"));
+    let mouse: Vec<String> = MOUSE.iter().map(|(what, does)| format!("| {what} | {does} |")).collect();
+    let table = format!("| mouse | what it does |\n|---|---|\n{}", mouse.join("\n"));
+    assert!(page.contains(&table), "the table is:\n{table}");
+    let keys = help_groups(&KeyMap::default()).into_iter().map(|(title, lines)| {
+        let rows: Vec<String> = lines.into_iter().map(|(keys, help)| format!("| {} | {help} |", names(keys))).collect();
+        format!("### {title}\n\n| key | what it does |\n|---|---|\n{}\n", rows.join("\n"))
+    });
+    let keys = keys.collect::<Vec<_>>().join("\n");
+    assert!(page.contains(&keys), "the keys are:\n{keys}");
 }
 
 #[test]
@@ -72,7 +83,7 @@ fn the_options_exist() {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
-    let commands = ["run", "report", "compare", "export", "fleet"].map(|command| help(&[command, "--help"]));
+    let commands = ["run", "cut", "report", "compare", "export", "fleet"].map(|command| help(&[command, "--help"]));
     let help = help(&["--help"]) + &commands.concat();
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);
