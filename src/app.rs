@@ -42,7 +42,7 @@ const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 pub use agent::Agent;
 #[cfg(feature = "export")]
 pub use export::export;
-pub use headless::json;
+pub use headless::{json, lines};
 pub use hosts::{EndingFeeds, Hosts, WatchedHost, json_of_hosts, print};
 pub use player::{Player, SHIPPED_STARTS_AT};
 pub use remote::{Controls, RemoteAgent};

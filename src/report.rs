@@ -37,3 +37,10 @@ pub fn timestamp(wall_ms: u64) -> String {
     let instant = i64::try_from(wall_ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     instant.map_or_else(String::new, |instant| format!("{instant:.3}"))
 }
+
+/// The time of the day of a moment in milliseconds since 1970, to the second, with its zone: UTC.
+#[must_use]
+pub fn time_of_day(wall_ms: u64) -> String {
+    let whole = timestamp(wall_ms);
+    whole.get(11..19).map_or_else(String::new, |time| format!("{time} UTC"))
+}

@@ -1,13 +1,14 @@
-//! This machine without a terminal: JSON lines. One frame as text is that of `hosts`.
+//! This machine without a terminal: JSON lines, or a sentence every few seconds. One frame as text is that of `hosts`.
 
 use super::signals::{wait, wait_to_write};
 use super::{AppError, Ended, Signals, Stream};
-use crate::report::json as json_lines;
+use crate::derive::{Metrics, SpokenLines};
+use crate::report::{json as json_lines, time_of_day};
 use crate::sample::Problem;
 use crate::source::feed::{Feed, Next};
 use crate::term;
 use std::collections::HashSet;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -16,13 +17,44 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// The source, the recording or the output failed.
 pub fn json(
-    mut stream: Stream,
+    stream: Stream,
     feed: &Feed,
     signals: &Signals,
     count: Option<u64>,
     out: &mut (impl Write + AsFd),
 ) -> Result<Ended, AppError> {
-    let ended = write_objects(&mut stream, feed, signals, count, out);
+    written(stream, feed, signals, count, out, json_lines::write)
+}
+
+/// A sentence a test every few seconds, each on a line with the time before it; as [`json`], and `count` is of such times.
+///
+/// # Errors
+/// The source, the recording or the output failed.
+pub fn lines(
+    stream: Stream,
+    feed: &Feed,
+    signals: &Signals,
+    count: Option<u64>,
+    (mut lines, out): (SpokenLines, &mut (impl Write + AsFd)),
+) -> Result<Ended, AppError> {
+    written(stream, feed, signals, count, out, |buffer, metrics| {
+        for sentence in lines.due(metrics) {
+            writeln!(buffer, "{} {sentence}", time_of_day(metrics.machine.wall_ms))?;
+        }
+        Ok(())
+    })
+}
+
+/// What `write` makes of each interval, so often as `count` says that it made something.
+fn written(
+    mut stream: Stream,
+    feed: &Feed,
+    signals: &Signals,
+    count: Option<u64>,
+    out: &mut (impl Write + AsFd),
+    write: impl FnMut(&mut Vec<u8>, &Metrics) -> io::Result<()>,
+) -> Result<Ended, AppError> {
+    let ended = write_each(&mut stream, feed, signals, count, out, write);
     // However it ended, the recording is closed.
     let finished = stream.finish();
     let ended = ended?;
@@ -30,13 +62,14 @@ pub fn json(
     Ok(ended)
 }
 
-/// The loop of [`json`]; a recording that fails is told and given up.
-fn write_objects(
+/// The loop of [`written`]; a recording that fails is told and given up.
+fn write_each(
     stream: &mut Stream,
     feed: &Feed,
     signals: &Signals,
     mut left: Option<u64>,
     out: &mut (impl Write + AsFd),
+    mut write: impl FnMut(&mut Vec<u8>, &Metrics) -> io::Result<()>,
 ) -> Result<Ended, AppError> {
     let mut buffer = Vec::new();
     let mut reported = ReportedProblems::default();
@@ -68,7 +101,10 @@ fn write_objects(
         }
         nothing_yet = false;
         buffer.clear();
-        json_lines::write(&mut buffer, &metrics).map_err(AppError::Output)?;
+        write(&mut buffer, &metrics).map_err(AppError::Output)?;
+        if buffer.is_empty() {
+            continue;
+        }
         if let Some(ended) = hand_over(out, &buffer, signals, Some(feed))? {
             return Ok(ended);
         }

@@ -37,6 +37,7 @@ mod screens_cost;
 mod screens_kernel;
 mod screens_looking;
 mod seeks;
+mod spoken;
 mod story;
 mod strings;
 mod systems;
