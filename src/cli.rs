@@ -1,15 +1,18 @@
 //! Arguments → [`Config`]. Nothing is opened here; what cannot be meant is refused in one sentence.
 
+mod answer;
 mod compare;
 mod cut;
 mod export;
 mod fleet;
 mod hosts;
+mod offered;
 mod options;
 mod report;
 mod run;
-mod unknown;
+mod short_help;
 mod values;
+mod wrong_word;
 
 pub use compare::AskedComparison;
 pub use cut::AskedCut;
@@ -21,8 +24,8 @@ pub use run::{AskedCard, CardFormat, ObservedCommand};
 
 use crate::action::KeyStep;
 use crate::config::{Override, Preferences};
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use answer::{cli_error, matched, named_command};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use fleet::FleetArguments;
 use hosts::HostOptions;
 use options::{Options, PaceArguments};
@@ -85,7 +88,7 @@ impl Config {
         match &self.face {
             Face::Watch(Presentation::Screen) => self.interval = self.preferences.interval,
             Face::Run(run) if self.preferences.readonly && run.asked.takes_turns() => {
-                return Err(CliError::usage(run::READONLY_COMPARES));
+                return Err(CliError::usage(run::READONLY_COMPARES).with_hint(Some("run")));
             }
             Face::Run(_) if !self.named => self.preferences.watch = Preferences::default().watch,
             _ => {}
@@ -158,6 +161,8 @@ pub enum Presentation {
     Screen,
     /// JSON lines.
     Json,
+    /// A sentence a test, so often.
+    Lines(Duration),
     /// One frame as text.
     Print {
         /// Columns.
@@ -174,7 +179,7 @@ pub enum Presentation {
 pub enum CliError {
     /// Help or version was asked for: text for standard output, exit code 0.
     Text(String),
-    /// Wrong arguments: one sentence for standard error, exit code 2.
+    /// Wrong arguments: one sentence for standard error, with the help that says more; exit code 2.
     Usage(String),
     /// Wrong settings: the same, but the help says nothing of it.
     Settings(String),
@@ -184,26 +189,37 @@ impl CliError {
     fn usage(sentence: &str) -> Self {
         Self::Usage(sentence.to_owned())
     }
+
+    /// The same, with the help to read: of this command, or of vnettop itself.
+    fn with_hint(self, command: Option<&str>) -> Self {
+        let command = command.map_or_else(String::new, |command| format!("{command} "));
+        match self {
+            Self::Usage(sentence) => Self::Usage(format!("{sentence} (try vnettop {command}-h)")),
+            other => other,
+        }
+    }
 }
 
 const EXAMPLES: &str = "\
 Examples:
   vnettop                         the live screen; ? shows the keys, q quits
-  vnettop demo                    the same on a bridge, two namespaces and a tun made for it
+  vnettop demo                    the same, with test traffic of its own
   vnettop --json -d 0.5 -n 20     twenty JSON objects, one every half second
+  vnettop --lines 5               a sentence every 5 s, for screen readers
   vnettop --watch nginx -d 0.1    nginx's threads, ten times a second
   vnettop --record run.zst        the screen, and a recording of it
   vnettop replay run.zst          that recording, back and forth
-  vnettop replay                  the case that vnettop was made for
+  vnettop replay                  the built-in recording
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
-                                  half a minute of it, by itself
+                                  half a minute of it, in a file of its own
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop report run.zst -o run.html   what was measured, on one page
   vnettop compare                 virtual networks of this machine in turn
-  vnettop doctor                  what works here, what is missing, and what to do about it
-  vnettop undo                    restore CPU affinities left behind by a killed vnettop
+  vnettop doctor                  what works here and what is missing
+  vnettop undo                    restore what a killed vnettop left pinned
 
-Not a terminal: JSON lines. man vnettop and docs/json.md (/usr/share/doc/vnettop) say the rest.";
+If standard output is not a terminal, vnettop writes JSON lines.
+Manual: man vnettop, and docs/README.md (in packages: /usr/share/doc/vnettop).";
 
 #[derive(Debug, Parser)]
 #[command(name = "vnettop", version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
@@ -218,11 +234,11 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum CliCommand {
-    /// The live screen on a bridge, two namespaces and a tun made for it; nothing is left behind
+    /// The live screen on a small network that is made for it and removed at the end
     Demo,
-    /// Show a recording instead of this machine, back and forth; without FILE the case that vnettop was made for
+    /// Show a recording instead of this machine; without FILE the built-in one
     Replay(ReplayArguments),
-    /// What works here and what is missing, with the command to fix it; exit code 1 where vnettop cannot work
+    /// What works here, what is missing and the command that fixes it; exit code 1 if vnettop cannot work
     Doctor,
     /// Restore CPU affinities that a closed or killed vnettop has left pinned
     Undo,
@@ -242,7 +258,7 @@ enum CliCommand {
     Export(AskedExport),
     /// List the hosts that a Prometheus server knows, worst first
     Fleet(FleetArguments),
-    /// What --host starts on another host: samples as a stream on standard output, commands on standard input
+    /// What --host starts on another host: writes samples, reads commands
     #[command(after_help = hosts::AGENT)]
     Agent,
 }
@@ -259,7 +275,7 @@ struct ReplayArguments {
 /// The one definition of the command line, for those who write it down: man pages and completions (`packaging/pages.rs`).
 #[must_use]
 pub fn command() -> clap::Command {
-    Arguments::command()
+    offered::without_others(Arguments::command())
 }
 
 /// Parses the arguments after the program's name. `terminal` tells whether standard output is one.
@@ -267,10 +283,16 @@ pub fn command() -> clap::Command {
 /// # Errors
 /// Help, version, or one sentence of what is wrong.
 pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> Result<Config, CliError> {
-    let program = std::iter::once(OsString::from("vnettop"));
-    let arguments = Arguments::try_parse_from(program.chain(arguments)).map_err(|error| cli_error(&error))?;
+    let given: Vec<OsString> = arguments.into_iter().collect();
+    parsed(&given, terminal).map_err(|error| error.with_hint(named_command(&given).as_deref()))
+}
+
+fn parsed(given: &[OsString], terminal: bool) -> Result<Config, CliError> {
+    let matches = matched(given).map_err(|error| cli_error(&error, given))?;
+    let arguments = Arguments::from_arg_matches(&matches).map_err(|error| cli_error(&error, given))?;
     let options = arguments.options;
     run::refuse_others(arguments.command.as_ref(), &options)?;
+    offered::refuse(&matches)?;
     let overrides = options.overrides();
     let named = match &arguments.command {
         Some(CliCommand::Run(run)) if !run.hosts.is_empty() => &run.hosts,
@@ -280,6 +302,7 @@ pub fn parse<I: IntoIterator<Item = OsString>>(arguments: I, terminal: bool) -> 
     let face = face(arguments.command.as_ref(), &options, terminal)?;
     let interval_ms = match face {
         Face::Watch(Presentation::Screen) => 500,
+        Face::Watch(Presentation::Lines(every)) => u64::try_from(every.as_millis()).unwrap_or(500).min(500),
         Face::Run(_) | Face::Compare(_) => 100,
         _ => 1000,
     };
@@ -338,29 +361,10 @@ fn face(command: Option<&CliCommand>, options: &Options, terminal: bool) -> Resu
         (_, Some((width, height))) => {
             Face::Watch(Presentation::Print { width, height, keys: options.keys.clone().unwrap_or_default() })
         }
+        _ if options.lines.is_some() => Face::Watch(Presentation::Lines(options.lines.unwrap_or_default())),
         _ if options.json || !terminal => Face::Watch(Presentation::Json),
         _ => Face::Watch(Presentation::Screen),
     })
-}
-
-/// Clap's several lines as one sentence; help and version as they are.
-fn cli_error(error: &clap::Error) -> CliError {
-    let text = error.render().to_string();
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return CliError::Text(text);
-    }
-    if let Some(sentence) = unknown::sentence(error) {
-        return CliError::Usage(sentence);
-    }
-    let sentence = text.split("\n\n").next().unwrap_or_default();
-    let words: Vec<&str> = sentence.split_whitespace().collect();
-    let clean: String = words.join(" ").chars().filter(|c| !c.is_control()).collect();
-    let way_out = if error.kind() == ErrorKind::UnknownArgument && text.contains("Usage: vnettop run") {
-        ": put -- before the command: vnettop run -- iperf3 -c HOST"
-    } else {
-        ""
-    };
-    CliError::Usage(format!("{}{way_out}", clean.trim_start_matches("error: ")))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(crate) use did_you_mean::{hint, nearest, short};
 pub use save::{SaveError, SaveSource, save};
 pub use show::example;
 pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};

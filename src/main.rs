@@ -26,6 +26,7 @@ use vnettop::app::{self, App, AppError, Ended, Hosts, Player, SHIPPED_STARTS_AT,
 use vnettop::cli::{self, CliError, Config, Face, Origin, Presentation};
 use vnettop::config::{ConfigFiles, Configuration, SaveSource};
 use vnettop::demo::{self, Demo};
+use vnettop::derive::SpokenLines;
 use vnettop::effect::{self, JournalError, Outcome, PinController};
 use vnettop::networks;
 use vnettop::record::Recorder;
@@ -53,15 +54,11 @@ fn main() -> ExitCode {
             term::say(error);
             ExitCode::from(1)
         }),
-        Err(CliError::Settings(sentence)) => {
+        Err(CliError::Settings(sentence) | CliError::Usage(sentence)) => {
             term::say(sentence);
             ExitCode::from(2)
         }
         Err(CliError::Text(text)) => ExitCode::from(u8::from(io::stdout().write_all(text.as_bytes()).is_err())),
-        Err(CliError::Usage(sentence)) => {
-            term::say(format_args!("{sentence} (try vnettop --help)"));
-            ExitCode::from(2)
-        }
     }
 }
 
@@ -197,6 +194,10 @@ fn watch(
                 signals.take_stop().map_err(AppError::Signals)?;
             }
             app::json(stream, &feed, &signals, config.count, &mut stdout()?)?
+        }
+        Presentation::Lines(every) => {
+            let lines = SpokenLines::new(*every, &watched(config, demo.as_ref()));
+            app::lines(stream, &feed, &signals, config.count, (lines, &mut stdout()?))?
         }
         Presentation::Print { width, height, keys } => {
             // A pipe takes UTF-8 whatever the locale says.

@@ -29,6 +29,7 @@ use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile, qdisc_kind};
+use crate::text::without_error_numbers;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use all_hosts::AllHosts;
@@ -171,12 +172,12 @@ impl State {
 
     /// One sentence for the person at the screen; it replaces those before.
     pub fn notice(&mut self, warning: bool, text: impl Into<String>) {
-        self.notices.replace(std::iter::once((warning, text.into())));
+        self.notices.replace(std::iter::once((warning, without_error_numbers(&text.into()))));
     }
 
     /// Adds a sentence to those of the last effect: something happened that was not asked for.
     pub(crate) fn add_notice(&mut self, warning: bool, text: String) {
-        self.notices.add(Notice { warning, text, finding: None });
+        self.notices.add(Notice { warning, text: without_error_numbers(&text), finding: None });
     }
 
     /// Shows a proposed placement, or the sentence why there is none.

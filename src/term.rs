@@ -48,7 +48,8 @@ fn takes(fd: impl AsFd) -> bool {
 
 /// One sentence on standard error, whatever it is about: nothing in it steers a terminal, and a closed one is no panic.
 pub fn say(sentence: impl std::fmt::Display) {
-    let text = text::shortened(text::clean(sentence.to_string().as_bytes()), LONGEST);
+    let text = text::without_error_numbers(&sentence.to_string());
+    let text = text::shortened(text::clean(text.as_bytes()), LONGEST);
     if takes(io::stderr()) {
         let _ = writeln!(io::stderr(), "vnettop: {text}");
     }
@@ -57,7 +58,7 @@ pub fn say(sentence: impl std::fmt::Display) {
 /// One line on standard output, likewise.
 pub fn print_line(line: &str) {
     if takes(io::stdout()) {
-        let _ = writeln!(io::stdout(), "{}", text::clean(line.as_bytes()));
+        let _ = writeln!(io::stdout(), "{}", text::clean(text::without_error_numbers(line).as_bytes()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the screen may look like: the colour themes there are, those of files among them, and the one to begin with.
 
-use crate::config::{BUILT_IN, Preferences, ThemeFiles};
+use crate::config::{BUILT_IN, Preferences, ThemeFiles, hint, short};
 use crate::state::ThemeList;
 use crate::ui::{Colors, Palette, is_light, reported_dark};
 use std::ffi::OsString;
@@ -75,9 +75,10 @@ pub fn of(
     let at = themes.iter().position(|(name, _)| name == wanted);
     let broken = || files.problems.iter().find(|(name, _)| name == wanted).map(|(_, why)| why.clone());
     let Some(at) = at else {
-        let names: Vec<&str> =
-            BUILT_IN.into_iter().chain(files.themes.iter().map(|theme| theme.name.as_str())).collect();
-        return Err(broken().unwrap_or_else(|| format!("unknown theme '{wanted}': use one of {}", names.join(", "))));
+        let names = || BUILT_IN.into_iter().chain(files.themes.iter().map(|theme| theme.name.as_str()));
+        let all = || format!("use one of {}", names().collect::<Vec<_>>().join(", "));
+        let unknown = || format!("unknown theme '{}': {}", short(wanted), hint(wanted, names(), all));
+        return Err(broken().unwrap_or_else(unknown));
     };
     let weak = files.themes.iter().find(|theme| theme.name == wanted).and_then(|theme| theme.weak.clone());
     let notice = weak.or_else(|| files.problems.first().map(|(_, why)| why.clone()));

@@ -1,7 +1,7 @@
 //! The arguments of `vnettop compare`.
 
 use super::Face;
-use super::values::words;
+use super::values::{times, words};
 use crate::report::WrittenAs;
 use crate::sample::Load;
 use clap::Args;
@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
-Each path that this machine can make is made in private namespaces and measured
-in turn: TCP with 1 and 4 streams, request/response, UDP packets of 64 bytes.
-Each is measured unpinned, and pinned as the key p would; TCP also pinned
-and steered (root): its packets on one core, so that they keep their order.
-No link, namespace, rule or process is left, however it stops.
+Each path that this machine can make is built in private namespaces, then
+measured: TCP with 1 and 4 streams, request/response, UDP packets of 64 bytes.
+Each is measured unpinned and pinned (as key p would pin). Root also measures
+TCP steered: its packets on one core, so that they keep their order.
+All links, namespaces, rules and processes are removed at the end.
 Ctrl-C or q keeps what was measured.
-No packet gets out of the machine.
+All packets stay on the machine.
 
 Root can make all paths; an ordinary user those that user namespaces allow.
 The rest is listed with reasons. All of it takes about 30 minutes.
@@ -38,7 +38,7 @@ pub struct AskedComparison {
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = length, allow_negative_numbers = true)]
     pub warm_up: Duration,
     /// Rounds: how often each path is measured; the ± needs two or more
-    #[arg(long = "repeat", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long = "repeat", value_name = "N", default_value = "3", value_parser = times, allow_negative_numbers = true)]
     pub rounds: u32,
     /// Only these paths (see --list); one named twice is measured twice
     #[arg(long, value_name = "PATH,…", value_delimiter = ',')]

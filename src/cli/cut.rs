@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const EXAMPLES: &str = "\
-What is written replays by itself, with the facts and pins in force there.
+The new recording has all facts and pins in force at its start.
 
 Examples:
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst

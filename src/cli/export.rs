@@ -1,15 +1,16 @@
 //! The arguments of `vnettop export`.
 
 use super::options::Options;
+use super::values::links;
 use crate::export::Place;
 use clap::Args;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Prometheus scrapes /metrics: counters of all links with their owners, softirq
-time, migrations, rates and losses of tests. It listens on this machine alone
-until --web.listen-address says otherwise. docs/export.md names each metric;
-a dashboard, rules and a systemd unit lie beside it.
+time, migrations, rates and losses of tests. It listens on this machine only,
+unless --web.listen-address says otherwise. docs/export.md names each metric;
+a dashboard, rules and a systemd unit come with it.
 
 Examples:
   vnettop export
@@ -29,7 +30,7 @@ pub struct AskedExport {
     #[arg(long = "web.config.file", value_name = "FILE")]
     pub web_config: Option<PathBuf>,
     /// Links with series of their own; metric vnettop_left_out counts the others
-    #[arg(long = "max-links", value_name = "N", default_value = "2000")]
+    #[arg(long = "max-links", value_name = "N", default_value = "2000", value_parser = links, allow_negative_numbers = true)]
     pub most_links: usize,
 }
 

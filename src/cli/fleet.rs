@@ -24,9 +24,9 @@ pub struct AskedFleet {
 
 const EXAMPLES: &str = "\
 Lists every host whose vnettop export this Prometheus has scraped in the last
-day. First those that are down, then those whose tests lose packets, then those
-whose rate varies most (CV), then those with most migrations.
-RATE is of tests, SOFTIRQ of the busiest core; FAR/S counts migrations to
+day. Order: down, then tests that lose packets, then rates that vary most (CV),
+then most migrations.
+RATE is the tests' rate, SOFTIRQ that of the busiest core, FAR/S migrations to
 another last-level cache, node or socket.
 
 Examples:

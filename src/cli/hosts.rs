@@ -101,6 +101,7 @@ impl HostOptions {
             (is_run && !compares, "--host in a run needs --pin compare: it pins the other end in the same phases"),
             (options.replay.is_some(), "--host cannot be combined with a replay: a recording names its hosts"),
             (options.iperf3_json.is_some(), "--iperf3-json cannot be combined with --host: the file is on one machine"),
+            (options.lines.is_some(), "--lines cannot be combined with --host: run vnettop --lines on each host"),
             (self.hosts.len() > MOST_HOSTS, "--host can be given 16 times at most"),
         ];
         if let Some((_, why)) = refused.iter().find(|(is_it, _)| *is_it) {

@@ -1,6 +1,6 @@
 //! The options of every command, and which of them stand for a setting.
 
-use super::values::{count, netns, pair, place, seconds, size, speed, watch};
+use super::values::{count, lines, netns, pair, place, seconds, size, speed, watch};
 use crate::action::{KeyStep, parse_keys};
 use crate::config::{Override, Value, typed};
 use clap::Args;
@@ -21,7 +21,7 @@ pub(super) struct PaceArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "General options")]
 #[allow(clippy::struct_excessive_bools, reason = "one for each switch")]
 pub(super) struct Options {
     /// Time between samples, fractions allowed [default: 0.5 on the screen, 0.1 in a run, 1 otherwise]
@@ -33,7 +33,7 @@ pub(super) struct Options {
     /// Threads to watch: a command name or a pid; repeatable [default: iperf3 and iperf]
     #[arg(long, value_name = "NAME|PID", value_parser = watch, global = true)]
     pub(super) watch: Vec<String>,
-    /// Network namespaces to show: all, self, or by name, inode or pid; repeatable [default: all in the machine's own, else self]
+    /// Network namespaces to show: all, self, or by name, inode or pid; repeatable [default: all as root of the machine, else self]
     #[arg(long, value_name = "NAME|all|self", value_parser = netns, global = true)]
     pub(super) netns: Vec<String>,
     /// Show iperf3's own figures, which it writes to FILE with --json-stream, beside vnettop's
@@ -48,6 +48,9 @@ pub(super) struct Options {
     /// JSON lines on standard output, one object a sample
     #[arg(long, conflicts_with = "print", global = true)]
     pub(super) json: bool,
+    /// A line every SECONDS: test, rate, verdict and limit, for screen readers and logs
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["json", "print"], value_parser = lines, allow_negative_numbers = true, global = true)]
+    pub(super) lines: Option<Duration>,
     /// Record every sample to FILE, compressed when it ends in .zst
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) record: Option<PathBuf>,
@@ -62,16 +65,16 @@ pub(super) struct Options {
     /// Print one frame of this size as text, then exit
     #[arg(long, value_name = "WxH", value_parser = size, global = true)]
     pub(super) print: Option<(u16, u16)>,
-    /// Every packet that the kernel drops on this machine, by reason, function, interface and namespace (root or BPF rights)
+    /// Count every packet that the kernel drops, by reason, function, interface and namespace (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) drops: bool,
-    /// Time of softirqs measured from entry to exit, not sampled at clock ticks (root or BPF rights; 0.3 us a softirq)
+    /// Measure softirq time from entry to exit instead of sampling it (root or BPF rights; costs 0.3 us a softirq)
     #[arg(long, global = true)]
     pub(super) exact_softirqs: bool,
-    /// Packets of each hop and flow counted by core (root or BPF rights)
+    /// Count packets of each hop and flow by core (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) hop_cores: bool,
-    /// Where packets and threads wait, measured all the time (root or BPF rights)
+    /// Measure all the time where packets and threads wait (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) latency: bool,
     /// Change nothing on this machine: no pins, no undo
@@ -98,7 +101,7 @@ pub(super) struct Options {
     /// Do not use the mouse, so that the terminal can select text
     #[arg(long, global = true)]
     pub(super) no_mouse: bool,
-    /// Read the settings of FILE too, over those of the usual files; saving goes there
+    /// Read settings of FILE too, after the usual files; W saves there
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) config: Option<PathBuf>,
     /// Read no settings from the usual files
@@ -108,7 +111,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair, global = true)]
     pub(super) set: Vec<(String, String)>,
     /// Print the settings in force as plain TOML, then exit
-    #[arg(long, conflicts_with_all = ["json", "print"], global = true)]
+    #[arg(long, conflicts_with_all = ["json", "print", "lines"], global = true)]
     pub(super) dump_config: bool,
 }
 

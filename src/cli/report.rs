@@ -39,8 +39,8 @@ impl ValueEnum for WrittenAs {
 }
 
 const EXAMPLES: &str = "\
-Several recordings stand side by side: a table first, then each in full. A recording that is damaged gives a report of what is
-before the damage.
+Several recordings are compared in a table, then each follows in full.
+Of a damaged recording, the part before the damage is reported.
 
 Examples:
   A page to read, print or mail; it needs no network:

@@ -5,7 +5,7 @@ use super::export::AskedExport;
 use super::fleet::FleetArguments;
 use super::hosts::HostOptions;
 use super::options::Options;
-use super::values::{packets, seconds_of};
+use super::values::{on_or_off, packets, seconds_of, times};
 use super::{CliCommand, CliError, hosts, report};
 use crate::sample::{PinMode, RunAsked, SteerMode, Word};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -122,21 +122,23 @@ const LEAST_PHASE: Duration = Duration::from_secs(1);
 const EXAMPLES: &str = "\
 The command keeps its input, output, signals and exit code; the card is printed to standard error at the end.
 
-What counts is the command's own test, whatever the program: its processes, their descendants, and those at the
-other end of their connections on this machine. If it has none (docker exec, ssh), every iperf3 and iperf of the
-machine counts and nothing is pinned. --watch names what counts instead.
+What counts is the command's own test: its processes, their descendants, and
+those at the other end of their connections on this machine. If it has none
+(docker exec, ssh), every iperf3 and iperf of the machine counts, and nothing is
+pinned. --watch names what counts instead.
 
 Exit code 3: the command succeeded, but a limit is exceeded; 127, 126: it could not be started. A limit that
 could not be measured is reported, not exceeded.
 
-With --pin compare, --max-cv is about the pinned phases, with --pin search about the unpinned ones; every mask is
-restored at the end, or by vnettop undo if vnettop itself is killed.
+With --pin compare, --max-cv judges the pinned phases, with --pin search the
+unpinned ones. Every mask is restored at the end; if vnettop is killed, vnettop
+undo restores them.
 
 Examples:
-  How steady is it? Fails in CI if the rate varies by more than 5 % or packets drop:
+  How steady is it? Fails in CI if the rate varies by over 5 % or packets drop:
     vnettop run --max-cv 5% --max-drops 0 -- iperf3 -c 198.18.0.2 -t 20
 
-  Would pinning help? Phases of 2 s unpinned and pinned, with a verdict, as Markdown:
+  Would pinning help? Phases of 2 s, unpinned and pinned, then a verdict:
     vnettop run --pin compare --format markdown -- iperf3 -c 198.18.0.2 -t 60
 
   The server is on another machine? Pins both ends in phases, over ssh:
@@ -164,10 +166,10 @@ pub(super) struct RunArguments {
     #[arg(long, conflicts_with_all = ["pin", "steer"])]
     pub(super) tune: bool,
     /// Pin guests, switches, VPNs, proxies on the path too: on or off
-    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new(), hide_possible_values = true)]
+    #[arg(long, value_name = "on|off", default_value = "on", action = clap::ArgAction::Set, value_parser = on_or_off)]
     workers: bool,
     /// Run the command N times; with --pin compare half of the runs are pinned, and each is a phase
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = times, allow_negative_numbers = true)]
     repeat: u32,
     /// Length of a phase; a verdict needs four unpinned and four pinned ones, a search three of each placement
     #[arg(long = "phase", alias = "stretch", value_name = "SECONDS", default_value = "2", value_parser = stretch, allow_negative_numbers = true)]

@@ -40,6 +40,35 @@ fn a_word_that_there_is_not_is_answered_with_the_one_that_was_meant() {
         ("-d -1", "between 0.01 and 3600"),
         ("run --max-cv -1 -- true", "give a share"),
         ("run --max-drops x -- true", "give a number of packets"),
+        ("run --pin comapre -- true", "--pin cannot be 'comapre': did you mean --pin compare? (try vnettop run -h)"),
+        ("run --pin x -- true", "use never, propose, compare or search"),
+        ("run --repeat 0 -- true", "--repeat cannot be '0': give a whole number from 1 to 1000"),
+        ("run --workers x -- true", "give on or off"),
+        ("run", "needs a command after --: vnettop run -- iperf3 -c HOST"),
+        ("run --foo -- true", "put -- before the command"),
+        ("run iperf3 -c h", "put -- before the command"),
+        ("iperf3 -c h", "vnettop run -- iperf3"),
+        ("run.zst", "vnettop replay run.zst"),
+        ("compare veth", "did you mean --only veth?"),
+        ("compare --load tpc", "did you mean --load tcp?"),
+        ("compare --repeat 0", "from 1 to 1000 (try vnettop compare -h)"),
+        ("export --listen :9", "did you mean --web.listen-address?"),
+        ("export --port 9", "did you mean --web.listen-address"),
+        ("export :9", "did you mean --web.listen-address :9?"),
+        ("export --max-links x", "give a number of links"),
+        ("fleet http://p", "did you mean --prometheus http://p?"),
+        ("undo frob", "vnettop undo takes options only: remove 'frob'"),
+        ("replay a b", "reads one recording"),
+        ("--keys q", "give --print WxH too"),
+        ("--json --print 80x24", "--json and --print cannot be combined"),
+        ("-d", "--delay needs a value: SECONDS"),
+        ("run --pin", "--pin needs a value: never, propose, compare or search"),
+        ("replay --docker-socket x", "--docker-socket does not apply to vnettop replay (try vnettop replay -h)"),
+        ("undo --watch x", "--watch does not apply to vnettop undo"),
+        ("--watch x card a", "--watch does not apply to vnettop card"),
+        ("--lines 0", "give seconds between lines"),
+        ("--version --foo", "there is no option --foo"),
+        ("--version --delay", "--delay needs a value"),
     ] {
         assert!(said(line).contains(words), "'{line}': {}", said(line));
     }
@@ -69,8 +98,38 @@ fn a_name_that_steers_the_terminal_is_refused_and_not_repeated() {
 
 #[test]
 fn help_and_version_are_text_not_errors() {
-    for line in ["--help", "-h", "--version", "-V", "demo --help"] {
+    for line in ["--help", "-h", "--version", "-V", "demo --help", "-V demo", "run -h", "help run"] {
         assert!(matches!(parsed(line), Err(CliError::Text(_))), "'{line}' is answered on standard output");
+    }
+}
+
+#[test]
+fn the_short_help_has_ten_lines_and_the_long_one_all_options_that_the_command_takes() {
+    let text = |line: &str| match parsed(line) {
+        Err(CliError::Text(text)) => text,
+        other => panic!("'{line}' is answered on standard output, not {other:?}"),
+    };
+    for line in ["-h", "run -h", "--ascii undo -h", "replay -h", "compare -h"] {
+        assert!(text(line).lines().count() <= 10, "'{line}': {}", text(line));
+    }
+    assert!(text("--ascii undo -h").starts_with("vnettop undo: "), "the help is of the command");
+    for (line, there, not_there) in [
+        ("--help", "--docker-socket", "--pin"),
+        ("help replay", "--at", "--docker-socket"),
+        ("replay --help", "--theme", "--readonly"),
+        ("undo --help", "--help", "--delay"),
+        ("run --help", "--record", "--mouse"),
+        ("-h --help", "--docker-socket", "--pin"),
+    ] {
+        let text = text(line);
+        assert!(text.contains(there) && !text.contains(not_there), "'{line}': {text}");
+    }
+}
+
+#[test]
+fn an_alias_with_a_look_serves_every_command() {
+    for line in ["--ascii --no-color --no-mouse undo", "--no-config --theme mono card a", "--readonly cut a -o b"] {
+        assert!(parsed(line).is_ok(), "'{line}' is accepted: {:?}", parsed(line).err());
     }
 }
 

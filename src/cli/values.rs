@@ -25,9 +25,34 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     seconds_of(text, 0.01..=3600.0, "an interval is between 0.01 and 3600 seconds")
 }
 
+/// Time between sentences.
+pub(super) fn lines(text: &str) -> Result<Duration, String> {
+    seconds_of(text, 0.5..=3600.0, "give seconds between lines, 0.5 to 3600, for example 5")
+}
+
 /// How many intervals.
 pub(super) fn count(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|count| *count > 0).ok_or_else(|| "give a whole number, at least 1".to_owned())
+}
+
+/// How often something is done.
+pub(super) fn times(text: &str) -> Result<u32, String> {
+    let times = text.parse().ok().filter(|times| (1..=1000).contains(times));
+    times.ok_or_else(|| "give a whole number from 1 to 1000".to_owned())
+}
+
+/// How many links.
+pub(super) fn links(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "give a number of links, for example 2000".to_owned())
+}
+
+/// Whether something is done.
+pub(super) fn on_or_off(text: &str) -> Result<bool, String> {
+    match text.to_lowercase().as_str() {
+        "on" | "yes" | "true" | "1" => Ok(true),
+        "off" | "no" | "false" | "0" => Ok(false),
+        _ => Err("give on or off".to_owned()),
+    }
 }
 
 /// How many packets.

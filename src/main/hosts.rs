@@ -83,6 +83,7 @@ pub fn watch(
     let signals = Signals::take().map_err(AppError::Signals)?;
     let ended = match presentation {
         Presentation::Json => app::json_of_hosts(hosts, &signals, &mut stdout()?)?,
+        Presentation::Lines(_) => return Err("--lines tells of one host: this recording has several".into()),
         Presentation::Print { width, height, keys } => {
             let theme = Theme::plain(!config.preferences.ascii);
             app::print(hosts, &signals, keys, (*width, *height), theme, &mut stdout()?)?

@@ -32,7 +32,7 @@ pub fn open(
     let stored = file.clone().map_or(StoredIn::Program, StoredIn::File);
     let recording = Recording::open_stored(&stored)?;
     let pace = speed.map_or(Pace::Fast, Pace::Times);
-    let shows_frames = config.face != Face::Watch(Presentation::Json);
+    let shows_frames = !matches!(config.face, Face::Watch(Presentation::Json | Presentation::Lines(_)));
     let player =
         if stored.is_lasting() && (shows_frames || at.is_some()) { Player::open(stored.clone())? } else { None };
     let Some(player) = player else {

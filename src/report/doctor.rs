@@ -3,7 +3,7 @@
 use super::timestamp;
 use crate::derive::doctor::{Check, CheckGroup, Diagnosis};
 use crate::sample::{DoctorFacts, Word};
-use crate::text::wrap;
+use crate::text::{without_error_numbers, wrap};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
@@ -60,7 +60,7 @@ fn steps(below: impl Fn(&str) -> String, remedy: &str) -> Vec<String> {
 /// The words behind the head, the further lines below the first word.
 fn wrapped(head: &str, words: &str) -> Vec<String> {
     let indent = " ".repeat(head.width());
-    let lines = wrap(words, WIDTH - indent.len(), UnicodeWidthStr::width);
+    let lines = wrap(&without_error_numbers(words), WIDTH - indent.len(), UnicodeWidthStr::width);
     lines.iter().enumerate().map(|(at, line)| format!("{}{line}", if at == 0 { head } else { &indent })).collect()
 }
 

@@ -152,7 +152,7 @@ fn the_command_says_what_is_wrong_and_a_frame_of_a_damaged_recording_what_is_mis
     for (words, expected, sentence) in [
         ("cut part.zst --from 10 --to 5 -o x", 2, "--from is after --to"),
         ("cut part.zst --from 1:99 -o x", 2, "as in 90, 1:30 or 1:02:03"),
-        ("cut part.zst", 2, "--output"),
+        ("cut part.zst", 2, "-o FILE"),
         ("cut part.zst -o part.zst", 1, "exists already"),
         ("cut part.zst --from 60 -o x", 1, "it ends 0:05 after its start, before 1:00"),
         ("cut part.zst --json -o x", 2, "it writes a recording"),

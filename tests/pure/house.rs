@@ -24,7 +24,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("effect", &["sample", "clock", "sched", "source", "trust"]),
     ("action", &["sample"]),
     ("input", &["action"]),
-    ("state", &["sample", "derive", "effect", "action"]),
+    ("state", &["sample", "derive", "effect", "action", "text"]),
     ("update", &["sample", "derive", "effect", "action", "state"]),
     ("view", &["sample", "derive", "effect", "action", "state", "text"]),
     ("ui", &["view"]),

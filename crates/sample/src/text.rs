@@ -14,6 +14,21 @@ pub fn clean(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).chars().map(|c| if steers(c) { '?' } else { c }).collect()
 }
 
+/// A sentence without the numbers that Rust puts behind the words of an error of the system, as in `(os error 2)`.
+#[must_use]
+pub fn without_error_numbers(sentence: &str) -> String {
+    let mut parts = sentence.split(" (os error ");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+        match part[end..].strip_prefix(')') {
+            Some(rest) if end > 0 => plain.push_str(rest),
+            _ => plain.extend([" (os error ", part]),
+        }
+    }
+    plain
+}
+
 /// So many characters of a text at most; that there are more is shown.
 #[must_use]
 pub fn shortened(mut text: String, most: usize) -> String {
@@ -49,6 +64,18 @@ mod tests {
         assert_eq!(shortened("x".repeat(100_000), 2000).chars().count(), 2001, "what is left, and the sign of more");
         assert_eq!(shortened("网络".to_owned(), 1), "网…", "characters, not bytes");
         assert_eq!(shortened("网络".to_owned(), 2), "网络");
+    }
+
+    #[test]
+    fn the_number_of_an_error_is_not_shown_and_nothing_else_is_lost() {
+        let of = without_error_numbers;
+        assert_eq!(of("a: No such file (os error 2)"), "a: No such file");
+        assert_eq!(of("a: Busy (os error 16); b: Gone (os error 2), c"), "a: Busy; b: Gone, c");
+        for text in ["", "plain", "a (os error )", "a (os error x)", "a (os error 2"] {
+            assert_eq!(of(text), text);
+        }
+        let io = std::io::Error::from_raw_os_error(2).to_string();
+        assert!(!of(&io).contains("os error") && of(&io).len() > 5, "{io}");
     }
 
     #[test]

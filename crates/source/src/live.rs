@@ -19,6 +19,7 @@ use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reade
 use crate::clock::wall_ms;
 use std::path::PathBuf;
 use std::sync::Arc;
+use vnettop_sample::text::without_error_numbers;
 use vnettop_sample::{
     Benchmark, Facts, FlowPath, FlowSample, LinkFacts, LinkKey, OnRequest, OvsSwitch, OwnCost, Owned, Problem,
     QdiscCounters, Sample, Space, ThreadSample, Trace,
@@ -262,10 +263,15 @@ impl Live {
             let readers = readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems());
             readers.chain(&waits).chain(more)
         };
-        if now().eq(self.facts.problems.iter()) {
-            return Arc::clone(&self.facts.problems);
+        let plain = |problem: &Problem| without_error_numbers(&problem.text);
+        let is_same = |(now, before): (&Problem, &Problem)| {
+            now.source == before.source && (now.text == before.text || plain(now) == before.text)
+        };
+        let before = &self.facts.problems;
+        if now().count() == before.len() && now().zip(before.iter()).all(is_same) {
+            return Arc::clone(before);
         }
-        Arc::new(now().cloned().collect())
+        Arc::new(now().map(|problem| Problem { source: problem.source.clone(), text: plain(problem) }).collect())
     }
 }
 

@@ -2,6 +2,7 @@
 //! of a load one after the other, and each of them first equally often.
 
 use super::ComparePlan;
+use crate::config::{hint, short};
 use crate::networks::{KINDS, NetworkKind, Through};
 use crate::sample::{Load, Treatment, Word};
 use strum::VariantArray;
@@ -33,8 +34,9 @@ pub(super) struct Visit {
 pub fn select(only: &[String], skip: &[String]) -> Result<Vec<Selected>, String> {
     let kind = |name: &String| {
         NetworkKind::named(name).ok_or_else(|| {
-            let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-            format!("there is no path called {name:?}: use one of {}", names.join(", "))
+            let names = || KINDS.iter().map(|kind| kind.name);
+            let all = || format!("use one of {}", names().collect::<Vec<_>>().join(", "));
+            format!("there is no path called '{}': {}", short(name), hint(name, names(), all))
         })
     };
     let skipped = skip.iter().map(kind).collect::<Result<Vec<_>, _>>()?;
@@ -110,7 +112,7 @@ mod tests {
     fn a_way_asked_for_twice_is_two_rows_and_a_word_that_is_none_is_named() {
         assert_eq!(names(&["veth", "veth", "tun"], &["tun"]), Ok(vec!["veth".to_owned(), "veth (2)".to_owned()]));
         assert_eq!(names(&[], &[]).map(|all| all.len()), Ok(KINDS.len()));
-        assert!(names(&["vet"], &[]).expect_err("no path").contains("\"vet\""));
+        assert!(names(&["vet"], &[]).expect_err("no path").contains("'vet': did you mean 'veth'?"));
         assert!(names(&["veth"], &["veth"]).expect_err("nothing").contains("nothing is left"));
     }
 
