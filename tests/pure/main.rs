@@ -16,6 +16,7 @@ mod damaged;
 mod derivations;
 mod doctor;
 mod expositions;
+mod first_minutes;
 mod hosts;
 mod house;
 mod journeys;
