@@ -209,3 +209,36 @@ fn too_low_a_limit_of_open_files_is_one_sentence_with_the_way_out() {
     let out = limited("-n 8", "undo");
     assert_eq!(out.status.code(), Some(0), "undo takes few: {}", String::from_utf8_lossy(&out.stderr));
 }
+
+#[test]
+fn a_sentence_every_half_second_ends_with_its_count_a_signal_and_a_closed_pipe() {
+    use std::io::{BufRead, BufReader};
+    let words = ["--lines", "0.5", "--no-config", "--watch", "no-such-benchmark"];
+    let out = vnettop(&[&words[..], &["-n", "2"]].concat());
+    let said = String::from_utf8_lossy(&out.stdout);
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(out.status.success() && lines.len() == 2, "{said}");
+    assert!(lines[0].ends_with(" UTC no test runs: start no-such-benchmark or vnettop demo"), "{said}");
+    assert!(lines[1].ends_with(" UTC no test runs"), "what starts one is said once: {said}");
+    let start = || {
+        let mut command = Command::new(VNETTOP);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs")
+    };
+    let first_line = |child: &mut std::process::Child| {
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        assert!(line.contains("no test runs"), "{line}");
+        out
+    };
+    let mut child = start();
+    let out = first_line(&mut child);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is there");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130), "Ctrl-C ends it");
+    drop(out);
+    let mut child = start();
+    drop(first_line(&mut child));
+    let ended = child.wait_with_output().expect("it ends");
+    assert!(ended.status.success() && ended.stderr.is_empty(), "a closed pipe is no error: {ended:?}");
+}
