@@ -11,8 +11,8 @@ use vnettop::derive::doctor::{Check, CheckState, Diagnosis, judge};
 use vnettop::report::doctor;
 use vnettop::sample::Word;
 use vnettop::sample::{
-    BpfAnswer, Containment, CorePlace, DoctorFacts, HeldRights, Host, Iperf3Found, KernelFeatures, ModuleState, Policy,
-    ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, Topology, TracefsState,
+    BpfAnswer, Containment, CorePlace, DoctorFacts, HeldRights, Host, Iperf3Found, KernelFeatures, ModuleState,
+    MomentaryLoad, Policy, ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, Topology, TracefsState,
 };
 
 fn socket(path: &str, state: SocketState) -> SocketFound {
@@ -92,6 +92,8 @@ fn root() -> DoctorFacts {
             sysfs: Ok(()),
             clock_driver: Some("intel_pstate".to_owned()),
             topology: topology(8),
+            hypervisor: None,
+            load: Some(MomentaryLoad { busy: 2, steal: 0, all: 240 }),
             namespaces: 3,
             inside: false,
             unseen: Vec::new(),

@@ -156,12 +156,27 @@ pub struct Sight {
     pub clock_driver: Option<String>,
     /// Where the cores sit.
     pub topology: Topology,
+    /// The virtual machine that this is, in the firmware's words; none where no hypervisor is visible.
+    pub hypervisor: Option<String>,
+    /// What the cores did for a moment; none where it could not be read.
+    pub load: Option<MomentaryLoad>,
     /// Network namespaces that vnettop can look into.
     pub namespaces: usize,
     /// vnettop is in another network namespace than process 1.
     pub inside: bool,
     /// What of the namespaces cannot be seen, a sentence each.
     pub unseen: Vec<String>,
+}
+
+/// What all cores did between two looks, clock ticks (`/proc/stat`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MomentaryLoad {
+    /// Programs, the kernel, interrupts.
+    pub busy: u64,
+    /// What a hypervisor gave to others.
+    pub steal: u64,
+    /// All of it, idle time too.
+    pub all: u64,
 }
 
 /// Programs that vnettop works with.

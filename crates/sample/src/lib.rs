@@ -54,7 +54,7 @@ pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use doctor::{
     BpfAnswer, Containment, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState,
-    ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, TracefsState,
+    MomentaryLoad, ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, TracefsState,
 };
 pub use events::Event;
 pub use facts::{FactVisitor, Facts};

@@ -4,6 +4,7 @@
 mod container;
 mod iperf3;
 mod modules;
+mod momentary;
 mod sockets;
 
 use super::cores::CoreReader;
@@ -195,6 +196,10 @@ fn is_whole(uid_map: &str) -> bool {
 fn sight(roots: &Roots) -> Sight {
     let mut cores = CoreReader::open(roots);
     let read = cores.as_mut().map_err(words).and_then(|cores| cores.read().map_err(words));
+    let load = match (&read, &mut cores) {
+        (Ok(first), Ok(cores)) => momentary::load(first, cores),
+        _ => None,
+    };
     // First: before Linux 6.4 a program without /proc cannot ask how long a tick is, and would end there.
     let threads = own_process(roots).and_then(|()| ThreadReader::open(roots, Vec::new()));
     let choice = Choice::usual();
@@ -211,6 +216,8 @@ fn sight(roots: &Roots) -> Sight {
             _ => words(error),
         }),
         clock_driver: proc_file::text(&roots.sys.join("devices/system/cpu/cpu0/cpufreq/scaling_driver")).ok(),
+        hypervisor: momentary::hypervisor(roots),
+        load,
         topology: read.map_or_else(|_| Topology::default(), |read| Topology::clone(&read.topology)),
         namespaces,
         inside,

@@ -2,6 +2,7 @@
 
 use super::remedy::as_root;
 use super::{Check, CheckRow, sight};
+use crate::figure::percent;
 use crate::plural;
 use vnettop_sample::{CorePlace, DoctorFacts};
 
@@ -14,8 +15,17 @@ const ADDS_TOPOLOGY: &str = "distances between cores, for proposals and classes 
 const ADDS_QUIET: &str = "interrupts that stay where they are";
 const ADDS_STILL: &str = "threads and pages that stay where they are";
 
+const ADDS_STEADY: &str = "a steadier rate";
+/// Share of the time from which on steal disturbs a benchmark.
+const STOLEN: f64 = 0.01;
+/// Cores' worth from which on other programs disturb one.
+const LOADED: f64 = 0.3;
+
 pub(super) const CHECKS: &[CheckRow] = &[
     CheckRow::new("topology", "/sys/devices/system/cpu, node", ADDS_TOPOLOGY, topology),
+    CheckRow::new("virtual machine", "cpuinfo, /sys/hypervisor, DMI", ADDS_STEADY, virtual_machine),
+    CheckRow::new("steal", "/proc/stat", "all time of its cores for the benchmark", steal),
+    CheckRow::new("foreign load", "/proc/stat", ADDS_STEADY, foreign_load),
     CheckRow::new("governor", "cpu0/cpufreq/scaling_governor", "a steadier rate", governor),
     CheckRow::new("clock", "scaling_max_freq, cpuinfo_max_freq", "the full clock", clock),
     CheckRow::new("irqbalance", "names of the processes in /proc", ADDS_QUIET, irqbalance),
@@ -51,6 +61,41 @@ fn topology(about: &CheckRow, facts: &DoctorFacts) -> Check {
         found = format!("{found}; not reported: {}", untold.join(", "));
     }
     about.ok(found)
+}
+
+fn virtual_machine(about: &CheckRow, facts: &DoctorFacts) -> Check {
+    match &facts.sight.hypervisor {
+        None if facts.sight.cores.is_err() => about.unknown("not known: /proc is not visible here").adding_nothing(),
+        None => about.ok("no hypervisor is visible"),
+        Some(name) => about
+            .note(format!("{name}: other guests may share its cores, caches and network cards"))
+            .mended_by("compare runs by vnettop run --pin compare, which alternates"),
+    }
+}
+
+fn steal(about: &CheckRow, facts: &DoctorFacts) -> Check {
+    let Some(load) = facts.sight.load else {
+        return about.unknown("the cores could not be read twice").adding_nothing();
+    };
+    let share = load.steal as f64 / load.all.max(1) as f64;
+    let found = format!("{} % of CPU time goes to other guests", percent(share));
+    if share < STOLEN {
+        return about.ok(found);
+    }
+    about.note(found).mended_by("run the benchmark on an idle host, or on dedicated cores")
+}
+
+fn foreign_load(about: &CheckRow, facts: &DoctorFacts) -> Check {
+    let Some(load) = facts.sight.load else {
+        return about.unknown("the cores could not be read twice").adding_nothing();
+    };
+    let cores = facts.sight.cores.as_ref().map_or(0, |cores| *cores);
+    let used = load.busy as f64 / load.all.max(1) as f64 * cores as f64;
+    let found = format!("{used:.1} of {} in use now", plural(cores, "core"));
+    if used < LOADED {
+        return about.ok(found);
+    }
+    about.note(found).mended_by("top  (what runs there competes with a benchmark)")
 }
 
 /// Whose `powersave` follows the load; any other one's is the lowest clock.
