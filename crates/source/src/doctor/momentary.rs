@@ -47,7 +47,7 @@ pub(super) fn hypervisor(roots: &Roots) -> Option<String> {
     // A physical machine may be sold by a vendor that makes virtual ones too: on x86 the flag decides.
     let knows_flags = cpuinfo.lines().any(|line| line.starts_with("flags"));
     let is_virtual = kind.is_some() || is_flagged || !knows_flags && is_named;
-    let otherwise = || kind.clone().unwrap_or_else(|| "of a kind that it does not name".to_owned());
+    let otherwise = || kind.clone().unwrap_or_else(|| "unnamed hypervisor".to_owned());
     is_virtual.then(|| if name.is_empty() { otherwise() } else { name.clone() })
 }
 
