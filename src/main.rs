@@ -342,7 +342,7 @@ fn know_this_machine(state: &mut State) {
 fn found_placements(dir: &Path) -> (Vec<FoundPlacement>, Option<String>) {
     match effect::found_placements(dir) {
         Ok(found) => (found, None),
-        Err(error) => (Vec::new(), Some(format!("what searches have found is not used: {error}"))),
+        Err(error) => (Vec::new(), Some(format!("results of earlier searches are not used: {error}"))),
     }
 }
 
@@ -367,7 +367,7 @@ fn app_options(config: &Config, configured: &Configured) -> app::AppOptions {
 
 fn undo(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if config.preferences.readonly {
-        return Err("undo changes affinities, which --readonly forbids: run it without".into());
+        return Err("undo changes affinities, which --readonly forbids: remove --readonly".into());
     }
     keep_rights(rights::Work::Watching);
     let dir = effect::journal_dir(environment).ok_or(JournalError::NoDirectory)?;

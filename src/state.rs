@@ -176,8 +176,8 @@ impl State {
     }
 
     /// Adds a sentence to those of the last effect: something happened that was not asked for.
-    pub(crate) fn add_notice(&mut self, warning: bool, text: String) {
-        self.notices.add(Notice { warning, text: without_error_numbers(&text), finding: None });
+    pub(crate) fn add_notice(&mut self, warning: bool, text: &str) {
+        self.notices.add(Notice { warning, text: without_error_numbers(text), finding: None });
     }
 
     /// Shows a proposed placement, or the sentence why there is none.
@@ -231,7 +231,7 @@ impl State {
         }
         if self.settings.mode != Mode::Replay {
             for (warning, sentence) in self.steers.observe(metrics) {
-                self.add_notice(warning, sentence);
+                self.add_notice(warning, &sentence);
             }
         }
         if let Some(text) = undone(&metrics.machine.undone, self.keys()) {

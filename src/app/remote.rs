@@ -133,7 +133,7 @@ impl App {
                         self.state.notice(false, text);
                     }
                     HostState::Live(_) if was_gone => {
-                        self.state.add_notice(false, format!("{} is live again", agent.name));
+                        self.state.add_notice(false, &format!("{} is live again", agent.name));
                     }
                     HostState::Live(_) | HostState::Connecting => {}
                 }

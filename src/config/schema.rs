@@ -94,8 +94,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         Text(|p| &mut p.theme, theme),
         "Colours: auto, dark, light, terminal, mono, or NAME of themes/NAME.toml",
     ),
-    setting("ascii", Flag(|p| &mut p.ascii), "Only ASCII characters; without UTF-8 in the locale it is so anyway"),
-    setting("mouse", Flag(|p| &mut p.mouse), "Take the mouse; false: the terminal keeps it"),
+    setting("ascii", Flag(|p| &mut p.ascii), "Only ASCII characters; always so without UTF-8 in the locale"),
+    setting("mouse", Flag(|p| &mut p.mouse), "Use the mouse; false: the terminal keeps it for selecting text"),
     setting("watch", Texts(|p| &mut p.watch, watched), "Threads to watch: names of commands or pids; run has --watch"),
     setting(
         "netns",

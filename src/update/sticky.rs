@@ -47,7 +47,7 @@ pub fn tick(state: &mut State) -> Option<Effect> {
         // A core may become free, so these threads are tried again; the sentence is said once.
         Err(why) => {
             if state.sticky.refuse(&new) {
-                state.add_notice(true, format!("auto-pin: {why}"));
+                state.add_notice(true, &format!("auto-pin: {why}"));
             }
             None
         }

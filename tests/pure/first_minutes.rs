@@ -3,6 +3,7 @@
 //!
 //! `INSTA_UPDATE=always cargo test --test pure first_minutes::` writes the frames anew.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,7 +43,7 @@ fn drawn(page: &str) -> String {
         let Some(words) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
         assert_eq!(lines.next(), Some("```text"), "a frame is behind {line}");
         lines.by_ref().find(|line| *line == FENCE).expect("the frame has an end");
-        drawn.push_str(&format!("```text\n{}{FENCE}\n", frame(words)));
+        let _ = write!(drawn, "```text\n{}{FENCE}\n", frame(words));
     }
     drawn
 }

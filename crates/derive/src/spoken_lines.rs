@@ -103,8 +103,8 @@ fn verdict(test: &Test) -> String {
         }
         None => Some("Too short to judge".to_owned()),
     };
-    let text = first.map(|finding| finding.text.trim_end_matches('.').to_owned());
-    steadiness.into_iter().chain(text).collect::<Vec<_>>().join(". ")
+    let advice = first.map(|finding| finding.text.trim_end_matches('.').to_owned());
+    steadiness.into_iter().chain(advice).collect::<Vec<_>>().join(". ")
 }
 
 /// `test 1, ADDRESS → ADDRESS, TCP: ended after 60 s, mean 30.4 Gbit/s, 0 packets lost.`

@@ -254,7 +254,7 @@ fn running_child(
     let report = match (reporter.0.stderr.take(), reporter.0.stdout.take()) {
         (Some(err), _) => ReportPipe::Err(err),
         (None, Some(out)) => ReportPipe::Out(out),
-        (None, None) => return Err(io::Error::other("its output is nobody's to read")),
+        (None, None) => return Err(io::Error::other("its output cannot be read")),
     };
     let running = RunningLoad { _others: others, _reporter: reporter, report, said: Vec::new(), load, sender };
     rustix::io::ioctl_fionbio(running.fd(), true)?;
