@@ -162,7 +162,7 @@ fn elsewhere(past: &Past, space: &str) -> String {
     let and = if pins.is_empty() || steers.is_empty() { "" } else { " and " };
     format!(
         "{pins}{and}{steers} in {path} left alone: written in another namespace, {space}, where {kind} means another thread; \
-         run vnettop undo there, or remove the file once its threads are over"
+         run vnettop undo there, or remove the file once its threads have ended"
     )
 }
 

@@ -33,6 +33,13 @@ const GLOSSARY: &[(&str, &str)] = &[
     ("begins", "starts"),
     ("began", "started"),
     ("beginning", "start"),
+    ("hang together", "grouped by connection"),
+    ("lets go", "clears, releases"),
+    ("came to", "the sum, a summary"),
+    ("goes by", "uses, follows"),
+    ("all the same", "still, anyway"),
+    ("surely within", "the whole interval within"),
+    ("what it is worth", "whether it is a real limit"),
 ];
 
 /// What holds such a word all the same, and why.

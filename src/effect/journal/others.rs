@@ -21,7 +21,7 @@ pub(in crate::effect) struct Claimant {
 impl Claimant {
     /// What is to be done before its threads are free.
     pub(in crate::effect) fn way_out(self) -> &'static str {
-        if self.compares { "wait until its comparison is over" } else { "press U there" }
+        if self.compares { "wait until its comparison has ended" } else { "press U there" }
     }
 }
 

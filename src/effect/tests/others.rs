@@ -87,12 +87,12 @@ fn threads_of_a_comparison_stay_its_own_while_they_are_not_pinned() {
     assert_eq!(journals_in(dir.path()).len(), 1, "in an unpinned stretch its journal says that it compares");
     let journal = by_another(&fake, &dir);
     let reported = said(&controller(&fake, &dir).pin(&[request(101, "1")]));
-    let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison is \
-                    over, then try again";
+    let expected = "another vnettop (pid 4711) compares pins of iperf3 server 101: wait until its comparison has \
+                    ended, then try again";
     assert!(reported.contains(expected), "{reported}");
     assert_eq!(fake.mask(101), "0-7", "it is not pinned");
     let reported = undone(&fake, &dir);
-    assert_eq!(reported, "vnettop 4711 still runs: wait until its comparison is over\n", "undo says what to do");
+    assert_eq!(reported, "vnettop 4711 still runs: wait until its comparison has ended\n", "undo says what to do");
     fake.end(OTHER);
     assert_eq!(undone(&fake, &dir), "nothing to undo: no vnettop left a pin behind\n", "killed there it left no pin");
     assert!(!journal.exists(), "and its journal goes");

@@ -272,7 +272,7 @@ fn missing(
                 "the command was too short to rank placements: {} of {LEAST_ROUNDS} rounds; let it run for {:.0} s or longer",
                 search.rounds, search.least_s
             ),
-            None => "the command was over before the search started: let it run longer".to_owned(),
+            None => "the command ended before the search started: let it run longer".to_owned(),
         }
     } else if unpinned < LEAST_BINS {
         few("unpinned part of the run", unpinned)
@@ -309,7 +309,7 @@ fn never_pinned(seen: &Observation, asked: &RunAsked) -> String {
         )
     } else {
         format!(
-            "the run was over before the first pinned phase: a pair of phases takes {} s; run longer, or \
+            "the run ended before the first pinned phase: a pair of phases takes {} s; run longer, or \
              use a shorter --phase",
             stretch_s * 2.0
         )

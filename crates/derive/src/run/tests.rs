@@ -179,7 +179,7 @@ fn what_is_missing_is_one_sentence() {
     let long = vec![Some(1e9); 100];
     let mut short = observed(PinMode::Compare, 0, &[(0, UNPINNED)], &long);
     short.asked.as_mut().expect("asked").stretch_ns = 15 * S;
-    says(&short, "the run was over before the first pinned phase");
+    says(&short, "the run ended before the first pinned phase");
     let mut pinned = observed(PinMode::Compare, S, &[(0, UNPINNED), (8 * S + S / 2, PINNED)], &long);
     pinned.pins.insert(ThreadId { pid: 7, tid: 8, start: 9 }, CoreSet::single(1));
     says(&pinned, "pinned part");
