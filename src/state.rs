@@ -108,6 +108,8 @@ pub struct State {
     pub(crate) behind_s: usize,
     /// When the last pin was seen, monotonic ns; none before it, or when it was taken back.
     pub(crate) pinned_at_ns: Option<u64>,
+    /// When it was said that no core is free, monotonic ns: who asks again soon after that insists.
+    pub(crate) told_no_free_core_ns: Option<u64>,
     had_card: bool,
     /// The card opens by itself when it is ready, once, unless something else is open then.
     pub opens_card: bool,

@@ -4,28 +4,42 @@
 use crate::derive::Metrics;
 use crate::derive::experiment::Verdict;
 use crate::derive::placement::{
-    Proposal, ends, found_for, is_tuned, propose, propose_class, steer, with_measured_steers, with_steers,
+    Proposal, ends, found_for, is_tuned, no_free_core, propose, propose_class, steer, with_measured_steers, with_steers,
 };
 use crate::sample::{CoreSet, FoundPlacement, PlacementClass, Word};
 use crate::state::{Mode, State};
 
 /// Opens the box of a proposal, or of the reason why there is none.
 pub(super) fn open(state: &mut State) {
+    let at_ns = state.newest().map_or(0, |metrics| metrics.machine.at_ns);
+    let is_insisted = state.told_no_free_core_ns.take().is_some_and(|told| at_ns.saturating_sub(told) <= INSIST_NS);
+    let crowd = state.newest().and_then(|metrics| no_free_core(&metrics.subject)).filter(|_| !is_insisted);
     let result = match state.newest() {
-        Some(metrics) => proposed(state, metrics),
+        Some(metrics) => proposed(state, metrics, crowd.as_deref()),
         None => Err("nothing is known yet: wait for the first samples".to_owned()),
     };
+    if crowd.is_some_and(|crowd| result.as_ref().is_err_and(|why| why.starts_with(&crowd))) {
+        state.told_no_free_core_ns = Some(at_ns);
+    }
     state.open_proposal(result);
 }
 
-fn proposed(state: &State, metrics: &Metrics) -> Result<Proposal, String> {
+/// Whoever asks again within this time after a refusal for want of a free core gets a proposal all the same, ns.
+const INSIST_NS: u64 = 30_000_000_000;
+
+/// The proposal; `crowd` says who keeps every core busy, where that is the case and nobody has insisted.
+fn proposed(state: &State, metrics: &Metrics, crowd: Option<&str>) -> Result<Proposal, String> {
     if let Some(why) = undo_first(state, metrics) {
         // What the pins have cost may be the order of the packets, which one setting brings back.
         return steer(&metrics.subject).ok_or(why);
     }
     let measured = found_for(&metrics.subject, &state.found)
         .filter(|found| sets_something(found) && !is_tuned(&metrics.subject, found));
-    let pins = found(state, metrics).unwrap_or_else(|| propose(&metrics.subject));
+    let mut pins = found(state, metrics).unwrap_or_else(|| propose(&metrics.subject));
+    if let (Ok(_), Some(crowd)) = (&pins, crowd) {
+        let again = state.keys().key("propose");
+        pins = Err(format!("{crowd}. Stop them first; {again} again proposes cores all the same"));
+    }
     let proposal = match measured {
         Some(found) => {
             let what = if found.tuned.is_some() { "a setting" } else { "steered packets" };

@@ -47,6 +47,26 @@ fn the_cores_before_and_after_are_shown() {
     assert!(stage.text(80, 24).contains("taskset -cp"), "the last lines are reached by scrolling");
 }
 
+#[test]
+fn where_others_have_every_core_nothing_is_proposed_but_to_who_insists() {
+    let mut world = World::small();
+    scenes::containers(&mut world);
+    for (tid, core) in [(39_081, 0), (39_082, 1)] {
+        world.iperf3(tid, &[core], 0.0);
+        world.threads.last_mut().expect("just added").cpu = 0.4;
+        *world.work(core) = Work { user: 0.6, system: 0.3, softirq: 0.1, ..QUIET };
+    }
+    let mut stage = Stage::after(8, world);
+    stage.press("p");
+    freeze("no_free_core", &stage, 80, 24);
+    assert_eq!(stage.press("<esc>"), [], "nothing was asked for");
+    stage.press("p");
+    assert!(stage.text(80, 24).contains("taskset -cp"), "who asks again gets it: {}", stage.text(80, 24));
+    assert_eq!(stage.press("p").len(), 1, "and a third press applies it");
+    stage.press("p");
+    assert!(stage.text(80, 24).contains("no free core"), "the next time it is said again");
+}
+
 /// Four workers of one server and one client on 16 cores of one node.
 fn two_streams() -> World {
     let mut world = World::new(16, 1, Some(4));

@@ -1,6 +1,7 @@
 //! The one key, as a user presses it: `p p` pins the workers that do the work, taskset reads it back, `U` and
 //! `vnettop undo` put the exact masks back. With iperf3 itself and with a stand-in that has iperf3 ≥ 3.16's threads.
 
+mod crowded;
 mod guest;
 mod napi;
 
