@@ -72,6 +72,7 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
     let title = cells::title(comparison);
     Document {
         kind: "vnettop compare",
+        headline: None,
         notes: cells::facts(comparison),
         overview: Vec::new(),
         sections: vec![Section { title: title.clone(), blocks }],

@@ -12,6 +12,8 @@ use super::plot::{PlotText, PlotWidth};
 pub(super) struct Document {
     /// The command that writes it.
     pub kind: &'static str,
+    /// The verdict, where one is told of all of it: it stands where the title would.
+    pub headline: Option<String>,
     pub title: String,
     /// What holds for all of it.
     pub notes: Vec<String>,

@@ -4,11 +4,13 @@
 mod bars;
 mod heat;
 mod lines;
+mod marks;
 mod strips;
 
 pub use bars::{BarPlot, BarRow, bars};
 pub use heat::{HeatPlot, HeatRow, heat};
 pub use lines::{Lane, LinePlot, LineSeries, lines};
+pub use marks::{PlotDone, PlotPhase};
 pub use strips::{StripPlot, StripRow, StripRun, strips};
 
 use maud::{PreEscaped, html};
@@ -16,8 +18,8 @@ use plotters::chart::{ChartContext, MeshStyle};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
-    Cartesian2d, ChartBuilder, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, PathElement, RGBColor, SVGBackend,
-    Text, TextStyle,
+    Cartesian2d, ChartBuilder, DrawingArea, DrawingAreaErrorKind, IntoDrawingArea, RGBColor, SVGBackend, Text,
+    TextStyle,
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, IntoFont, ShapeStyle};
@@ -149,22 +151,13 @@ impl PlotTime {
     }
 }
 
-/// A vertical line with a word: something was done then.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PlotMark {
-    /// When, seconds on the axis.
-    pub at_s: f64,
-    /// What.
-    pub word: String,
-}
-
 type PlotArea<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type DrawnOrNot = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 const FONT: &str = "sans-serif";
 const TEXT: u32 = 13;
-const ABOVE: u32 = 18;
+const ABOVE: u32 = 24;
 const BELOW: u32 = 44;
 const RIGHT: u32 = 14;
 
@@ -263,30 +256,6 @@ fn row_label(area: &PlotArea<'_>, chart: &Chart<'_>, width: PlotWidth, at: (f64,
 fn inside(area: &PlotArea<'_>, (x, y): (i32, i32)) -> (i32, i32) {
     let (left, top) = area.get_base_pixel();
     (x - left, y - top)
-}
-
-/// The lines of what was done, from the top of a chart to its bottom; their words above it where that is asked for.
-fn draw_marks(
-    area: &PlotArea<'_>,
-    chart: &mut Chart<'_>,
-    (x, y_to): (PlotTime, f64),
-    marks: &[PlotMark],
-    with_words: bool,
-) -> DrawnOrNot {
-    let (scale, _) = x.unit();
-    let mut free_from = 0;
-    for mark in marks.iter().filter(|mark| mark.at_s >= x.from_s && mark.at_s <= x.to_s) {
-        let at = mark.at_s / scale;
-        chart.draw_series(std::iter::once(PathElement::new(vec![(at, 0.0), (at, y_to)], PlotColor::Orange.line(2))))?;
-        let (x, y) = inside(area, chart.backend_coord(&(at, y_to)));
-        if with_words && x >= free_from {
-            let style = text_style().pos(Pos::new(HPos::Left, VPos::Bottom));
-            area.draw(&Text::new(mark.word.clone(), (x, y - 2), style))?;
-            let cells = i32::try_from(mark.word.chars().count()).unwrap_or(i32::MAX / 8);
-            free_from = x + cells * 8 + 6;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod side_by_side;
 mod test;
 #[cfg(test)]
 mod tests;
+mod verdict;
 mod words;
 
 use super::WrittenAs;
@@ -47,7 +48,9 @@ pub fn report(recordings: &[ReportedRecording], format: WrittenAs, options: Repo
 }
 
 fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Document {
-    let section = |recording: &ReportedRecording| Section { title: recording.name.clone(), blocks: blocks(recording) };
+    let is_alone = recordings.len() == 1;
+    let section =
+        |recording: &ReportedRecording| Section { title: recording.name.clone(), blocks: blocks(recording, is_alone) };
     let title = match recordings {
         [one] => one.name.clone(),
         many => format!("{} recordings side by side", many.len()),
@@ -58,6 +61,7 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
     }
     Document {
         kind: "vnettop report",
+        headline: headline(recordings),
         title,
         notes,
         overview: if recordings.len() > 1 { side_by_side::blocks(recordings) } else { Vec::new() },
@@ -66,17 +70,34 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
     }
 }
 
-fn blocks(recording: &ReportedRecording) -> Vec<Block> {
-    let mut blocks = machine::head(recording);
+/// What the only recording says first.
+fn headline(recordings: &[ReportedRecording]) -> Option<String> {
+    let [one] = recordings else { return None };
+    verdict::of_recording(one).map(|result| result.headline)
+}
+
+/// All of a recording; its headline stands above the report if it is the only one.
+fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
+    let led = recording.summary.as_ref().and_then(verdict::main_test);
+    let mut blocks = Vec::new();
+    if let Some(result) = verdict::of_recording(recording) {
+        blocks.extend((!is_alone).then(|| Block::Lead(result.headline.clone())));
+        let first_block =
+            |sentence| if is_alone && result.card.is_some() { Block::Lead(sentence) } else { Block::Text(sentence) };
+        blocks.extend(result.sentence.map(first_block));
+    }
+    blocks.extend(machine::head(recording));
     let Some(summary) = &recording.summary else { return blocks };
-    blocks.extend(recording.run.iter().map(test::run_card));
     for test in &summary.tests {
-        blocks.extend(test::blocks(summary, test));
+        let is_led = led.is_some_and(|led| std::ptr::eq(led, test));
+        let result = verdict::of_test(test, recording.run.as_ref().filter(|_| is_led));
+        blocks.extend(test::blocks(summary, test, &result, is_led));
     }
     if summary.tests_left_out > 0 {
         let tests = crate::derive::plural(summary.tests_left_out, "smaller test");
         blocks.push(Block::Text(format!("{tests} are left out.")));
     }
+    blocks.extend(recording.run.iter().map(test::run_card));
     blocks.extend(machine::blocks(summary));
     blocks
 }

@@ -32,6 +32,13 @@ pub(super) fn page(card: &RunCard) -> Page {
     }
 }
 
+/// Which placement a search found best, as a headline; `None` where it ranked none.
+pub(super) fn best_placement(card: &RunCard) -> Option<String> {
+    let verdict = search::verdict(card.search.as_ref().filter(|search| search.is_enough())?);
+    let mut letters = verdict.chars();
+    Some(letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect())
+}
+
 /// The sentence that nothing was compared, or ranked, though that was asked for, and why.
 #[must_use]
 pub fn not_compared(card: &RunCard) -> Option<String> {

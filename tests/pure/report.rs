@@ -162,6 +162,38 @@ fn a_pin_has_the_same_card_as_the_command_card_prints() {
 }
 
 #[test]
+fn a_report_begins_with_its_verdict_and_mixes_no_pinned_with_unpinned_time() {
+    let verdict = "Pinning made it steadier and faster: +8.85 Gbit/s (99 %: +0.71 to +19.5)";
+    let page = report("html", false, &[&shipped()]);
+    let headline = page.split_once("<h1>").and_then(|(_, rest)| rest.split_once("</h1>")).expect("a headline");
+    assert_eq!(headline.0, verdict);
+    assert!(headline.1.trim_start_matches(|c| c != '>').len() > 100, "and the rest follows");
+    let markdown = report("markdown", false, &[&shipped()]);
+    assert!(markdown.starts_with(&format!("# {verdict}\n")), "{}", &markdown[..200]);
+    assert!(
+        markdown.contains("**Without it 26.0 Gbit/s (CV 49.6 %), with it 34.9 Gbit/s (CV 1.59 %).**"),
+        "{markdown}"
+    );
+    assert!(!markdown.contains("31.5 Gbit/s"), "the mean of both stands nowhere");
+    assert_eq!(json(false, &[&shipped()])["recordings"][0]["verdict"], verdict);
+    for file in systems() {
+        let verdict = json(false, &[&file])["recordings"][0]["verdict"].as_str().expect("a sentence").to_owned();
+        assert!(verdict.contains("bit/s, "), "the rate and how steady it was: {verdict}");
+        assert!(report("markdown", false, &[&file]).starts_with(&format!("# {}", verdict.replace('#', "\\#"))));
+    }
+}
+
+#[test]
+fn pinned_time_is_shaded_and_nominal_speeds_are_where_the_legend_says() {
+    let page = report("html", false, &[&shipped()]);
+    assert!(page.contains("threads are pinned by vnettop") && page.contains("Pinned from 38 s to 80 s."), "both said");
+    let overlay = systems().into_iter().find(|file| file.ends_with("docker-overlay.vnettop.zst")).expect("it is there");
+    let page = report("html", false, &[&overlay]);
+    assert!(page.contains("nominal 10.0 Gbit/s (constant of the driver), the lowest on its path"), "the line is named");
+    assert!(page.contains("a line: the nominal speed of the link"), "that of each link too");
+}
+
+#[test]
 fn nothing_of_an_anonymised_report_is_a_name_or_an_address_of_the_recording() {
     let folder = tempfile::tempdir().expect("a folder");
     let made = folder.path().join("acme-secret-file.vnettop.zst");
@@ -265,7 +297,7 @@ fn it_is_written_where_it_was_asked_for_and_never_over_a_recording() {
         let arguments = ["report", "-o", file.to_str().expect("a name")];
         vnettop(&arguments, &[&shipped()])
     };
-    for (name, begins) in [("a.html", "<!DOCTYPE html>"), ("a.md", "# kunpeng"), ("a.json", "{\"")] {
+    for (name, begins) in [("a.html", "<!DOCTYPE html>"), ("a.md", "# Pinning made it"), ("a.json", "{\"")] {
         let output = write(name);
         assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
         let text = std::fs::read_to_string(out(name)).expect("it is there");

@@ -177,7 +177,7 @@ pub(super) fn change(share: f64, interval: Option<Difference>) -> String {
 }
 
 /// `28.6 to 33.6`; none of one round.
-fn interval(rate: &Estimate, scale: f64) -> Option<String> {
+pub(super) fn interval(rate: &Estimate, scale: f64) -> Option<String> {
     let Difference { estimate, from, to } = rate.interval?;
     Some(rate_range([estimate, from, to].map(|rate| rate / scale), small_digits))
 }
@@ -210,7 +210,7 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
         let rate = side.map(|side| &side.rate);
         let words = rate.map_or_else(|| "not known".to_owned(), |rate| with_interval(rate, scale));
         let interval = rate.and_then(|rate| rate.interval).map(|of| (of.from / scale, of.to / scale));
-        BarRow { label, value: rate.map(|rate| rate.mean / scale), interval, words, color }
+        BarRow { label, value: rate.map(|rate| rate.mean / scale), interval, nominal: None, words, color }
     };
     let treated = treatment_words::measured(comparison, table);
     let bars_of = |row: &PathRow| {
@@ -225,7 +225,7 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
         title: format!("{}: {unit} by path", table.load.label()),
         description: format!("Unpinned, in {unit}: {}.", reported.join("; ")),
     };
-    let mut colors = vec![legend("blue", "unpinned")];
+    let mut colors = vec![legend("blue bar", "unpinned")];
     colors.extend(treated.iter().map(|of| legend(color(*of).1, of.word())));
     colors.push(legend("text", "99 % interval of the mean (line; without an end: longer than shown)"));
     let plot = BarPlot { x_label: unit.to_owned(), rows };
@@ -235,10 +235,10 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
 /// The colour of a treatment's bars, and what the legend calls it.
 fn color(treatment: Treatment) -> (PlotColor, &'static str) {
     match treatment {
-        Treatment::Unpinned => (PlotColor::Blue, "blue"),
-        Treatment::Pinned => (PlotColor::Orange, "orange"),
-        Treatment::PinnedAndSteered => (PlotColor::Green, "green"),
-        Treatment::Steered => (PlotColor::Purple, "purple"),
+        Treatment::Unpinned => (PlotColor::Blue, "blue bar"),
+        Treatment::Pinned => (PlotColor::Orange, "orange bar"),
+        Treatment::PinnedAndSteered => (PlotColor::Green, "green bar"),
+        Treatment::Steered => (PlotColor::Purple, "purple bar"),
     }
 }
 

@@ -23,8 +23,13 @@ pub(super) fn page(document: &Document) -> String {
             }
             body {
                 header {
-                    p.kind { (document.kind) }
-                    h1 { (document.title) }
+                    @if let Some(headline) = &document.headline {
+                        p.kind { (document.kind) " · " (document.title) }
+                        h1 { (headline) }
+                    } @else {
+                        p.kind { (document.kind) }
+                        h1 { (document.title) }
+                    }
                     @for note in &document.notes { p.note { (note) } }
                 }
                 main {

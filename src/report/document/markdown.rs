@@ -5,7 +5,10 @@ use crate::report::page::escaped;
 use std::fmt::Write;
 
 pub(super) fn text(document: &Document) -> String {
-    let mut out = format!("# {}\n", inline(&document.title));
+    let mut out = format!("# {}\n", inline(document.headline.as_ref().unwrap_or(&document.title)));
+    if document.headline.is_some() {
+        let _ = writeln!(out, "\n{}: {}", document.kind, inline(&document.title));
+    }
     for note in &document.notes {
         let _ = writeln!(out, "\n{}", inline(note));
     }

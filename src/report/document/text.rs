@@ -11,6 +11,7 @@ const STEP: usize = 2;
 
 pub(super) fn text(document: &Document) -> String {
     let mut out = format!("{}: {}\n", document.kind, document.title);
+    document.headline.iter().for_each(|headline| sentence(&mut out, headline, STEP));
     document.notes.iter().for_each(|note| sentence(&mut out, note, STEP));
     blocks(&mut out, &document.overview);
     for section in &document.sections {

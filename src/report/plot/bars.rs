@@ -13,6 +13,8 @@ pub struct BarRow {
     pub value: Option<f64>,
     /// Between which values it lies; none where that is not known.
     pub interval: Option<(f64, f64)>,
+    /// What it is held against: a line through the row where the axis reaches so far.
+    pub nominal: Option<f64>,
     /// As it is written beside the bar.
     pub words: String,
     /// Its colour.
@@ -28,6 +30,25 @@ pub struct BarPlot {
     pub rows: Vec<BarRow>,
 }
 
+/// An axis is made as long as this times its longest bar for what that is held against, and no longer.
+const STRETCH: f64 = 3.0;
+
+impl BarPlot {
+    /// The rows whose nominal value lies beyond the axis.
+    pub fn beyond(&self) -> impl Iterator<Item = &BarRow> {
+        let reach = self.reach();
+        self.rows.iter().filter(move |row| row.nominal.is_some_and(|nominal| nominal > reach))
+    }
+
+    fn reach(&self) -> f64 {
+        STRETCH * largest(&self.rows, |row| row.value)
+    }
+}
+
+fn largest(rows: &[BarRow], of: fn(&BarRow) -> Option<f64>) -> f64 {
+    rows.iter().filter_map(of).filter(|value| value.is_finite()).fold(0.0, f64::max)
+}
+
 const ROW: u32 = 30;
 /// About the width of a character, units of the drawing.
 const CHARACTER: f64 = 6.8;
@@ -36,17 +57,16 @@ const CHARACTER: f64 = 6.8;
 #[must_use]
 pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
     let rows = u32::try_from(plot.rows.len()).unwrap_or(u32::MAX).max(1);
-    let largest = |of: fn(&BarRow) -> Option<f64>| {
-        plot.rows.iter().filter_map(of).filter(|value| value.is_finite()).fold(0.0, f64::max)
-    };
-    let most = largest(|row| row.value);
+    let most = largest(&plot.rows, |row| row.value);
     // An interval that says nothing does not press the bars together: it is cut off.
-    let longest = largest(|row| row.interval.map(|(_, to)| to)).clamp(most, most * 1.5);
+    let longest = largest(&plot.rows, |row| row.interval.map(|(_, to)| to)).clamp(most, most * 1.5);
+    let nominals = plot.rows.iter().filter_map(|row| row.nominal).filter(|&nominal| nominal <= plot.reach());
+    let farthest = nominals.fold(longest, f64::max);
     // Room for what is written behind the longest one.
     let across = f64::from(width.units() - width.label_area() - RIGHT);
     let words = plot.rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0) as f64 * CHARACTER + 12.0;
     let room = (across / (across - words).max(across / 4.0)).max(1.3);
-    let to = if most > 0.0 { longest * room } else { 1.0 };
+    let to = if most > 0.0 { (longest * room).max(farthest * 1.02) } else { 1.0 };
     svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
         let top = f64::from(rows);
         let mut chart = axes(area, width, (0.0..to, Some(&plot.x_label)), (top, None))?;
@@ -56,6 +76,11 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
             let value = row.value.filter(|value| value.is_finite()).unwrap_or(0.0).max(0.0);
             let bar = Rectangle::new([(0.0, base + 0.2), (value, base + 0.8)], row.color.fill(0.7));
             chart.draw_series(std::iter::once(bar))?;
+            if let Some(nominal) = row.nominal.filter(|&nominal| nominal <= to) {
+                let line =
+                    PathElement::new(vec![(nominal, base + 0.06), (nominal, base + 0.94)], PlotColor::Text.line(3));
+                chart.draw_series(std::iter::once(line))?;
+            }
             let mut end = value;
             if let Some((from, to)) = row.interval.filter(|(from, to)| from.is_finite() && to.is_finite()) {
                 let seen = to.min(longest);

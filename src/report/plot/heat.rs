@@ -1,6 +1,7 @@
 //! Shares over time, a row each: the fuller the darker.
 
-use super::{ABOVE, BELOW, PlotColor, PlotMark, PlotText, PlotTime, PlotWidth, chart, draw_marks, row_label, svg};
+use super::marks::draw_done;
+use super::{ABOVE, BELOW, PlotColor, PlotDone, PlotText, PlotTime, PlotWidth, chart, row_label, svg};
 use plotters::prelude::Rectangle;
 
 /// One row.
@@ -24,7 +25,7 @@ pub struct HeatPlot {
     /// Its colour.
     pub color: PlotColor,
     /// What was done.
-    pub marks: Vec<PlotMark>,
+    pub done: PlotDone,
 }
 
 /// Steps of darkness that are told apart; a share below the first one is not drawn.
@@ -62,7 +63,7 @@ pub fn heat(text: &PlotText, width: PlotWidth, plot: &HeatPlot) -> String {
                 row_label(area, &chart, width, (plot.x.range().start, base + 0.5), &row.label)?;
             }
         }
-        draw_marks(area, &mut chart, (plot.x, top), &plot.marks, true)
+        draw_done(area, &mut chart, (plot.x, top), &plot.done, (true, false))
     })
 }
 

@@ -1,6 +1,7 @@
 //! A figure over time, with lanes below it on the same axis.
 
-use super::{BELOW, PlotColor, PlotMark, PlotText, PlotTime, PlotWidth, chart, draw_marks, row_label, svg};
+use super::marks::draw_done;
+use super::{BELOW, PlotColor, PlotDone, PlotText, PlotTime, PlotWidth, chart, row_label, svg};
 use plotters::prelude::{PathElement, Polygon, Rectangle};
 
 /// One figure over time.
@@ -38,8 +39,10 @@ pub struct LinePlot {
     pub series: Vec<LineSeries>,
     /// What is below them.
     pub lanes: Vec<Lane>,
+    /// A value that the figure is held against: a line, if it is on the axis.
+    pub level: Option<f64>,
     /// What was done.
-    pub marks: Vec<PlotMark>,
+    pub done: PlotDone,
 }
 
 const LANE: u32 = 26;
@@ -55,6 +58,11 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
     svg(text, width, height, |area| {
         let (main, below) = area.split_vertically(if lanes == 0 { height } else { upper });
         let mut rates = chart(&main, width, (plot.x, lanes == 0), (y_to, Some(&plot.y_label)))?;
+        draw_done(&main, &mut rates, (plot.x, y_to), &plot.done, (true, true))?;
+        if let Some(level) = plot.level.filter(|level| *level <= y_to) {
+            let ends = [plot.x.range().start, plot.x.range().end].map(|at| (at, level));
+            rates.draw_series(std::iter::once(PathElement::new(ends.to_vec(), PlotColor::Gray.line(3))))?;
+        }
         for series in &plot.series {
             if series.band.len() > 1 {
                 let low = series.band.iter().map(|(at, low, _)| (at / scale, *low));
@@ -67,12 +75,12 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
                 rates.draw_series(std::iter::once(PathElement::new(points, series.color.line(2))))?;
             }
         }
-        draw_marks(&main, &mut rates, (plot.x, y_to), &plot.marks, true)?;
         if lanes == 0 {
             return Ok(());
         }
         let rows = f64::from(lanes);
         let mut counts = chart(&below, width, (plot.x, true), (rows, None))?;
+        draw_done(&below, &mut counts, (plot.x, rows), &plot.done, (false, true))?;
         for (nth, lane) in (0..lanes).zip(&plot.lanes) {
             let base = rows - f64::from(nth) - 1.0;
             let most =
@@ -89,6 +97,6 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
             counts.draw_series(std::iter::once(line))?;
             row_label(&below, &counts, width, (plot.x.range().start, base + 0.45), &lane.name)?;
         }
-        draw_marks(&below, &mut counts, (plot.x, rows), &plot.marks, false)
+        Ok(())
     })
 }

@@ -1,8 +1,7 @@
 //! What something was over time, a row each: runs with a name and a colour, and marks where it changed in between.
 
-use super::{
-    ABOVE, BELOW, PlotColor, PlotMark, PlotText, PlotTime, PlotWidth, chart, draw_marks, row_label, svg, text_style,
-};
+use super::marks::draw_done;
+use super::{ABOVE, BELOW, PlotColor, PlotDone, PlotText, PlotTime, PlotWidth, chart, row_label, svg, text_style};
 use plotters::prelude::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -38,7 +37,7 @@ pub struct StripPlot {
     /// From the top.
     pub rows: Vec<StripRow>,
     /// What was done.
-    pub marks: Vec<PlotMark>,
+    pub done: PlotDone,
 }
 
 const ROW: u32 = 26;
@@ -71,6 +70,6 @@ pub fn strips(text: &PlotText, width: PlotWidth, plot: &StripPlot) -> String {
             }
             row_label(area, &chart, width, (plot.x.range().start, base + 0.42), &row.label)?;
         }
-        draw_marks(area, &mut chart, (plot.x, top), &plot.marks, true)
+        draw_done(area, &mut chart, (plot.x, top), &plot.done, (true, false))
     })
 }

@@ -8,7 +8,8 @@ fn text() -> PlotText {
 
 fn all(width: PlotWidth) -> [String; 4] {
     let x = PlotTime { from_s: 0.0, to_s: 60.0 };
-    let marks = vec![PlotMark { at_s: 30.0, word: "pin <x>".to_owned() }];
+    let done = PlotDone { pinned: vec![PlotPhase { from_s: 20.0, to_s: 90.0 }], marks_s: vec![30.0, 30.1] };
+    let level = Some(5.0);
     let points = (0..600).map(|at| (f64::from(at) / 10.0, (at % 50 != 3).then_some(f64::from(at % 7)))).collect();
     let series = vec![LineSeries { color: PlotColor::Blue, points, band: Vec::new() }];
     let lanes = vec![Lane { name: "lost".to_owned(), color: PlotColor::Red, bars: vec![(1.0, 2.0, 5.0)] }];
@@ -19,6 +20,7 @@ fn all(width: PlotWidth) -> [String; 4] {
         label: "a".to_owned(),
         value: Some(3.0),
         interval: Some((2.0, 4.0)),
+        nominal: None,
         words: "3".to_owned(),
         color: PlotColor::Green,
     };
@@ -26,14 +28,14 @@ fn all(width: PlotWidth) -> [String; 4] {
         lines(
             &text(),
             width,
-            &LinePlot { x, y_label: "Gbit/s".to_owned(), y_to: 7.0, series, lanes, marks: marks.clone() },
+            &LinePlot { x, y_label: "Gbit/s".to_owned(), y_to: 7.0, series, lanes, level, done: done.clone() },
         ),
         heat(
             &text(),
             width,
-            &HeatPlot { x, column_s: 15.0, rows: vec![row("core 0")], color: PlotColor::Blue, marks: marks.clone() },
+            &HeatPlot { x, column_s: 15.0, rows: vec![row("core 0")], color: PlotColor::Blue, done: done.clone() },
         ),
-        strips(&text(), width, &StripPlot { x, rows: vec![strip], marks }),
+        strips(&text(), width, &StripPlot { x, rows: vec![strip], done }),
         bars(&text(), width, &BarPlot { x_label: "rate, Gbit/s".to_owned(), rows: vec![bar] }),
     ]
 }
@@ -54,8 +56,15 @@ fn every_plot_has_a_role_a_title_and_a_description_and_only_the_colours_of_the_p
 fn what_has_no_length_or_no_value_is_drawn_as_nothing() {
     let x = PlotTime { from_s: 5.0, to_s: 5.0 };
     let none = LineSeries { color: PlotColor::Blue, points: vec![(5.0, Some(f64::NAN))], band: Vec::new() };
-    let plot =
-        LinePlot { x, y_label: String::new(), y_to: 0.0, series: vec![none], lanes: Vec::new(), marks: Vec::new() };
+    let plot = LinePlot {
+        x,
+        y_label: String::new(),
+        y_to: 0.0,
+        series: vec![none],
+        lanes: Vec::new(),
+        level: None,
+        done: PlotDone::default(),
+    };
     let svg = lines(&text(), PlotWidth::Wide, &plot);
     assert!(svg.contains("</desc>") && !svg.contains("NaN"), "{svg}");
     let empty = BarPlot { x_label: String::new(), rows: Vec::new() };
@@ -69,6 +78,7 @@ fn what_is_written_behind_a_bar_ends_within_the_drawing() {
         label: "eth0".to_owned(),
         value: Some(value),
         interval: None,
+        nominal: None,
         words: words.to_owned(),
         color: PlotColor::Blue,
     };

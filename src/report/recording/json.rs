@@ -2,7 +2,7 @@
 //! known is null.
 
 use super::words::test_title;
-use super::{ReportOptions, ReportedRecording};
+use super::{ReportOptions, ReportedRecording, verdict};
 use crate::derive::run::Seen;
 use crate::derive::summary::{
     CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, StageSummary, ThreadSummary,
@@ -34,6 +34,7 @@ fn recording(recording: &ReportedRecording) -> Value {
         "name": recording.name,
         "recorded_by": recording.recorded_by,
         "notes": recording.notes,
+        "verdict": verdict::of_recording(recording).map(|result| result.headline),
         "run": card.and_then(|card| serde_json::from_str::<Value>(&card).ok()),
         "summary": recording.summary.as_ref().map(summary),
     })

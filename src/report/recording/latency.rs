@@ -55,6 +55,7 @@ fn stages_plot(known: &[(&StageSummary, Spread)]) -> Option<Block> {
         label: stage.place.clone(),
         value: Some(spread.p99_s * per_s),
         interval: Some((spread.p50_s * per_s, spread.p99_s * per_s)),
+        nominal: None,
         words: format!("p50 {}, p99 {}", time(spread.p50_s), time(spread.p99_s)),
         color: PlotColor::Blue,
     };
@@ -76,6 +77,7 @@ fn histogram(times: &Histogram, spread: Spread) -> Block {
             label: format!("{} to {}", digits_of(to_s / 2.0), time(to_s)),
             value: Some(share * 100.0),
             interval: None,
+            nominal: None,
             words: percent(share),
             color: PlotColor::Blue,
         }

@@ -1,7 +1,9 @@
 //! What a report says of the machine: what it is, what its cores and links did.
 
 use super::ReportedRecording;
-use super::words::{UNKNOWN, all_marks, count, known, known_percent, known_rate, length, machine, nominal, when};
+use super::words::{
+    UNKNOWN, all_done, count, known, known_percent, known_rate, legend_of_done, length, machine, nominal, when,
+};
 use crate::derive::summary::{CoreColumn, CoreSummary, LinkSummary};
 use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable, legend};
@@ -92,10 +94,11 @@ fn map(
         column_s: summary.columns.seconds(),
         rows: cores.iter().map(row).collect(),
         color,
-        marks: all_marks(summary),
+        done: all_done(summary),
     };
-    let legend = vec![legend(word, "the fuller the darker: empty is 0 %, full colour is 100 % of its time")];
-    Block::Plot(ReportPlot::new(text, legend, |text, width| heat(text, width, &plot)))
+    let mut entries = vec![legend(word, "the fuller the darker: empty is 0 %, full colour is 100 % of its time")];
+    entries.extend(legend_of_done(&plot.done, false));
+    Block::Plot(ReportPlot::new(text, entries, |text, width| heat(text, width, &plot)))
 }
 
 fn cores(summary: &RecordingSummary) -> Vec<Block> {

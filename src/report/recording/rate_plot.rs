@@ -1,17 +1,22 @@
 //! The rate of a test over time, with the migrations, losses and pins below it on the same axis.
 
-use super::words::{count, known_percent, length, marks};
+use super::words::{count, done, known_percent, legend_of_done, length, nominal};
 use crate::derive::ledger::Bin;
+use crate::derive::links::Basis;
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, ReportPlot, legend};
-use crate::report::figures::{digits, rate, scale};
-use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotText, PlotTime, lines};
+use crate::report::figures::{digits, rate, scale, seconds};
+use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotPhase, PlotText, PlotTime, lines};
 
+/// Phases that the text alternative lists.
+const PHASES_TOLD: usize = 8;
 /// More points than these are drawn as their means with the band that they lie in.
 const MOST_POINTS: usize = 800;
 const FEW_POINTS: usize = 400;
 /// Bars of a lane.
 const BARS: usize = 120;
+/// The axis is made as long as this times the highest rate for a nominal speed, and no longer.
+const STRETCH: f64 = 1.5;
 
 /// The time of a test on the axis of its recording: all of it where there is no other test.
 pub(super) fn axis(summary: &RecordingSummary, test: &TestSummary) -> PlotTime {
@@ -22,7 +27,8 @@ pub(super) fn axis(summary: &RecordingSummary, test: &TestSummary) -> PlotTime {
     if summary.tests.len() == 1 || is_most { whole } else { own }
 }
 
-pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary) -> ReportPlot {
+/// `is_mixed`: pinned and unpinned time are both in it, so that its mean is of neither.
+pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> ReportPlot {
     let bins = &test.rate.bins;
     let (per_unit, unit) = scale(bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max));
     let at = |ns| summary.columns.at_s(ns);
@@ -35,15 +41,26 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary) -> Repor
     };
     let highest = bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max) / per_unit;
     let has_band = !band.is_empty();
+    let nominal = lowest_nominal(test);
+    let level = nominal.as_ref().map(|(bits_per_s, _)| bits_per_s / per_unit);
+    let reach = level.filter(|&at| at <= highest * STRETCH);
+    let done = done(summary, &test.incidents);
+    let mut colors = colors(test, has_band);
+    colors.extend(nominal.map(|(_, word)| match reach {
+        Some(_) => legend("gray", format!("{word}, the lowest on its path")),
+        None => legend("gray", format!("{word}, the lowest on its path, lies above the axis")),
+    }));
+    colors.extend(legend_of_done(&done, true));
     let plot = LinePlot {
         x: axis(summary, test),
         y_label: format!("rate, {unit}"),
-        y_to: highest * 1.08,
+        y_to: highest.max(reach.unwrap_or(0.0)) * 1.08,
         series: vec![LineSeries { color: PlotColor::Blue, points, band: band.into_iter().flatten().collect() }],
         lanes: vec![migrations(summary, bins), lost(summary, test)],
-        marks: marks(summary, &test.incidents),
+        level,
+        done,
     };
-    ReportPlot::new(text(test), colors(test, has_band), |text, width| lines(text, width, &plot))
+    ReportPlot::new(text(summary, test, is_mixed), colors, |text, width| lines(text, width, &plot))
 }
 
 type Point = (f64, Option<f64>);
@@ -84,19 +101,34 @@ fn lost(summary: &RecordingSummary, test: &TestSummary) -> Lane {
 fn colors(test: &TestSummary, has_band: bool) -> Vec<LegendEntry> {
     let bin = test.rate.jitter.map_or(0.1, |jitter| jitter.bin_s);
     let band = if has_band { "; the band is from the lowest bin to the highest" } else { "" };
-    let mut colors = vec![
+    vec![
         legend("blue", format!("payload in bins of {}{band}", length(bin))),
         legend("purple", "migrations of its threads from core to core"),
         legend("red", "packets lost"),
-    ];
-    if !test.incidents.is_empty() {
-        colors.push(legend("orange", "a pin, its removal, or a mark"));
-    }
-    colors
+    ]
 }
 
-fn text(test: &TestSummary) -> PlotText {
-    let spread = test.rate.jitter.map_or_else(String::new, |jitter| {
+/// The lowest nominal speed on its path, bits/s, and as words.
+fn lowest_nominal(test: &TestSummary) -> Option<(f64, String)> {
+    let hops = test.paths.iter().flat_map(|path| &path.hops);
+    let known = hops.filter_map(|hop| Some((hop.claim_mbps.filter(|&mbps| mbps > 0)?, hop.basis)));
+    let (mbps, basis) = known.filter(|(_, basis)| *basis != Basis::None).min_by_key(|(mbps, _)| *mbps)?;
+    Some((f64::from(mbps) * 1e6, format!("nominal {}", nominal(Some(mbps), basis))))
+}
+
+/// When threads were pinned and marks set, for who cannot see it.
+fn done_in_words(summary: &RecordingSummary, test: &TestSummary) -> String {
+    let done = done(summary, &test.incidents);
+    let phase = |phase: &PlotPhase| format!("{} to {}", seconds(phase.from_s), seconds(phase.to_s));
+    let phases = done.pinned.iter().take(PHASES_TOLD).map(phase).collect::<Vec<_>>().join(", ");
+    let more = if done.pinned.len() > PHASES_TOLD { ", …" } else { "" };
+    let pinned = if phases.is_empty() { String::new() } else { format!(" Pinned from {phases}{more}.") };
+    let marks = if done.marks_s.is_empty() { String::new() } else { format!(" Marks: {}.", done.marks_s.len()) };
+    pinned + &marks
+}
+
+fn text(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> PlotText {
+    let spread = test.rate.jitter.filter(|_| !is_mixed).map_or_else(String::new, |jitter| {
         format!(
             " Mean {}, CV {}, from {} (5th percentile) to {} (95th).",
             rate(jitter.mean),
@@ -105,11 +137,17 @@ fn text(test: &TestSummary) -> PlotText {
             rate(jitter.p95)
         )
     });
-    let moves = test.rate.moves_per_s.map_or_else(String::new, |moves| format!(" {} migrations/s.", digits(moves)));
-    let done = test.incidents.len();
-    let done = if done > 0 { format!(" Pins and marks: {done}.") } else { String::new() };
+    let moves = test
+        .rate
+        .moves_per_s
+        .filter(|_| !is_mixed)
+        .map_or_else(String::new, |moves| format!(" {} migrations/s.", digits(moves)));
     PlotText {
         title: "Rate over time".to_owned(),
-        description: format!("Rate of the test over time.{spread}{moves} {} packets lost.{done}", count(test.lost)),
+        description: format!(
+            "Rate of the test over time.{spread}{moves} {} packets lost.{}",
+            count(test.lost),
+            done_in_words(summary, test)
+        ),
     }
 }

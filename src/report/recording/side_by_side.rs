@@ -1,6 +1,7 @@
 //! Several recordings in one table, and their mean rates in one plot.
 
 use super::ReportedRecording;
+use super::verdict::main_test;
 use super::words::{UNKNOWN, count, known, known_percent, known_rate, length};
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{Block, ReportPlot, ReportTable};
@@ -29,13 +30,6 @@ const ROWS: [(&str, Cell); 14] = [
         known(busiest, |core| format!("core {}: {}", core.place.core, known_percent(core.softirq)))
     }),
 ];
-
-/// The test that stands for a recording: that which carried most.
-fn main_test(summary: &RecordingSummary) -> Option<&TestSummary> {
-    let carried =
-        |test: &TestSummary| test.mean_bits_per_s.unwrap_or(0.0) * test.to_ns.saturating_sub(test.from_ns) as f64;
-    summary.tests.iter().max_by(|one, other| carried(one).total_cmp(&carried(other)))
-}
 
 pub(super) fn blocks(recordings: &[ReportedRecording]) -> Vec<Block> {
     let cell = |recording: &ReportedRecording, of: Cell| match &recording.summary {
@@ -70,6 +64,7 @@ fn plot(recordings: &[ReportedRecording]) -> Option<Block> {
             label: (*name).to_owned(),
             value: mean.map(|mean| mean / bits),
             interval: jitter.map(|jitter| (jitter.p5 / bits, jitter.p95 / bits)),
+            nominal: None,
             words: known(mean, |mean| digits(mean / bits)),
             color: PlotColor::Blue,
         }

@@ -2,13 +2,17 @@
 
 use super::latency;
 use super::rate_plot::{axis, rate_plot};
-use super::words::{UNKNOWN, count, known, known_percent, known_rate, length, marks, nominal, test_title};
+use super::verdict::{self, Result as TestResult};
+use super::words::{
+    UNKNOWN, count, done, known, known_percent, known_rate, legend_of_done, length, nominal, test_title,
+};
+use crate::derive::experiment::CardSide;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{HopSummary, PathSummary, StripColumn, ThreadSummary};
-use crate::derive::{Evidence, RecordingSummary, TestSummary, plural};
+use crate::derive::{Card, Evidence, RecordingSummary, TestSummary, plural};
 use crate::report::card;
 use crate::report::document::{Block, KeyFigure, ListItem, ReportPlot, ReportTable, legend};
-use crate::report::figures::{digits, percent, rate, scale, seconds};
+use crate::report::figures::{digits, rate, scale, seconds};
 use crate::report::page::Page;
 use crate::report::pair::VERDICT;
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};
@@ -24,20 +28,30 @@ pub(super) fn run_card(run: &RunCard) -> Block {
     Block::Card(crate::report::run::page(run))
 }
 
-pub(super) fn blocks(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
-    let mut blocks = vec![Block::Heading(test_title(test)), Block::Lead(lead(test))];
-    // What a pin changed is said below, with its figures.
-    blocks.extend(test.limits.first().map(|seen| Block::Text(format!("Limit: {}.", seen.limit.text))));
-    blocks.push(Block::Figures(figures(test)));
+/// What a report says of a test; what it is led by stands above the whole report where that is told.
+pub(super) fn blocks(
+    summary: &RecordingSummary,
+    test: &TestSummary,
+    result: &TestResult<'_>,
+    is_led: bool,
+) -> Vec<Block> {
+    let mut blocks = vec![Block::Heading(test_title(test))];
+    if !is_led {
+        blocks.push(Block::Lead(result.headline.clone()));
+        blocks.extend(result.sentence.clone().map(Block::Text));
+    }
+    blocks.push(Block::Figures(figures(test, result)));
     if test.rate.bins.is_empty() {
         blocks.push(Block::Text("No rate is known of it.".to_owned()));
     } else {
-        blocks.push(Block::Plot(rate_plot(summary, test)));
+        blocks.push(Block::Plot(rate_plot(summary, test, result.is_mixed)));
     }
-    blocks.extend(before_after(test));
-    blocks.extend(limits(test));
+    if result.card.is_some_and(|card| card.pinned_at_ns.is_some()) {
+        blocks.extend(before_after(test));
+    }
+    let ran_s = verdict::ran_s(test);
+    blocks.extend(limits(test, ran_s));
     if !test.findings.is_empty() {
-        let ran_s = test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9;
         blocks.push(Block::Subheading("Findings, with their last figures".to_owned()));
         blocks.push(Block::List(test.findings.iter().map(|seen| finding(seen, ran_s)).collect()));
     }
@@ -50,34 +64,49 @@ pub(super) fn blocks(summary: &RecordingSummary, test: &TestSummary) -> Vec<Bloc
     blocks
 }
 
-/// The result in one sentence.
-fn lead(test: &TestSummary) -> String {
-    let Some(jitter) = &test.rate.jitter else {
-        return match test.mean_bits_per_s {
-            Some(mean) => format!("{} on average; too short for a spread.", rate(mean)),
-            None => "Its rate is not known.".to_owned(),
-        };
-    };
-    let mean = test.mean_bits_per_s.unwrap_or(jitter.mean);
-    let spread = jitter.cv.map_or_else(String::new, |cv| {
-        let word = match cv {
-            ..0.05 => "steady",
-            ..0.15 => "uneven",
-            _ => "unsteady",
-        };
-        format!(", {word}: it varies by {} (CV)", percent(cv))
-    });
-    let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
-    format!("{} on average{spread}{lost}.", rate(mean))
+fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
+    KeyFigure { label: label.to_owned(), value, hint: hint.to_owned() }
 }
 
-fn figures(test: &TestSummary) -> Vec<KeyFigure> {
-    let figure =
-        |label: &str, value: String, hint: &str| KeyFigure { label: label.to_owned(), value, hint: hint.to_owned() };
-    let jitter = test.rate.jitter.as_ref();
-    let ran_s = test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9;
+/// A mean of pinned and unpinned time says nothing: where both were measured, each stands by itself.
+fn figures(test: &TestSummary, result: &TestResult<'_>) -> Vec<KeyFigure> {
+    let mut all = match result.card {
+        Some(card) => both_sides(card),
+        None if result.is_mixed => Vec::new(),
+        None => whole(test),
+    };
+    let migrations = known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s)));
+    all.extend((result.card.is_none()).then(|| figure("migrations", migrations, &by_class(test))));
+    all.push(figure("packets lost", count(test.lost), "on the path of its data"));
+    all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
     let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
-    let mut all = vec![
+    all.push(figure("length", length(verdict::ran_s(test)), over));
+    all
+}
+
+fn both_sides(card: &Card) -> Vec<KeyFigure> {
+    let side = |label: &str, of: &CardSide| {
+        let cv = known_percent(of.jitter.cv);
+        let hint = format!("CV {cv}, p5 to p95: {}", spread(of.jitter.p5, of.jitter.p95));
+        figure(label, rate(of.jitter.mean), &hint)
+    };
+    let moves = |of: &CardSide| known(of.moves_per_s, digits);
+    let migrations = format!("{} → {}/s", moves(&card.before), moves(&card.after));
+    vec![
+        side("mean without the pin", &card.before),
+        side("mean with the pin", &card.after),
+        figure(
+            "difference",
+            verdict::change(card),
+            &format!("{}; {}", verdict::range(card), plural(card.pairs(), "pair")),
+        ),
+        figure("migrations", migrations, "of its threads from core to core, without the pin → with it"),
+    ]
+}
+
+fn whole(test: &TestSummary) -> Vec<KeyFigure> {
+    let jitter = test.rate.jitter.as_ref();
+    vec![
         figure("mean rate", known_rate(test.mean_bits_per_s), "payload, both ends counted once"),
         figure(
             "CV",
@@ -91,12 +120,7 @@ fn figures(test: &TestSummary) -> Vec<KeyFigure> {
             known(jitter, |of| seconds(of.longest_dip_s)),
             "of the whole test: in a row below half of the median",
         ),
-        figure("migrations", known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s))), &by_class(test)),
-        figure("packets lost", count(test.lost), "on the path of its data"),
-    ];
-    all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
-    all.push(figure("length", length(ran_s), over));
-    all
+    ]
 }
 
 fn spread(low: f64, high: f64) -> String {
@@ -110,21 +134,24 @@ fn by_class(test: &TestSummary) -> String {
     format!("of its threads over the whole test, from core to core{far}")
 }
 
-fn limits(test: &TestSummary) -> Vec<Block> {
+fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
     if test.limits.is_empty() {
         return Vec::new();
     }
-    let whole: f64 = test.limits.iter().map(|seen| seen.seconds).sum();
     let item = |seen: &crate::derive::summary::LimitSeen| ListItem {
         text: seen.limit.text.clone(),
-        aside: format!("for {} of {}", length(seen.seconds), length(whole)),
+        aside: for_so_long(seen.seconds, ran_s),
     };
     vec![Block::Subheading("What limited it".to_owned()), Block::List(test.limits.iter().take(4).map(item).collect())]
 }
 
 fn finding(seen: &Seen, ran_s: f64) -> ListItem {
-    let aside = format!("for {} of {}", length(seen.seconds), length(ran_s.max(seen.seconds)));
-    ListItem { text: seen.finding.text.clone(), aside }
+    ListItem { text: seen.finding.text.clone(), aside: for_so_long(seen.seconds, ran_s) }
+}
+
+/// Samples reach beyond both ends of a test: no part of it is longer than the whole.
+fn for_so_long(seconds: f64, ran_s: f64) -> String {
+    format!("for {} of {}", length(seconds.min(ran_s)), length(ran_s))
 }
 
 fn before_after(test: &TestSummary) -> Vec<Block> {
@@ -135,6 +162,7 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
         label: label.to_owned(),
         value: Some(side.jitter.mean / bits),
         interval: Some((side.jitter.p5 / bits, side.jitter.p95 / bits)),
+        nominal: None,
         words: digits(side.jitter.mean / bits),
         color,
     };
@@ -195,7 +223,7 @@ fn path_blocks(path: &PathSummary) -> Vec<Block> {
     };
     let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">dropped", ">MTU"];
-    let caption = "The links of its path in the packets' order, with all of their traffic";
+    let caption = "The links of its path in the packets' order; rates of whole samples, all traffic";
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
@@ -212,11 +240,14 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
     }
     let (bits, unit) = scale(most);
     let row = |hop: &HopSummary| {
-        let nominal = hop.claim_mbps.map_or_else(String::new, |mbps| format!(" of {}", rate(f64::from(mbps) * 1e6)));
+        let bits_of = |mbps: u32| f64::from(mbps) * 1e6;
+        let claim = hop.claim_mbps.filter(|&mbps| mbps > 0).map(bits_of);
+        let nominal = claim.map_or_else(String::new, |claim| format!(", nominal {}", rate(claim)));
         BarRow {
             label: name(hop),
             value: hop.bits_per_s.map(|rate| rate / bits),
             interval: None,
+            nominal: claim.map(|claim| claim / bits),
             words: known(hop.bits_per_s, |bits_per_s| format!("{}{nominal}", rate(bits_per_s))),
             color: PlotColor::Blue,
         }
@@ -227,8 +258,15 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
         title: "Mean rate and nominal speed along the path".to_owned(),
         description: format!("In the order of the packets: {list}."),
     };
-    let plot = BarPlot { x_label: format!("mean rate, {unit}; behind it the nominal speed"), rows };
-    Some(Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))))
+    let plot = BarPlot { x_label: unit.to_owned(), rows };
+    let mut entries = vec![legend("blue bar", "mean rate")];
+    let is_drawn = plot.rows.iter().filter(|row| row.nominal.is_some()).count() > plot.beyond().count();
+    entries.extend(is_drawn.then(|| legend("text", "a line: the nominal speed of the link")));
+    let beyond: Vec<String> =
+        plot.beyond().map(|row| format!("{} ({})", row.label, rate(row.nominal.unwrap_or(0.0) * bits))).collect();
+    let all = beyond.join(", ");
+    entries.extend((!beyond.is_empty()).then(|| legend("text", format!("nominal speed beyond the axis: {all}"))));
+    Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
 }
 
 fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
@@ -308,7 +346,7 @@ fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&Thread
         let ticks = thread.columns.iter().enumerate().filter_map(moved).collect();
         StripRow { label: format!("{} {}", thread.role, thread.id.tid), runs, ticks }
     };
-    let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), marks: marks(summary, &test.incidents) };
+    let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), done: done(summary, &test.incidents) };
     let list = threads.iter().map(|thread| format!("{}: {} migrations", label(thread), count(thread.moves as f64)));
     let words = PlotText {
         title: "Core over time of each busy thread".to_owned(),
@@ -318,7 +356,8 @@ fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&Thread
             plural(used.len(), "core")
         ),
     };
-    let legend =
+    let mut entries =
         vec![legend("red", "above a strip: it migrated"), legend("blue", "one colour a core, gray for the rest")];
-    ReportPlot::new(words, legend, |text, width| strips(text, width, &plot))
+    entries.extend(legend_of_done(&plot.done, false));
+    ReportPlot::new(words, entries, |text, width| strips(text, width, &plot))
 }

@@ -3,12 +3,16 @@
 use crate::derive::links::Basis;
 use crate::derive::timeline::{Incident, IncidentKind};
 use crate::derive::{RecordingSummary, TestSummary};
-use crate::report::figures::{digits, percent, rate};
-use crate::report::plot::PlotMark;
+use crate::report::document::{LegendEntry, legend};
+use crate::report::figures::{digits, percent, rate, seconds};
+use crate::report::plot::{PlotDone, PlotPhase};
 use crate::report::timestamp;
 use crate::sample::Word;
 
 pub(super) const UNKNOWN: &str = "–";
+
+/// Marks whose instants a legend lists.
+const MARKS: usize = 12;
 
 pub(super) const ANONYMISED: &str = "Anonymised: host, container and program names, interfaces, namespaces and command lines are \
     replaced by neutral labels, addresses by ones of 240.0.0.0/8 and 100::/64.";
@@ -69,23 +73,65 @@ pub(super) fn nominal(mbps: Option<u32>, basis: Basis) -> String {
 }
 
 /// What is done to threads, on the axis of a recording.
-pub(super) fn marks(summary: &RecordingSummary, incidents: &[Incident]) -> Vec<PlotMark> {
-    let mark = |incident: &Incident| {
-        let word = match (incident.kind, incident.count) {
-            (IncidentKind::Mark, _) | (_, 1) => incident.kind.word().to_owned(),
-            (kind, count) => format!("{} ×{count}", kind.word()),
-        };
-        PlotMark { at_s: summary.columns.at_s(incident.at_ns), word }
+pub(super) fn done(summary: &RecordingSummary, incidents: &[Incident]) -> PlotDone {
+    let at_s = |at_ns| summary.columns.at_s(at_ns);
+    let is_mark = |incident: &&Incident| incident.kind == IncidentKind::Mark;
+    let phase = |(from_ns, to_ns): (u64, Option<u64>)| PlotPhase {
+        from_s: at_s(from_ns),
+        to_s: to_ns.map_or(summary.seconds(), at_s),
     };
-    incidents.iter().map(mark).collect()
+    PlotDone {
+        pinned: pinned_times(incidents).into_iter().map(phase).collect(),
+        marks_s: incidents.iter().filter(is_mark).map(|mark| at_s(mark.at_ns)).collect(),
+    }
 }
 
-/// Marks of the incidents of all tests, each incident once.
-pub(super) fn all_marks(summary: &RecordingSummary) -> Vec<PlotMark> {
+/// That of all tests, each incident once.
+pub(super) fn all_done(summary: &RecordingSummary) -> PlotDone {
     let mut all: Vec<Incident> = summary.tests.iter().flat_map(|test| test.incidents.iter().copied()).collect();
     all.sort_by_key(|incident| incident.at_ns);
     all.dedup_by_key(|incident| (incident.at_ns, incident.kind.word()));
-    marks(summary, &all)
+    done(summary, &all)
+}
+
+/// When any thread was pinned: from, and to where that is known, monotonic ns. It ends when as many are restored as were pinned
+/// at once; fewer leave others pinned.
+fn pinned_times(incidents: &[Incident]) -> Vec<(u64, Option<u64>)> {
+    let (mut times, mut threads): (Vec<(u64, Option<u64>)>, usize) = (Vec::new(), 0);
+    for incident in incidents {
+        match incident.kind {
+            IncidentKind::Pin => {
+                if threads == 0 {
+                    times.push((incident.at_ns, None));
+                }
+                threads = threads.max(incident.count);
+            }
+            IncidentKind::Restore => {
+                threads = threads.saturating_sub(incident.count);
+                if let (0, Some((_, to_ns @ None))) = (threads, times.last_mut()) {
+                    *to_ns = Some(incident.at_ns);
+                }
+            }
+            IncidentKind::Mark => {}
+        }
+    }
+    times
+}
+
+/// What a legend says of that, as far as it is on this plot.
+pub(super) fn legend_of_done(done: &PlotDone, is_shaded: bool) -> Vec<LegendEntry> {
+    let mut entries = Vec::new();
+    if !done.pinned.is_empty() {
+        let times = if done.pinned.len() > 1 { format!(", {} times", done.pinned.len()) } else { String::new() };
+        let color = if is_shaded { "shade" } else { "edge" };
+        entries.push(legend(color, format!("threads are pinned by vnettop{times}")));
+    }
+    if !done.marks_s.is_empty() {
+        let list: Vec<String> = done.marks_s.iter().take(MARKS).map(|at_s| seconds(*at_s)).collect();
+        let more = if done.marks_s.len() > MARKS { ", …" } else { "" };
+        entries.push(legend("text", format!("marks, numbered from 1: at {}{more}", list.join(", "))));
+    }
+    entries
 }
 
 /// `test 1: iperf3 → 198.18.0.1:5201, TCP ×1`.

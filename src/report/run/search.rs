@@ -56,7 +56,7 @@ pub(super) fn conclusions(card: &RunCard, search: &SearchResult) -> Vec<Fact> {
 }
 
 /// What can be said of all placements, one sentence. That nothing differs is said only where intervals say so.
-fn verdict(search: &SearchResult) -> String {
+pub(super) fn verdict(search: &SearchResult) -> String {
     let such = |standing: PlacementStanding| search.ranking.iter().filter(move |one| one.standing == standing);
     // What is steered has a comma in its own words.
     let between = if search.ranking.iter().any(|one| !one.tried.steers.is_empty()) { "; " } else { ", " };

@@ -76,6 +76,22 @@ impl Card {
         format!("from {} to {} {}", rate(self.mean.from), rate(self.mean.to), unit.word)
     }
 
+    /// What it made of the rate: `it slower`, `no difference`; `None` where that stayed open.
+    #[must_use]
+    pub fn effect(&self) -> Option<&'static str> {
+        let is_slower = self.mean_significance() == Significance::Less;
+        Some(match self.verdict {
+            Verdict::SteadierAndFaster => "it steadier and faster",
+            Verdict::Steadier => "it steadier",
+            Verdict::Faster => "it faster",
+            Verdict::NoDifference => "no difference",
+            Verdict::Worse if !is_slower => "it less steady",
+            Verdict::Worse if self.cv_significance() == Significance::More => "it slower and less steady",
+            Verdict::Worse => "it slower",
+            Verdict::Inconclusive => return None,
+        })
+    }
+
     /// The verdict with the difference of the means, from the whole of it to the verdict alone:
     /// `steadier and faster, +8.9 Gbit/s (99 %: +5.1 to +12.7)`.
     #[must_use]
