@@ -7,5 +7,7 @@ pair b eth0 a port-b
 ip -n a link set port-b master br0
 address a br0 198.18.0.254/24
 address b eth0 198.18.0.2/24
-in_namespace a "$VNETTOP" network-child relay --listen 127.0.0.1:5201 --to 198.18.0.2:5201 --ready /run/ready &
-wired /run/ready
+for port in 5201 5202; do
+  in_namespace a "$VNETTOP" network-child relay --listen "127.0.0.1:$port" --to "198.18.0.2:$port" --ready "/run/ready-$port" &
+  wired "/run/ready-$port"
+done

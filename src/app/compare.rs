@@ -6,10 +6,12 @@ mod measured_network;
 mod order;
 mod output;
 mod progress;
+mod round_trips;
 mod treated;
 
 use crate::clock::wall_ms;
 use crate::networks::{NetworkKind, PrivateNetwork};
+use crate::report::comparison::so_far;
 use crate::sample::{
     COMPARISON_VERSION, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, Treatment, Word,
 };
@@ -95,6 +97,9 @@ pub fn compare(plan: &ComparePlan, world: CompareWorld<'_>) -> Comparison {
             break;
         }
         visit_one(plan, visit, &mut comparison, &mut course);
+        if let Some(line) = so_far(&comparison, &plan.paths[visit.path].name, visit.round) {
+            course.desk.ends(&line);
+        }
     }
     comparison.interrupted = course.desk.is_over();
     comparison
@@ -172,6 +177,7 @@ fn visit_one(plan: &ComparePlan, visit: &Visit, comparison: &mut Comparison, cou
         Err(error) => return comparison.paths[visit.path].measurements.extend(failed(error.to_string())),
     };
     let others_cores = running.rest(course.desk);
+    let idle_round_trips = running.idle_round_trips(course.desk);
     for &(load, treatment) in &left {
         if course.desk.is_over() {
             break;
@@ -181,7 +187,7 @@ fn visit_one(plan: &ComparePlan, visit: &Visit, comparison: &mut Comparison, cou
         let measured = running.measure((visit.round, load, treatment), course.desk);
         let Some(mut measured) = measured else { break };
         measured.at_s = began.elapsed().as_secs_f64();
-        measured.others_cores = others_cores;
+        (measured.others_cores, measured.idle_round_trips) = (others_cores, idle_round_trips);
         comparison.paths[visit.path].measurements.push(measured);
     }
     course.unsteerable.extend(running.unsteerable.drain(..).map(|(load, treatment)| (visit.path, load, treatment)));

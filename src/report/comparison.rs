@@ -5,8 +5,12 @@ mod against;
 mod cells;
 mod json;
 mod published;
+mod round_trips;
+mod so_far;
 mod treatment_words;
 mod treatments;
+
+pub use so_far::so_far;
 
 use super::WrittenAs;
 use super::document::{Block, Document, ListItem, Section, written};
@@ -51,6 +55,7 @@ fn document(comparison: &Comparison, earlier: Option<&Comparison>) -> Document {
         blocks.extend(cells::same(table));
         blocks.extend(treatments::table(comparison, table).map(Block::Table));
         blocks.extend(treatments::gains(table).into_iter().map(Block::Text));
+        blocks.extend(round_trips::table(comparison, table).map(Block::Table));
         blocks.push(Block::Plot(cells::plot(comparison, table)));
     }
     if let Some(claims) = cells::claims(comparison, &tables) {

@@ -30,11 +30,12 @@ pub(in crate::report) fn points_range(from: f64, to: f64) -> String {
     format!("{} to {end}", signed_points(from))
 }
 
-/// Both ends of the interval of a rate that is `is`, in its unit: `34.3 to 35.7`.
+/// Both ends of the interval of a positive figure that is `is`, in its unit: `34.3 to 35.7`, `under 2.86 to over 346`.
 pub(in crate::report) fn rate_range([is, from, to]: [f64; 3], figure: fn(f64) -> String) -> String {
-    let far = (1.0 + FAR) * is;
+    let (near, far) = (is / (1.0 + FAR), (1.0 + FAR) * is);
+    let begin = if from < near { format!("under {}", figure(near)) } else { figure(from) };
     let end = if to > far { format!("over {}", figure(far)) } else { figure(to) };
-    format!("{} to {end}", figure(from))
+    format!("{begin} to {end}")
 }
 
 /// Three digits that say something, of small figures too: `0.0123`.

@@ -14,7 +14,7 @@ use super::experiment::Difference;
 use super::migration_cost::series;
 use groups::PairVerdicts;
 use std::collections::BTreeMap;
-use vnettop_sample::{ComparedPath, Comparison, Load, Measurement, Treatment};
+use vnettop_sample::{ComparedPath, Comparison, Load, Measurement, RoundTrips, Treatment};
 
 /// A mean over rounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +69,8 @@ pub struct SideFigures {
     pub lost_share: Option<f64>,
     /// Segments that TCP sent again in one measurement.
     pub retransmits: Option<f64>,
+    /// Round trips beside the load; none where nobody asked.
+    pub round_trips: Option<RoundTripFigures>,
 }
 
 impl SideFigures {
@@ -79,11 +81,30 @@ impl SideFigures {
     }
 }
 
+/// How long one byte there and one back took, over all rounds: of each round its own quantiles, of these the mean.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundTripFigures {
+    /// Median, us.
+    pub p50_us: Estimate,
+    /// 99th percentile, us.
+    pub p99_us: Estimate,
+}
+
+impl RoundTripFigures {
+    /// Of these rounds; `None` without rounds.
+    fn of(rounds: &[RoundTrips]) -> Option<Self> {
+        let figure = |of: fn(&RoundTrips) -> f64| Estimate::of(rounds.iter().map(of).collect());
+        Some(Self { p50_us: figure(|one| one.p50_us)?, p99_us: figure(|one| one.p99_us)? })
+    }
+}
+
 /// A path in the table of one load.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PathRow {
     /// Its name.
     pub name: String,
+    /// Round trips while nothing was sent; none where nobody asked.
+    pub idle: Option<RoundTripFigures>,
     /// Unpinned; none where there is no rate.
     pub unpinned: Option<SideFigures>,
     /// Pinned.
@@ -208,8 +229,12 @@ fn row(path: &ComparedPath, load: Load) -> Option<PathRow> {
         let pairs = after.iter().filter_map(|(round, rate)| Some([*rate, *before.get(round)?]));
         PinningGain::of(&pairs.collect::<Vec<_>>())
     };
+    // One a visit, and all measurements of a visit have it.
+    let idle: BTreeMap<u32, RoundTrips> =
+        path.measurements.iter().filter_map(|one| Some((one.round, one.idle_round_trips?))).collect();
     Some(PathRow {
         name: path.name.clone(),
+        idle: RoundTripFigures::of(&idle.into_values().collect::<Vec<_>>()),
         unpinned: side(Treatment::Unpinned),
         pinned: side(Treatment::Pinned),
         steered: side(Treatment::PinnedAndSteered),
@@ -236,6 +261,7 @@ fn of_side(measurements: &[&Measurement]) -> Option<SideFigures> {
         softirq_cores: plain(|one| one.softirq_cores),
         lost_share: plain(|one| one.lost_share),
         retransmits: plain(|one| one.retransmits.map(|count| count as f64)),
+        round_trips: RoundTripFigures::of(&measurements.iter().filter_map(|one| one.round_trips).collect::<Vec<_>>()),
     })
 }
 

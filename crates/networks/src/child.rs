@@ -1,7 +1,7 @@
 //! The processes that a network and its traffic consist of, re-executed from the own program.
 
 use super::role::{RoleError, RoleOptions, SUBCOMMAND, exit_code};
-use super::{guardian, load, network, relay, wire};
+use super::{guardian, load, network, probe, relay, wire};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -28,6 +28,7 @@ fn dispatch(args: &[OsString]) -> Result<(), RoleError> {
         load::ECHO => load::echo(&options),
         load::ASK => load::ask(&options),
         load::SINK => load::sink(&options),
+        probe::PROBE => probe::probe(&options),
         load::FILL => load::fill(&options),
         other => Err(RoleError::Usage(format!("{other:?} is not a role"))),
     }

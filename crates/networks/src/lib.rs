@@ -22,6 +22,7 @@ mod kinds;
 mod load;
 mod namespace;
 mod network;
+mod probe;
 mod relay;
 mod role;
 pub mod standin;
@@ -33,6 +34,7 @@ pub use kinds::{KINDS, NetworkKind, Through, is_installed};
 pub use load::{ASK, ECHO, FILL, LOAD_NAME, SINK};
 pub use namespace::{NamespaceError, enter_private, is_capable_root};
 pub use network::{BuildError, NetworkEnd, PrivateNetwork, become_program};
+pub use probe::{PROBE, PROBE_NAME};
 pub use role::{
     READY, RoleError, RoleOptions, SUBCOMMAND, cannot, command, die_with, end, exit_code, first_line, pid, ready, say,
 };

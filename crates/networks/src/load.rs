@@ -4,6 +4,7 @@
 
 use super::role::{RoleError, RoleOptions, cannot, say};
 use super::standin;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -24,7 +25,7 @@ pub const FILL: &str = "fill";
 /// iperf3's default TCP block, bytes.
 const BLOCK: usize = 128 * 1024;
 /// How long a client tries to reach a server.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a load measured after its warm-up.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +68,10 @@ fn report(report: LoadReport) -> Result<(), RoleError> {
         .map_err(cannot("write to standard error"))
 }
 
-fn begin(options: &RoleOptions) -> Result<(), RoleError> {
+pub(crate) fn begin(options: &RoleOptions) -> Result<(), RoleError> {
     options.die_with_given_parent()?;
-    standin::rename(LOAD_NAME).map_err(cannot("name the process"))
+    let name = options.given("--name").map_or(LOAD_NAME.into(), OsStr::to_string_lossy);
+    standin::rename(&name).map_err(cannot("name the process"))
 }
 
 /// Answers until whoever asks is gone.

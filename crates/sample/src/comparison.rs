@@ -190,6 +190,12 @@ pub struct Measurement {
     /// What other programs used just before the loads of this visit, while nothing was sent, cores' worth.
     #[serde(default)]
     pub others_cores: Option<f64>,
+    /// Round trips of one byte beside the load, over the time that it was measured; none where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trips: Option<RoundTrips>,
+    /// The same just before the loads of this visit, while nothing was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_round_trips: Option<RoundTrips>,
     /// Segments that TCP sent again while it was measured, all connections together; none where no kernel tells.
     #[serde(default)]
     pub retransmits: Option<u64>,
@@ -200,6 +206,21 @@ pub struct Measurement {
     pub steers: Vec<SetOnLink>,
     /// Why there is no rate, or why nothing was pinned or steered.
     pub missing: Option<String>,
+}
+
+/// How long one byte there and one back took, over TCP, asked every few milliseconds; by `CLOCK_MONOTONIC` of who asks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RoundTrips {
+    /// How many.
+    pub count: u64,
+    /// Mean, us.
+    pub mean_us: f64,
+    /// Median, us.
+    pub p50_us: f64,
+    /// 99th percentile, us.
+    pub p99_us: f64,
+    /// The longest, us.
+    pub max_us: f64,
 }
 
 /// What is done to a load before it is measured.
@@ -273,6 +294,8 @@ impl Measurement {
             busy_cores: None,
             softirq_cores: None,
             others_cores: None,
+            round_trips: None,
+            idle_round_trips: None,
             retransmits: None,
             pins: Vec::new(),
             steers: Vec::new(),

@@ -47,8 +47,8 @@ use std::sync::Arc;
 pub use agent::{AgentCommand, AgentReply, HostState, OutcomeLine, PinRequest};
 pub use benchmarks::{Benchmark, Program};
 pub use comparison::{
-    COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, SetOnLink,
-    ThreadOnCore, Treatment,
+    COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, RoundTrips,
+    SetOnLink, ThreadOnCore, Treatment,
 };
 pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};

@@ -7,7 +7,7 @@ mod iperf2;
 mod iperf3;
 pub(super) mod stream;
 
-pub use client_report::ClientReport;
+pub use client_report::{ClientReport, round_trips};
 pub use stream::Lines;
 
 use super::{Roots, proc_file, untrusted_reader};

@@ -34,7 +34,14 @@ pub(super) struct RunningLoad {
 }
 
 /// A program that ends with its holder.
-struct HeldChild(Child);
+pub(super) struct HeldChild(Child);
+
+impl HeldChild {
+    /// Holds it.
+    pub(super) fn of(child: Child) -> Self {
+        Self(child)
+    }
+}
 
 impl Drop for HeldChild {
     fn drop(&mut self) {
@@ -164,11 +171,7 @@ impl Bench<'_> {
     /// vnettop's own programs over TCP.
     fn with_own(&self, load: Load, target: SocketAddr) -> io::Result<RunningLoad> {
         let listen = SocketAddr::new(IpAddr::from([0, 0, 0, 0]), PORT).to_string();
-        let own = |end, role: &str| {
-            let mut command = self.run_at(end, "/proc/self/exe");
-            command.args([networks::SUBCOMMAND, role]);
-            command
-        };
+        let own = |end, role: &str| own_program(self.network, end, role);
         let window = self.window();
         if load == Load::Rr {
             let mut server = own(NetworkEnd::Receiver, networks::ECHO);
@@ -190,11 +193,7 @@ impl Bench<'_> {
 
     /// vnettop's own programs over pipes or a pair of sockets, which they have as standard input and output.
     fn without_network(&self, load: Load, kind: NetworkKind) -> io::Result<RunningLoad> {
-        let own = |end, role: &str| {
-            let mut command = self.run_at(end, "/proc/self/exe");
-            command.args([networks::SUBCOMMAND, role]);
-            command
-        };
+        let own = |end, role: &str| own_program(self.network, end, role);
         let (there, back) = match kind.through() {
             Through::Pipe => (pipe()?, pipe()?),
             Through::Socket | Through::Network => {
@@ -222,9 +221,7 @@ impl Bench<'_> {
 
     /// A program at an end, free to run on any core that vnettop was started with.
     fn run_at(&self, end: NetworkEnd, program: &str) -> Command {
-        let mut command = self.network.run_at(end, OsStr::new(program));
-        sched::unseated(&mut command);
-        command
+        program_at(self.network, end, program)
     }
 
     fn window(&self) -> [String; 4] {
@@ -232,11 +229,24 @@ impl Bench<'_> {
     }
 }
 
+fn program_at(network: &PrivateNetwork, end: NetworkEnd, program: &str) -> Command {
+    let mut command = network.run_at(end, OsStr::new(program));
+    sched::unseated(&mut command);
+    command
+}
+
+/// One of vnettop's own programs at an end.
+pub(super) fn own_program(network: &PrivateNetwork, end: NetworkEnd, role: &str) -> Command {
+    let mut command = program_at(network, end, "/proc/self/exe");
+    command.args([networks::SUBCOMMAND, role]);
+    command
+}
+
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
 
-fn seconds(length: Duration) -> String {
+pub(super) fn seconds(length: Duration) -> String {
     length.as_secs_f64().to_string()
 }
 
@@ -262,7 +272,7 @@ fn running_child(
 }
 
 /// Starts a server and waits until it says that it listens.
-fn listening(mut command: Command) -> io::Result<HeldChild> {
+pub(super) fn listening(mut command: Command) -> io::Result<HeldChild> {
     let mut server = HeldChild(command.spawn()?);
     let deadline = Instant::now() + PATIENCE;
     loop {

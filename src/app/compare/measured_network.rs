@@ -4,13 +4,14 @@
 use super::ComparePlan;
 use super::load_programs::RunningLoad;
 use super::progress::Desk;
+use super::round_trips::{Answerer, IDLE};
 use super::treated::Treated;
 use crate::app::signals::wait;
 use crate::derive::comparison::{LoadFigures, LoadWindow};
 use crate::derive::{Derivation, Metrics};
 use crate::effect::{Kernel, PinController};
 use crate::networks::PrivateNetwork;
-use crate::sample::{ClaimedLink, Item, Load, Measurement, Treatment, Word};
+use crate::sample::{ClaimedLink, Item, Load, Measurement, RoundTrips, Treatment, Word};
 use crate::source::feed::{Feed, Next};
 use crate::source::{SourceError, now_ns};
 use std::time::{Duration, Instant};
@@ -35,6 +36,7 @@ pub(super) struct RunningVisit<'a> {
     pub(super) size: (usize, u32),
     /// How iperf3 calls itself.
     pub(super) iperf3: Option<String>,
+    answerer: Option<Answerer>,
     /// What was tried in vain, because there is nothing to steer: another round would find the same.
     pub(super) unsteerable: Vec<(Load, Treatment)>,
 }
@@ -55,6 +57,7 @@ impl<'a> RunningVisit<'a> {
             feed: open(&network.holders())?,
             derivation: Derivation::of_everything(),
             controller,
+            answerer: Answerer::start(network),
             links: Vec::new(),
             size: (0, 0),
             iperf3: None,
@@ -76,6 +79,9 @@ impl<'a> RunningVisit<'a> {
             Ok(running) => running,
             Err(why) => return Some(Measurement { missing: Some(why), ..begun }),
         };
+        // One that asks and waits for answers is that load already.
+        let beside = self.answerer.as_ref().filter(|_| load != Load::Rr);
+        let asking = beside.and_then(|one| one.ask(self.network, (self.plan.warm_up, self.plan.length)));
         let began_ns = now_ns();
         let warm_ns = began_ns + ns(self.plan.warm_up);
         let mut window = LoadWindow::default();
@@ -89,6 +95,7 @@ impl<'a> RunningVisit<'a> {
             Err(why) => Err(why),
         };
         let sender = running.sender.to_owned();
+        let round_trips = asking.and_then(super::round_trips::Asking::answers);
         drop(running);
         // The threads are gone; what is left to be done is to forget them, and to put the links' settings back.
         let restored = self.controller.restore();
@@ -116,6 +123,7 @@ impl<'a> RunningVisit<'a> {
             moves_per_s,
             busy_cores,
             softirq_cores,
+            round_trips: round_trips.filter(|_| missing.is_none()),
             retransmits: window.retransmits(warm_ns, warm_ns + length_ns),
             pins: treated.pins,
             steers: treated.steers,
@@ -133,12 +141,25 @@ impl<'a> RunningVisit<'a> {
     /// What other programs use while nothing is sent, cores' worth; none where that is not known.
     pub(super) fn rest(&mut self, desk: &mut dyn Desk) -> Option<f64> {
         let mut window = LoadWindow::default();
-        let deadline = Instant::now() + REST;
+        self.wait_for(REST, desk, |metrics| window.observe(metrics))?;
+        window.figures(0, u64::MAX).busy_cores
+    }
+
+    /// Round trips while nothing else is sent; `None` where nothing answers.
+    pub(super) fn idle_round_trips(&mut self, desk: &mut dyn Desk) -> Option<RoundTrips> {
+        let asking = self.answerer.as_ref()?.ask(self.network, (Duration::ZERO, IDLE))?;
+        self.wait_for(IDLE, desk, |_| {})?;
+        asking.answers()
+    }
+
+    /// Takes samples for so long, or until an end is asked for; `None` where there are none any more.
+    fn wait_for(&mut self, time: Duration, desk: &mut dyn Desk, mut each: impl FnMut(&Metrics)) -> Option<()> {
+        let deadline = Instant::now() + time;
         loop {
-            self.hear(desk, |_, metrics| window.observe(metrics)).ok()?;
+            self.hear(desk, |_, metrics| each(metrics)).ok()?;
             let left = deadline.saturating_duration_since(Instant::now());
             if desk.is_over() || left.is_zero() {
-                return window.figures(0, u64::MAX).busy_cores;
+                return Some(());
             }
             let mut fds = vec![self.feed.ready()];
             fds.extend(desk.fds());

@@ -88,6 +88,9 @@ pub trait Desk {
     /// A sample of it.
     fn sees(&mut self, metrics: Metrics, history: &History);
 
+    /// A visit to a path is over: what is known of the path so far, one line.
+    fn ends(&mut self, result: &str);
+
     /// An end was asked for.
     fn is_over(&mut self) -> bool;
 
@@ -131,6 +134,10 @@ impl Desk for LinesDesk<'_> {
 
     fn sees(&mut self, _metrics: Metrics, _history: &History) {}
 
+    fn ends(&mut self, result: &str) {
+        term::say(result);
+    }
+
     fn is_over(&mut self) -> bool {
         self.ended = self.ended.or_else(|| self.signals.ending());
         self.ended.is_some()
@@ -148,13 +155,15 @@ pub struct ScreenDesk<'a, C: Console> {
     painted: Option<Instant>,
     ended: Option<Ended>,
     progress: Option<String>,
+    /// What the last visit came to.
+    result: Option<String>,
 }
 
 impl<'a, C: Console> ScreenDesk<'a, C> {
     /// On a console, with this choice of what is shown.
     #[must_use]
     pub fn new(console: &'a mut C, state: State) -> Self {
-        Self { console, state, painted: None, ended: None, progress: None }
+        Self { console, state, painted: None, ended: None, progress: None, result: None }
     }
 
     /// How it ended: by `q` as by Ctrl-C.
@@ -169,6 +178,16 @@ impl<'a, C: Console> ScreenDesk<'a, C> {
         // A terminal that is gone shows by the signal that comes from it.
         let _gone = self.console.show(&view);
         self.painted = Some(Instant::now());
+    }
+
+    /// How far it is, and below that what the last visit came to.
+    fn tell(&mut self) {
+        if let Some(line) = &self.progress {
+            self.state.notice(false, line.clone());
+        }
+        if let Some(line) = &self.result {
+            self.state.add_notice(false, line.clone());
+        }
     }
 
     /// Keys and signals.
@@ -205,18 +224,21 @@ impl<C: Console> Desk for ScreenDesk<'_, C> {
 
     fn begins(&mut self, progress: &Progress) {
         let line = format!("compare {} (q stops, keeps the results)", progress.line());
-        self.progress = Some(line.clone());
-        self.state.notice(false, line);
+        self.progress = Some(line);
+        self.tell();
     }
 
     fn sees(&mut self, metrics: Metrics, history: &History) {
         self.state.receive(metrics);
-        if let Some(line) = &self.progress {
-            self.state.notice(false, line.clone());
-        }
+        self.tell();
         if self.painted.is_none_or(|painted| painted.elapsed() >= FRAME) {
             self.paint(history);
         }
+    }
+
+    fn ends(&mut self, result: &str) {
+        self.result = Some(result.to_owned());
+        self.tell();
     }
 
     fn is_over(&mut self) -> bool {

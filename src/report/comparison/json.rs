@@ -2,8 +2,8 @@
 //! is `assets/compare/schema.json`.
 
 use super::NoComparison;
-use crate::derive::comparison::{Estimate, PinningGain, SideFigures, tables};
-use crate::sample::{COMPARISON_VERSION, Comparison, Measurement, Word};
+use crate::derive::comparison::{Estimate, PinningGain, RoundTripFigures, SideFigures, tables};
+use crate::sample::{COMPARISON_VERSION, Comparison, Measurement, RoundTrips, Word};
 use serde_json::{Value, json};
 
 pub(super) fn json(comparison: &Comparison) -> String {
@@ -16,6 +16,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
             json!({
                 "path": row.name,
                 "place": row.place.map(|(best, worst)| [best, worst]),
+                "idle_round_trips": row.idle.as_ref().map(round_trips),
                 "unpinned": row.unpinned.as_ref().map(side),
                 "pinned": row.pinned.as_ref().map(side),
                 "steered": row.steered.as_ref().map(side),
@@ -45,7 +46,12 @@ fn side(side: &SideFigures) -> Value {
         "softirq_cores": side.softirq_cores,
         "lost_share": side.lost_share,
         "retransmits": side.retransmits,
+        "round_trips": side.round_trips.as_ref().map(round_trips),
     })
+}
+
+fn round_trips(of: &RoundTripFigures) -> Value {
+    json!({ "p50_us": estimate(&of.p50_us), "p99_us": estimate(&of.p99_us) })
 }
 
 fn estimate(estimate: &Estimate) -> Value {
@@ -91,12 +97,16 @@ fn impossible(comparison: &Comparison) -> Option<&'static str> {
     if !is_time(plan.seconds) || !is_time(plan.warm_up_s) || plan.rounds == 0 {
         return Some("its plan");
     }
+    let is_answered = |of: RoundTrips| {
+        [of.mean_us, of.p50_us, of.p99_us, of.max_us].into_iter().all(|time| is_figure(time) && time > 0.0)
+    };
     let wrong = |one: &Measurement| {
         let figures = [one.rate, one.seen_bits_per_s, one.cv, one.moves_per_s];
         let cores = [one.busy_cores, one.softirq_cores, one.others_cores];
         let is_right = figures.into_iter().chain(cores).all(is_known)
             && one.seconds.is_none_or(is_time)
             && is_time(one.at_s)
+            && [one.round_trips, one.idle_round_trips].into_iter().flatten().all(is_answered)
             && one.lost_share.is_none_or(|share| (0.0..=1.0).contains(&share))
             && one.round > 0;
         !is_right

@@ -1,6 +1,7 @@
 //! What a client writes once, at its end: iperf3's JSON (`-J`), and the one line of vnettop's own loads. Outside input.
 
 use serde_json::Value;
+use vnettop_sample::RoundTrips;
 
 /// What arrived in a test, as its sender reports it at the end.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +67,14 @@ impl ClientReport {
     }
 }
 
+/// Reads the line of the program that times round trips; `None` where it says something else, or what nobody can have measured.
+#[must_use]
+pub fn round_trips(line: &[u8]) -> Option<RoundTrips> {
+    let read: RoundTrips = serde_json::from_slice(line).ok()?;
+    let times = [read.p50_us, read.p99_us, read.max_us];
+    (times[0] > 0.0 && times.is_sorted() && read.mean_us > 0.0 && read.count > 0).then_some(read)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +101,16 @@ mod tests {
         assert_eq!((read.seconds, read.received), (1.5, 30.0));
         assert_eq!(ClientReport::of_load(b"vnettop: cannot ask: gone\n"), Err("cannot ask: gone".to_owned()));
         assert_eq!(ClientReport::of_load(b""), Err("the sender exited without a report".to_owned()));
+    }
+
+    #[test]
+    fn round_trips_are_one_line() {
+        let read =
+            round_trips(b"{\"count\":3,\"mean_us\":9.5,\"p50_us\":9,\"p99_us\":11,\"max_us\":11}\n").expect("it is");
+        assert_eq!((read.count, read.p50_us, read.p99_us), (3, 9.0, 11.0));
+        for wrong in [&b"vnettop: cannot ask"[..], b"", br#"{"count":1,"mean_us":9,"p50_us":9,"p99_us":8,"max_us":9}"#]
+        {
+            assert_eq!(round_trips(wrong), None);
+        }
     }
 }
