@@ -17,6 +17,7 @@ mod frame;
 mod glossary;
 mod header;
 mod help;
+mod host_graph;
 mod host_row;
 mod latency;
 mod layout;

@@ -6,7 +6,7 @@ use super::host_row::HostRow;
 use super::layout::SMALLEST;
 use super::lines::{Line, sentences};
 use super::text::plural;
-use super::{Tone, View, both_ends, frame, header, overlay};
+use super::{Tone, View, both_ends, frame, header, host_graph, overlay};
 use crate::action::{Action, KeyContext};
 use crate::derive::end_to_end::EndToEnd;
 use crate::derive::{Metrics, Test, TestMetrics};
@@ -15,7 +15,11 @@ use crate::state::{AllHosts, Mode, Overlay, State, Units};
 
 /// The columns of the list: title and cells; the last one has the rest.
 const COLUMNS: [(&str, usize); 6] =
-    [("RATE", 8), ("CV %", 6), ("SOFTIRQ %", 17), ("MIGR/s", 7), ("LOST/s", 7), ("STATE", 0)];
+    [("RATE", 12), ("CV %", 6), ("SOFTIRQ %", 13), ("MIGR/s", 7), ("LOST/s", 7), ("STATE", 0)];
+/// A narrower list has no softirq time: its states would be cut.
+const ALL_COLUMNS: u16 = 70;
+/// Columns of a test that one host sees: title and cells; the words of the test have the rest.
+const OF_A_TEST: [(&str, usize); 5] = [("RATE", 12), ("CV %", 6), ("MIGR/s", 7), ("LOST/s", 7), ("TEST", 0)];
 /// Names of hosts have between so many cells and so many.
 const NAMES: (usize, usize) = (8, 24);
 
@@ -46,7 +50,7 @@ pub fn prepare_hosts(
     let below = Area::new(1, list.y + list.height + 1, width - 2, free.saturating_sub(reported));
     view.finding = lines_of(&news, 0, Area::new(1, below.y + below.height + 1, width - 2, reported));
     let lines = if tests.is_empty() {
-        alone(hosts, width - 4)
+        alone(hosts, (width - 4, below.height))
     } else {
         both_ends::lines(hosts, tests, (width - 4, below.height))
     };
@@ -122,9 +126,9 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
     let mut canvas = Canvas::new(area);
     let longest = hosts.iter().map(|host| cells(host.name)).max().unwrap_or(0).clamp(NAMES.0, NAMES.1);
     let name = |text: &str| fitted(text, longest);
-    let titles =
-        COLUMNS.map(|(title, width)| if width == 0 { format!("  {title}") } else { format!(" {title:>width$}") });
-    let head = name("HOST") + &titles.concat();
+    let is_shown = |&(title, _): &(&str, usize)| area.width >= ALL_COLUMNS || title != COLUMNS[2].0;
+    let columns: Vec<(&str, usize)> = COLUMNS.into_iter().filter(is_shown).collect();
+    let head = name("HOST") + &titles(&columns, hosts[0].state.settings().units);
     canvas.left(2, 0, area.width, Tone::Header, head);
     let room = usize::from(area.height - 1);
     let selected = all.selected.min(hosts.len() - 1);
@@ -135,7 +139,7 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
         let tone = if stale { Tone::Muted } else { Tone::Normal };
         let mut x = canvas.left(0, y, 2, Tone::FocusedTitle, format_args!("{mark} "));
         x += canvas.left(x, y, area.width, if stale { Tone::Muted } else { Tone::Title }, name(host.name));
-        for (figure, (_, width)) in figures(host).into_iter().zip(COLUMNS) {
+        for (figure, (_, width)) in figures(host).into_iter().zip(COLUMNS).filter(|(_, column)| is_shown(column)) {
             x += canvas.left(x, y, area.width, tone, format_args!(" {figure:>width$}"));
         }
         let (tone, word) = state_of(host);
@@ -143,6 +147,16 @@ fn list_of(all: &AllHosts, hosts: &[HostRow<'_>], area: Area) -> Canvas {
         canvas.spot(0, y, area.width, Action::OpenHost(at));
     }
     canvas
+}
+
+/// The heads of columns, the rate with its unit.
+fn titles(columns: &[(&str, usize)], units: Units) -> String {
+    let title = |&(title, width): &(&str, usize)| match (title, width) {
+        ("RATE", width) => format!(" {:>width$}", format!("RATE {}", host_graph::unit(units))),
+        (title, 0) => format!("  {title}"),
+        (title, width) => format!(" {title:>width$}"),
+    };
+    columns.iter().map(title).collect()
 }
 
 /// Rate, spread, softirq time of the busiest core, migrations and losses of what runs there.
@@ -238,7 +252,9 @@ fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Lin
         let runs = |host: &HostRow<'_>| host.state.metrics().is_some_and(|metrics| running(metrics).next().is_some());
         let text = match tests.len() {
             _ if hosts.len() == 1 => "A second --host would show the other end of its tests.",
-            0 if hosts.iter().any(runs) => "No two hosts are known to see one test: missing rights may hide it.",
+            0 if hosts.iter().any(runs) => {
+                "Each test shows on one host: add the other with --host, or rights there (F)."
+            }
             0 => "No test runs. Start iperf3 from one of these hosts to another.",
             _ => "Nothing that both ends together explain.",
         };
@@ -252,19 +268,41 @@ fn names(text: &str, host: &str) -> bool {
     text.split([' ', ':', ',', ';']).any(|word| word == host)
 }
 
-/// The tests of each host, where no two hosts see the same one.
-fn alone(hosts: &[HostRow<'_>], width: u16) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for host in hosts {
-        for test in host.state.metrics().into_iter().flat_map(running) {
-            let rate = Rate(test.metrics.flow.bits_per_s, host.state.settings().units);
-            lines.extend(sentences(Tone::Normal, &format!("{}  {}  {rate}", host.name, test.words()), width));
+/// The tests of each host, where no two hosts see the same one: a row each, and what rows are left as their graphs.
+fn alone(hosts: &[HostRow<'_>], (width, height): (u16, u16)) -> Vec<Line> {
+    let of_host = |host| running_of(host).map(move |test| (host, test));
+    let tests: Vec<(&HostRow<'_>, &Test)> = hosts.iter().flat_map(of_host).collect();
+    if tests.is_empty() {
+        return sentences(Tone::Muted, "No host has a test that runs.", width);
+    }
+    let longest = tests.iter().map(|(host, _)| cells(host.name)).max().unwrap_or(0).clamp(NAMES.0, NAMES.1);
+    let head = fitted("HOST", longest) + &titles(&OF_A_TEST, hosts[0].state.settings().units);
+    let mut lines = vec![vec![(Tone::Header, head)]];
+    let left = usize::from(height).saturating_sub(1 + tests.len()) / tests.len();
+    let rows = u16::try_from(left.saturating_sub(1)).unwrap_or(u16::MAX).min(host_graph::ROWS.1);
+    for (host, test) in tests {
+        let units = host.state.settings().units;
+        let migrates = test.metrics.threads.iter().filter_map(|thread| thread.moves_per_s).reduce(|a, b| a + b);
+        let figures = [
+            Rate(test.metrics.flow.bits_per_s, units).to_string(),
+            Percent(test.metrics.jitter.and_then(|jitter| jitter.cv)).to_string(),
+            Count(migrates).to_string(),
+            Count(lost_per_s(&test.metrics)).to_string(),
+        ];
+        let cells: Vec<String> =
+            figures.iter().zip(OF_A_TEST).map(|(text, (_, width))| format!(" {text:>width$}")).collect();
+        let name = (Tone::Title, fitted(host.name, longest));
+        lines.push(vec![name, (Tone::Normal, cells.concat()), (Tone::Normal, format!("  {}", test.words()))]);
+        if rows >= host_graph::ROWS.0 {
+            lines.extend(host_graph::lines(&test.metrics, units, (usize::from(width), rows)));
+            lines.push(Line::new());
         }
     }
-    if lines.is_empty() {
-        lines = sentences(Tone::Muted, "No host has a test that runs.", width);
-    }
     lines
+}
+
+fn running_of<'a>(host: &'a HostRow<'_>) -> impl Iterator<Item = &'a Test> {
+    host.state.metrics().into_iter().flat_map(running)
 }
 
 fn lines_of(lines: &[Line], first: usize, area: Area) -> Canvas {

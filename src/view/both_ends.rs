@@ -3,6 +3,7 @@
 
 use super::canvas::fitted;
 use super::format::{Count, Percent, Rate, UNKNOWN};
+use super::host_graph::{self, ROWS};
 use super::host_row::HostRow;
 use super::lines::{Line, sentences};
 use super::text::namespace;
@@ -13,7 +14,9 @@ use std::collections::BTreeSet;
 
 /// The columns of the ends: title and cells.
 const COLUMNS: [(&str, usize); 8] =
-    [("END", 8), ("HOST", 9), ("PROCESS", 15), ("CORE", 7), ("CPU%", 5), ("MIGR/s", 6), ("RATE", 6), ("RETR/s", 6)];
+    [("END", 8), ("HOST", 9), ("RATE", 12), ("CORE", 7), ("CPU%", 5), ("MIGR/s", 6), ("RETR/s", 6), ("PROCESS", 15)];
+/// Columns of words; figures stand to the right.
+const OF_WORDS: [usize; 3] = [0, 1, 7];
 /// A thread that takes at least this share of a core works for the test, whatever the others do.
 const BUSY: f64 = 0.05;
 /// Cells of the host's name before a hop.
@@ -25,22 +28,47 @@ const MOST_CORES: usize = 8;
 const COLUMN: usize = 46;
 /// Cells of a thread's name and numbers.
 const THREAD: usize = 20;
+/// Cells of a graph: narrower ones stand one below the other.
+const GRAPH: usize = 34;
+/// With fewer rows there is no graph.
+const SMALL: u16 = 10;
 /// From so many rows on the path is a table; below them a line a host.
 const TALL: u16 = 22;
 
-/// Every such test.
+/// Every such test; rows that would be left are its graphs'.
 pub(super) fn lines(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], (width, height): (u16, u16)) -> Vec<Line> {
+    let without = listed(hosts, tests, (width, height), 0);
+    let left = height.saturating_sub(u16::try_from(without.len()).unwrap_or(u16::MAX));
+    // Each has a head, and an empty line below it.
+    let each = left / u16::try_from(tests.len()).unwrap_or(u16::MAX).max(1);
+    let rows =
+        if is_beside(usize::from(width)) { each.saturating_sub(2) } else { each.saturating_sub(4) / 2 }.min(ROWS.1);
+    // A small screen has the curve before the rest of the path, which is a key away.
+    let least = if (SMALL..TALL).contains(&height) && tests.len() == 1 { ROWS.0 } else { 0 };
+    let rows = if rows < ROWS.0 { least } else { rows };
+    if rows == 0 { without } else { listed(hosts, tests, (width, height), rows) }
+}
+
+/// With graphs of so many rows; without any where that is 0.
+fn listed(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], (width, height): (u16, u16), rows: u16) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
+    let gap = || (height >= TALL).then(Line::new);
     for test in tests {
         if !lines.is_empty() {
             lines.push(Line::new());
             lines.extend(sentences(Tone::Title, &test.sender.test.words(), width));
         }
-        lines.push(row(COLUMNS.map(|(title, _)| (Tone::Header, title.to_owned()))));
+        let unit = host_graph::unit(hosts[test.sender.host].state.settings().units);
+        let title = |title: &str| if title == "RATE" { format!("RATE {unit}") } else { title.to_owned() };
+        lines.push(row(COLUMNS.map(|(name, _)| (Tone::Header, title(name)))));
         lines.push(end(hosts, "sender", &test.sender));
         lines.push(end(hosts, "receiver", &test.receiver));
         lines.push(spread(hosts, test));
-        lines.push(Line::new());
+        lines.extend(gap());
+        if rows > 0 {
+            lines.extend(graphs(hosts, test, usize::from(width), rows));
+            lines.extend(gap());
+        }
         if height >= TALL {
             lines.extend(table(hosts, &test.hops, width));
         } else {
@@ -65,6 +93,33 @@ pub(super) fn lines(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], (width, heigh
         lines.pop();
     }
     lines
+}
+
+fn half(width: usize) -> usize {
+    (width / 2).saturating_sub(1)
+}
+
+/// Both graphs have room beside each other.
+fn is_beside(width: usize) -> bool {
+    half(width) >= GRAPH
+}
+
+/// The rate at each end, beside each other where there is room.
+fn graphs(hosts: &[HostRow<'_>], test: &EndToEnd<'_>, width: usize, rows: u16) -> Vec<Line> {
+    let is_beside = is_beside(width);
+    let cells = if is_beside { half(width) } else { width };
+    let [sender, receiver] = [&test.sender, &test.receiver].map(|end| {
+        let HostRow { name, state } = &hosts[end.host];
+        let units = state.settings().units;
+        let head = vec![host_graph::head(name, units, cells)];
+        let curve = host_graph::lines(&end.test.metrics, units, (cells, rows));
+        std::iter::once(head).chain(curve).collect::<Vec<Line>>()
+    });
+    if !is_beside {
+        return sender.into_iter().chain(receiver).collect();
+    }
+    let gap = || std::iter::once((Tone::Normal, "  ".to_owned()));
+    sender.into_iter().zip(receiver).map(|(left, right)| left.into_iter().chain(gap()).chain(right).collect()).collect()
 }
 
 /// Two columns of lines, each of so many cells.
@@ -115,7 +170,8 @@ fn cores(hosts: &[HostRow<'_>], end: &HostEnd<'_>) -> Vec<(Tone, String)> {
 fn row(texts: [(Tone, String); 8]) -> Line {
     let each = COLUMNS.iter().zip(texts).enumerate();
     each.map(|(at, ((_, cells), (tone, text)))| {
-        let text = if at < 3 { format!("{} ", fitted(&text, *cells)) } else { format!("{text:>cells$} ") };
+        let text =
+            if OF_WORDS.contains(&at) { format!("{} ", fitted(&text, *cells)) } else { format!("{text:>cells$} ") };
         (tone, text)
     })
     .collect()
@@ -142,15 +198,15 @@ fn end(hosts: &[HostRow<'_>], word: &str, end: &HostEnd<'_>) -> Line {
     row([
         (Tone::Muted, word.to_owned()),
         (Tone::Title, host.name.to_owned()),
-        (Tone::Normal, process),
+        (Tone::Accent, Rate(end.bits_per_s, host.state.settings().units).to_string()),
         (if pinned { Tone::Good } else { Tone::Watched }, if pinned { format!("{cores} pin") } else { cores }),
         (Tone::Normal, Percent(sum(|thread| thread.cpu)).to_string()),
         (
             if migrates.is_some_and(|rate| rate >= 1.0) { Tone::Warning } else { Tone::Normal },
             Count(migrates).to_string(),
         ),
-        (Tone::Accent, Rate(end.bits_per_s, host.state.settings().units).to_string()),
         (if end.retransmits_per_s.is_some_and(|rate| rate > 0.0) { Tone::Warning } else { Tone::Normal }, retransmits),
+        (Tone::Normal, process),
     ])
 }
 
