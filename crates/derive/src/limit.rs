@@ -139,7 +139,7 @@ impl LimitTrack {
             let scene = self.window.scene(next, metrics, flow);
             self.settle_on(judge::judge(&scene), is_young || since_ns >= WHOLE_NS);
             // What is known of a worker in the next tick is not kept waiting.
-            self.judged_at_ns = if workers::is_awaited(&scene) { 0 } else { metrics.machine.at_ns };
+            self.judged_at_ns = if lost::is_awaited(&scene) { 0 } else { metrics.machine.at_ns };
         }
         self.shown.clone()
     }

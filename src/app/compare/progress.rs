@@ -186,7 +186,7 @@ impl<'a, C: Console> ScreenDesk<'a, C> {
             self.state.notice(false, line.clone());
         }
         if let Some(line) = &self.result {
-            self.state.add_notice(false, line.clone());
+            self.state.add_notice(false, line);
         }
     }
 

@@ -2,8 +2,8 @@
 //! TCP waits for its timers or keeps its window small.
 
 use super::cores;
-use super::scene::{Scene, Thread, Unbegun};
-use super::{Limit, LimitKind, workers};
+use super::scene::{Scene, Thread, Unbegun, WorkerPlace};
+use super::{Limit, LimitKind};
 use crate::figure::{bytes, percent, rate};
 use crate::finding::loss::place_alone;
 use crate::losses::{Loss, LossPlace};
@@ -87,12 +87,35 @@ fn reported(scene: &Scene, lost: &Loss) -> Limit {
     };
     match core.and_then(|core| cores::of(scene, core)) {
         Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), ..full },
-        None if workers::is_open(scene, lost) => {
+        None if is_open(scene, lost) => {
             let limit = limit_of(lost);
             Limit { text: format!("{}; how busy the threads behind it are is not known yet", limit.text), ..limit }
         }
         None => limit_of(lost),
     }
+}
+
+/// Whether a worker is to blame for what is lost before it shows in the next tick.
+pub(super) fn is_awaited(scene: &Scene) -> bool {
+    worst(scene).is_some_and(|lost| is_open(scene, lost))
+}
+
+/// Packets are lost there, and how busy the worker is that takes them is not known yet.
+fn is_open(scene: &Scene, lost: &Loss) -> bool {
+    scene.unmeasured.iter().any(|place| is_at(place, lost)) && !scene.workers.iter().any(|one| is_at(&one.place, lost))
+}
+
+/// Packets are lost where this worker takes them, or in it.
+pub(super) fn is_at(worker: &WorkerPlace, lost: &Loss) -> bool {
+    let is_of_end = lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
+    // A switch's or a VPN's socket is called after its process, with the number.
+    let is_named = lost.name.as_deref().is_some_and(|name| {
+        let rest = name.strip_prefix(worker.carrier.as_str());
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix(' ').is_some_and(|pid| pid == worker.pid.to_string())
+        })
+    });
+    !is_of_end && (is_named || lost.link.is_some() && lost.link == worker.before)
 }
 
 /// What a Reno sender reaches with such losses, bits/s: 1.22 segments in a round trip over the root of the lost share (Mathis

@@ -16,7 +16,7 @@ pub(super) struct Scene {
     pub threads: Vec<Thread>,
     /// The threads that carry its packets between the ends.
     pub workers: Vec<WorkerThread>,
-    /// Those of them of which nothing is known yet: they were found in the last tick.
+    /// Workers of which nothing is known yet: they were found in the last tick.
     pub unmeasured: Vec<WorkerPlace>,
     /// Cores on which the test's packets are handled by a setting or a device: RPS, threads of NAPI, interrupts.
     pub handling: CoreSet,

@@ -7,7 +7,6 @@ use super::scene::{Scene, Thread, WorkerPlace, WorkerThread};
 use super::{Limit, LimitKind, shaped};
 use crate::figure::percent;
 use crate::finding::loss::place_alone;
-use crate::losses::{Loss, LossPlace};
 use vnettop_sample::Proto;
 
 /// From this share of the time on a thread waits for a core so often that it is worth a word.
@@ -31,7 +30,7 @@ const LOST: f64 = 0.01;
 /// together fill one.
 pub(super) fn starved(scene: &Scene) -> Option<Limit> {
     // What is lost elsewhere, or held back by a qdisc, is not lost because of a worker.
-    if lost::worst(scene).is_some_and(|lost| !scene.workers.iter().any(|worker| is_at(&worker.place, lost)))
+    if lost::worst(scene).is_some_and(|lost| !scene.workers.iter().any(|worker| lost::is_at(&worker.place, lost)))
         || shaped::held(scene).is_some()
     {
         return None;
@@ -63,30 +62,7 @@ fn need(worker: &WorkerThread) -> f64 {
 
 /// What a program's own socket or link has no room for tells whose threads are too slow.
 fn rank(scene: &Scene, worker: &WorkerThread) -> (bool, f64) {
-    (lost::worst(scene).is_some_and(|lost| is_at(&worker.place, lost)), need(worker).min(1.0))
-}
-
-/// Whether a worker is to blame for what is lost before it shows in the next tick.
-pub(super) fn is_awaited(scene: &Scene) -> bool {
-    lost::worst(scene).is_some_and(|lost| is_open(scene, lost))
-}
-
-/// Packets are lost there, and how busy the worker is that takes them is not known yet.
-pub(super) fn is_open(scene: &Scene, lost: &Loss) -> bool {
-    scene.unmeasured.iter().any(|place| is_at(place, lost)) && !scene.workers.iter().any(|one| is_at(&one.place, lost))
-}
-
-/// Packets are lost where this worker takes them, or in it.
-fn is_at(worker: &WorkerPlace, lost: &Loss) -> bool {
-    let is_of_end = lost.place == LossPlace::ReceiveBuffer && !lost.is_of_vpn();
-    // A switch's or a VPN's socket is called after its process, with the number.
-    let is_named = lost.name.as_deref().is_some_and(|name| {
-        let rest = name.strip_prefix(worker.carrier.as_str());
-        rest.is_some_and(|rest| {
-            rest.is_empty() || rest.strip_prefix(' ').is_some_and(|pid| pid == worker.pid.to_string())
-        })
-    });
-    !is_of_end && (is_named || lost.link.is_some() && lost.link == worker.before)
+    (lost::worst(scene).is_some_and(|lost| lost::is_at(&worker.place, lost)), need(worker).min(1.0))
 }
 
 /// Programs with several workers that together fill a core, each as if it were one thread: those of a Go program share one
@@ -114,7 +90,7 @@ fn crowded<'a>(scene: &Scene, workers: impl Iterator<Item = &'a WorkerThread>) -
     }
     programs.retain(|one| {
         let core = one.thread.home().and_then(|core| scene.core(core));
-        let loses = lost::worst(scene).is_some_and(|lost| is_at(&one.place, lost));
+        let loses = lost::worst(scene).is_some_and(|lost| lost::is_at(&one.place, lost));
         let least = if loses { FILLS_LOSING } else { FILLS };
         let fills = core.is_some_and(|core| core.idle <= FULL && one.thread.on(core.number) >= least);
         one.count > 1 && fills && one.thread.wait >= CROWDED
@@ -150,6 +126,7 @@ mod tests {
     use super::super::judge::judge;
     use super::super::scene::Core;
     use super::*;
+    use crate::losses::{Loss, LossPlace};
     use vnettop_sample::{Ifindex, LinkKey};
 
     const TAP: LinkKey = LinkKey { netns: 1, ifindex: Ifindex(7) };
@@ -248,8 +225,8 @@ mod tests {
     fn while_a_worker_is_not_measured_yet_the_loss_before_it_says_so() {
         let mut seen = scene(Proto::Udp, Vec::new());
         seen.losses_per_s = vec![lost(LossPlace::Link, Some(TAP))];
-        assert!(!judge(&seen).text.contains("not known yet") && !is_awaited(&seen));
+        assert!(!judge(&seen).text.contains("not known yet") && !lost::is_awaited(&seen));
         seen.unmeasured = vec![worker(8, 1, (0.0, 0.0)).place];
-        assert!(judge(&seen).text.ends_with("the threads behind it are is not known yet") && is_awaited(&seen));
+        assert!(judge(&seen).text.ends_with("the threads behind it are is not known yet") && lost::is_awaited(&seen));
     }
 }
