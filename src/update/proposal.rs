@@ -38,7 +38,7 @@ fn proposed(state: &State, metrics: &Metrics, crowd: Option<&str>) -> Result<Pro
     let mut pins = found(state, metrics).unwrap_or_else(|| propose(&metrics.subject));
     if let (Ok(_), Some(crowd)) = (&pins, crowd) {
         let again = state.keys().key("propose");
-        pins = Err(format!("{crowd}. Stop them first; {again} again proposes cores all the same"));
+        pins = Err(format!("{crowd}. Stop them first; {again} again proposes cores anyway"));
     }
     let proposal = match measured {
         Some(found) => {
