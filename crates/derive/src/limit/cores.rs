@@ -26,6 +26,8 @@ const MUCH: f64 = 0.4;
 /// softirqs alone take `OWN`; from `ALONE` on no waiting thread is needed.
 const OWN: f64 = 0.5;
 const ALONE: f64 = 0.85;
+/// What programs are called together that are not named.
+const OTHER_PROGRAMS: &str = "others";
 /// From this share of a core on others take it from a thread that waits for so much of the time.
 const OTHERS: f64 = 0.2;
 const WAITS: f64 = 0.1;
@@ -238,9 +240,12 @@ impl<'a> Full<'a> {
             (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))
         };
         parts.extend(strangers.iter().take(2).map(of_stranger));
-        parts.push((LimitKind::Others, self.others - named, "others".to_owned()));
+        parts.push((LimitKind::Others, self.others - named, OTHER_PROGRAMS.to_owned()));
         parts.retain(|(_, share, _)| *share >= LEAST);
-        parts.sort_by(|one, other| (other.0 == kind).cmp(&(one.0 == kind)).then(other.1.total_cmp(&one.1)));
+        // Programs that have a name come before those that have none.
+        let order =
+            |part: &(LimitKind, f64, String)| (part.0 != kind, part.0 == LimitKind::Others && part.2 == OTHER_PROGRAMS);
+        parts.sort_by(|one, other| order(one).cmp(&order(other)).then(other.1.total_cmp(&one.1)));
         parts
     }
 
