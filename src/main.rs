@@ -230,15 +230,21 @@ fn live_screen(
     app: impl Into<Hosts>,
     signals: &Signals,
 ) -> Result<Ended, AppError> {
-    let utf8 = !look::ascii(&config.preferences, environment);
-    let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
+    let mut hosts = app.into();
     signals.take_terminal().map_err(AppError::Terminal)?;
-    let (guard, screen) = term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
+    let (guard, mut screen) =
+        term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
+    let mut utf8 = !look::ascii(&config.preferences, environment);
+    if utf8 && configured.look.answers && guard.is_wide(&mut screen).map_err(AppError::Terminal)? {
+        utf8 = false;
+        hosts.keep_to_ascii();
+    }
+    let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
     let mut terminal = app::Terminal::new(&guard, screen, signals, themes);
     if configured.look.asks {
         terminal.ask_background().map_err(AppError::Terminal)?;
     }
-    let result = app::screen(app, &mut terminal);
+    let result = app::screen(hosts, &mut terminal);
     drop(terminal);
     drop(guard);
     result.map(|(ended, outcome, _ending)| {

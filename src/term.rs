@@ -2,6 +2,7 @@
 
 mod out;
 mod suspend;
+mod width;
 
 use crate::text;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
@@ -129,6 +130,14 @@ impl Guard {
     pub fn tell_again(&self) -> io::Result<()> {
         let modes = rustix::termios::tcgetattr(&self.input)?;
         Ok(rustix::termios::tcsetattr(&self.input, rustix::termios::OptionalActions::Now, &modes)?)
+    }
+
+    /// Whether it shows lines and blocks two cells wide; for the start, before any key is read.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn is_wide(&self, screen: &mut Screen) -> io::Result<bool> {
+        width::is_wide(&self.input, screen)
     }
 
     /// Readable when a key waits.

@@ -196,6 +196,11 @@ impl Hosts {
         self.each.iter_mut().for_each(|host| host.app.state.themes.suit(theme));
     }
 
+    /// The terminal shows no character beyond ASCII in one cell.
+    pub fn keep_to_ascii(&mut self) {
+        self.each.iter_mut().for_each(|host| host.app.state.settings.utf8 = false);
+    }
+
     /// The key that stops programs was pressed; told once.
     pub(super) fn is_to_stop(&mut self) -> bool {
         self.each.iter_mut().fold(false, |stops, host| std::mem::take(&mut host.app.stops) | stops)

@@ -15,13 +15,15 @@ pub struct Look {
     pub notice: Option<String>,
     /// The terminal is to be asked for its background: nobody has chosen, it has told nothing, and it is of those that answer.
     pub asks: bool,
+    /// It is of a kind that tells where its cursor is.
+    pub answers: bool,
 }
 
 impl Look {
     /// No colour, where nobody looks.
     #[must_use]
     pub fn plain() -> Self {
-        Self { themes: vec![("mono".to_owned(), Colors::None)], at: 0, notice: None, asks: false }
+        Self { themes: vec![("mono".to_owned(), Colors::None)], at: 0, notice: None, asks: false, answers: false }
     }
 
     /// The colours of each theme.
@@ -71,7 +73,8 @@ pub fn of(
         (true, None, Some(is_dark)) => name_of(is_dark),
         (true, None, None) => "terminal",
     };
-    let asks = is_auto && wanted == "terminal" && (many || term.as_deref().is_some_and(answers));
+    let answers = many || term.as_deref().is_some_and(answers);
+    let asks = is_auto && wanted == "terminal" && answers;
     let at = themes.iter().position(|(name, _)| name == wanted);
     let broken = || files.problems.iter().find(|(name, _)| name == wanted).map(|(_, why)| why.clone());
     let Some(at) = at else {
@@ -82,7 +85,7 @@ pub fn of(
     };
     let weak = files.themes.iter().find(|theme| theme.name == wanted).and_then(|theme| theme.weak.clone());
     let notice = weak.or_else(|| files.problems.first().map(|(_, why)| why.clone()));
-    Ok(Look { themes, at, notice, asks })
+    Ok(Look { themes, at, notice, asks, answers })
 }
 
 /// The theme that suits a background.

@@ -1,0 +1,68 @@
+//! Whether a terminal shows lines and blocks two cells wide, as some do in Chinese, Japanese and Korean surroundings: a character is
+//! printed, and the terminal asked where its cursor is then (CPR).
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::read;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// Prints a line at the left, and asks for the cursor.
+const QUESTION: &str = "\r─\x1b[6n";
+/// Takes it away again.
+const ERASE: &str = "\r\x1b[K";
+/// One that does not answer by then is taken to be as most are.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// An answer is shorter.
+const LONGEST: usize = 64;
+
+/// Asks, and waits a little for the answer. What is typed meanwhile is lost.
+///
+/// # Errors
+/// The terminal is gone.
+pub(super) fn is_wide(input: impl AsFd, out: &mut impl Write) -> io::Result<bool> {
+    out.write_all(QUESTION.as_bytes())?;
+    out.flush()?;
+    let (asked, mut answer) = (Instant::now(), Vec::new());
+    while column(&answer).is_none() && answer.len() < LONGEST {
+        let left = PATIENCE.saturating_sub(asked.elapsed());
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
+        if left.is_zero() || poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&timeout))? == 0 {
+            break;
+        }
+        let mut bytes = [0; LONGEST];
+        match read(&input, &mut bytes)? {
+            0 => break,
+            count => answer.extend(&bytes[..count]),
+        }
+    }
+    out.write_all(ERASE.as_bytes())?;
+    Ok(column(&answer).is_some_and(|column| column > 2))
+}
+
+/// The column of `ESC [ row ; column R`, counted from 1, wherever it stands.
+fn column(bytes: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    text.split("\x1b[").skip(1).find_map(|rest| rest.split_once('R')?.0.split_once(';')?.1.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_found_among_what_was_typed() {
+        assert_eq!(column(b"\x1b[1;2R"), Some(2), "one cell: the cursor stands in the second column");
+        assert_eq!(column(b"q\x1b[A\x1b[12;3Rj"), Some(3), "among keys");
+        assert_eq!([&b"\x1b[1;2"[..], b"", b"R;1"].map(column), [None; 3], "not whole, or none");
+    }
+
+    #[test]
+    fn one_that_says_nothing_is_not_waited_for_long() {
+        let (input, _held) = rustix::pipe::pipe().expect("a pipe");
+        let (mut out, asked) = (Vec::new(), Instant::now());
+        assert!(!is_wide(&input, &mut out).expect("it is open"), "as most are");
+        assert!(asked.elapsed() < 10 * PATIENCE, "{:?}", asked.elapsed());
+        assert!(out.ends_with(ERASE.as_bytes()), "nothing is left of the question");
+    }
+}
