@@ -68,11 +68,14 @@ pub enum Pane {
     Links,
     Cores,
     Threads,
+    Test,
 }
 
 impl Pane {
     /// In the order of Tab.
-    pub const ALL: [Self; 3] = [Self::Links, Self::Cores, Self::Threads];
+    pub const ALL: [Self; 4] = [Self::Test, Self::Links, Self::Cores, Self::Threads];
+    /// The panes with rows that can be selected.
+    pub const LISTS: [Self; 3] = [Self::Links, Self::Cores, Self::Threads];
 }
 
 /// One link, unmistakable: a reused ifindex has another `born`.
@@ -271,6 +274,8 @@ pub enum Action {
     MoreTime,
     /// Show less time on the graph, finer.
     LessTime,
+    /// Show a running test in bands, or its panes.
+    ToggleBands,
     /// Give a pane the whole screen, or its place again; none: the focused one.
     ToggleZoom(Option<Pane>),
     /// Show the details of the selected row.

@@ -7,6 +7,7 @@ mod axis;
 mod choices;
 mod columns;
 mod cores;
+mod lately;
 mod link_activity;
 mod link_hierarchy;
 mod links;
@@ -34,7 +35,7 @@ use crate::text::without_error_numbers;
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
 pub use all_hosts::AllHosts;
 pub use axis::TimeAxis;
-pub use choices::{Choices, Part, ThemeList};
+pub use choices::{Arrangement, Choices, GraphStyle, Part, ThemeList};
 pub use columns::{LinkColumn, ThreadColumn};
 pub use cores::{CoreChoices, CoreList};
 pub use links::{Hidden, Idle, LinkChoices, LinkList, ListShape};
@@ -91,6 +92,10 @@ pub struct State {
     /// What searches have found, for kinds of tests.
     pub found: Vec<FoundPlacement>,
     pub(crate) themes: ThemeList,
+    pub(crate) arrangement: Arrangement,
+    /// A key of a pane was pressed in bands: panes are shown until bands are asked for again.
+    pub(crate) reveals_panes: bool,
+    pub(crate) graph: GraphStyle,
     keys: KeyMap,
     parts: Vec<Part>,
     /// The recording that is replayed, as far as it is known; none where nothing is, or where it can only be played from its start to
@@ -110,6 +115,8 @@ pub struct State {
     pub(crate) pinned_at_ns: Option<u64>,
     /// When it was said that no core is free, monotonic ns: who asks again soon after that insists.
     pub(crate) told_no_free_core_ns: Option<u64>,
+    /// The first sample that was received, monotonic ns.
+    first_ns: Option<u64>,
     had_card: bool,
     /// The card opens by itself when it is ready, once, unless something else is open then.
     pub opens_card: bool,
@@ -141,6 +148,7 @@ impl State {
     /// Takes the newest metrics. A frozen live screen keeps showing what it shows and remembers the newest; a frozen
     /// replay is only sent what was stepped to, so it shows it.
     pub fn receive(&mut self, metrics: Metrics) {
+        self.first_ns.get_or_insert(metrics.machine.at_ns);
         self.sticky.observe(&metrics);
         let holds = self.phase == ScreenPhase::Frozen && self.settings.mode != Mode::Replay;
         let held_ns = self.shown.as_ref().filter(|_| holds).map(|shown| shown.machine.at_ns);
@@ -253,6 +261,13 @@ impl State {
         self.waiting = self.waiting.take().map(|metrics| self.tests.clone().apply(metrics));
     }
 
+    /// How long samples have been received, ns.
+    #[must_use]
+    pub(crate) fn watched_ns(&self) -> u64 {
+        let newest_ns = self.newest().map_or(0, |metrics| metrics.machine.at_ns);
+        newest_ns.saturating_sub(self.first_ns.unwrap_or(newest_ns))
+    }
+
     /// The metrics on screen.
     #[must_use]
     pub fn metrics(&self) -> Option<&Metrics> {
@@ -346,6 +361,7 @@ impl State {
                 let first = || self.threads.rows().first().map(|&at| metrics.threads[at].sample.id);
                 self.threads.selection.id().or_else(first).map(RowId::Thread)
             }
+            Pane::Test => None,
         }
     }
 

@@ -11,7 +11,7 @@ mod sticky;
 use crate::action::{Action, Key, Motion, Pane, SortColumn, WorldAction};
 use crate::derive::Timeline;
 use crate::effect::Effect;
-use crate::state::{Idle, Mode, Overlay, ScreenPhase, State, TimeAxis};
+use crate::state::{Arrangement, Idle, Mode, Overlay, ScreenPhase, State, TimeAxis};
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +45,9 @@ pub fn update(state: &mut State, action: Action) -> Option<Effect> {
 }
 
 fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
+    if is_of_panes(action) && state.overlay == Overlay::None && state.shows_bands() {
+        state.reveals_panes = true;
+    }
     match action {
         Action::Quit => state.phase = ScreenPhase::Quitting,
         Action::Move(motion) => motion::step(state, motion),
@@ -82,6 +85,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::MoreTime if !state.axis.zoom(true) => state.notice(false, "the graph shows as much time as is kept"),
         Action::LessTime if !state.axis.zoom(false) => state.notice(false, "the graph shows each bin of 100 ms"),
         Action::MoreTime | Action::LessTime | Action::OpenHost(_) => {}
+        Action::ToggleBands => toggle_bands(state),
         Action::ToggleZoom(pane) => toggle_zoom(state, pane),
         Action::Seek(to) => return replay::seek(state, to),
         Action::Findings => state.overlay = Overlay::Findings { scroll: 0 },
@@ -186,7 +190,8 @@ fn step_test(state: &mut State, by: fn(usize) -> usize) {
 fn turn(state: &State, by: usize) -> Pane {
     let at = Pane::ALL.iter().position(|pane| *pane == state.focus).unwrap_or(0);
     let mut next = (1..=Pane::ALL.len()).map(|steps| Pane::ALL[(at + steps * by) % Pane::ALL.len()]);
-    next.find(|pane| state.shows(*pane)).unwrap_or(state.focus)
+    let is_there = |pane: &Pane| state.shows(*pane) && (*pane != Pane::Test || state.has_test());
+    next.find(is_there).unwrap_or(state.focus)
 }
 
 fn next_theme(state: &mut State) {
@@ -205,6 +210,7 @@ fn next_sort(state: &mut State) {
         Pane::Links => next(&mut state.links.chosen.sort),
         Pane::Cores => next(&mut state.cores.chosen.sort),
         Pane::Threads => next(&mut state.threads.chosen.sort),
+        Pane::Test => {}
     }
 }
 
@@ -232,7 +238,37 @@ fn toggle_idle(state: &mut State, pane: Pane) {
     }
 }
 
+fn toggle_bands(state: &mut State) {
+    state.arrangement = if state.shows_bands() { Arrangement::Panes } else { Arrangement::Bands };
+    (state.is_zoomed, state.reveals_panes) = (false, false);
+    if !state.has_test() {
+        state.notice(false, "bands are of a test: they open when one runs");
+    }
+}
+
+/// A key that is of a pane shows the panes: in bands there is no row to select.
+fn is_of_panes(action: Action) -> bool {
+    matches!(
+        action,
+        Action::NextPane
+            | Action::PreviousPane
+            | Action::StartFilter
+            | Action::NextSort
+            | Action::ReverseSort
+            | Action::ToggleTree
+            | Action::ToggleIdle(_)
+            | Action::ChooseCores
+            | Action::Details
+            | Action::Move(_)
+    )
+}
+
 fn toggle_zoom(state: &mut State, pane: Option<Pane>) {
+    // In bands the graph is what can be larger.
+    let pane = pane.or_else(|| state.shows_bands().then_some(Pane::Test));
+    if pane == Some(Pane::Test) && !state.has_test() {
+        return state.notice(false, "the test has a pane when one runs");
+    }
     let other = pane.filter(|pane| *pane != state.focus);
     state.is_zoomed = other.is_some() || !state.is_zoomed;
     state.focus = other.unwrap_or(state.focus);
@@ -243,6 +279,7 @@ fn reverse_sort(state: &mut State) {
         Pane::Links => &mut state.links.chosen.reversed,
         Pane::Cores => &mut state.cores.chosen.reversed,
         Pane::Threads => &mut state.threads.chosen.reversed,
+        Pane::Test => return,
     };
     *reversed = !*reversed;
 }

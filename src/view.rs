@@ -2,12 +2,14 @@
 //! pure: no clock, no file, no terminal. Painting it is the business of `ui`.
 
 mod all_hosts;
+mod bands;
 mod bars;
 mod both_ends;
 mod canvas;
 mod card;
 mod core_details;
 mod cores;
+mod digits;
 mod drops;
 mod finding;
 mod flow;
@@ -30,6 +32,7 @@ mod path;
 mod placement;
 mod playback;
 mod process_peers;
+mod route;
 mod row_details;
 mod strip;
 mod summary;
@@ -38,6 +41,7 @@ mod test;
 mod text;
 mod threads;
 mod timeline;
+mod verdict;
 
 use crate::action::{Action, Mouse, Pane};
 use crate::derive::history::History;
@@ -75,6 +79,9 @@ pub enum Tone {
     Good,
     Warning,
     Bad,
+    /// The curve of a rate, and what is weaker beside it: what it was before, how far it reaches.
+    Curve,
+    CurveDim,
     /// A core that a watched thread is on.
     Watched,
     /// A NUMA node (or the core itself, where there is only one), so that neighbours differ; in three strengths, so
@@ -95,7 +102,10 @@ pub struct View {
     pub height: u16,
     pub header: Canvas,
     pub tests: Canvas,
+    /// What a test is like, the graph, and its path.
+    pub verdict: Canvas,
     pub timeline: Canvas,
+    pub path: Canvas,
     /// Borders and titles.
     pub frame: Canvas,
     pub links: Canvas,
@@ -112,9 +122,9 @@ pub struct View {
 impl View {
     /// The regions in the order they are painted.
     #[must_use]
-    pub fn layers(&self) -> [&Canvas; 10] {
+    pub fn layers(&self) -> [&Canvas; 12] {
         let Self { header, tests, frame, timeline, links, cores, threads, finding, footer, overlay, .. } = self;
-        [header, tests, frame, timeline, links, cores, threads, finding, footer, overlay]
+        [header, tests, frame, &self.verdict, timeline, &self.path, links, cores, threads, finding, footer, overlay]
     }
 
     /// What the mouse asks for on this frame: what was clicked is what was seen there, even if it has moved since.
@@ -128,7 +138,8 @@ impl View {
             }
             Mouse::Click { x, y } => {
                 let spot = self.layers().into_iter().find_map(|canvas| canvas.action_at(x, y));
-                let finding = || self.finding.area.contains(x, y).then_some(Action::Findings);
+                let says = |canvas: &Canvas| canvas.area.contains(x, y);
+                let finding = || [&self.finding, &self.verdict].into_iter().any(says).then_some(Action::Findings);
                 spot.or_else(|| self.pane_at(x, y).map(Action::Focus)).or_else(finding)
             }
             // While a box is open, the box scrolls.
@@ -178,8 +189,11 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
     view.links = layout.links.map_or_else(Canvas::default, |area| links::prepare(state, history, area));
     view.cores = layout.cores.map_or_else(Canvas::default, |area| cores::prepare(state, area));
     view.threads = layout.threads.map_or_else(Canvas::default, |area| threads::prepare(state, history, area));
-    view.timeline =
-        layout.timeline.map_or_else(Canvas::default, |area| timeline::prepare(state, history, (area, layout.height)));
+    view.timeline = layout.timeline.map_or_else(Canvas::default, |graph| timeline::prepare(state, history, graph));
+    if let Some(bands) = &layout.bands {
+        view.verdict = verdict::prepare(state, bands.verdict, (width, layout.height));
+        view.path = route::prepare(state, bands.path);
+    }
     view.finding = finding::prepare(state, layout.finding, layout.timeline.is_none());
     view.frame = frame::prepare(state, &layout);
     view.overlay = overlay::prepare(state, width, height);

@@ -1,7 +1,7 @@
 //! The KEYS table: every key, what it does, where it is valid, and the words for people. Nothing else in the program
 //! knows which key does what.
 
-use super::{Action, Edit, Key, KeyContext, Motion, Seek, WorldAction};
+use super::{Action, Edit, Key, KeyContext, Motion, Pane, Seek, WorldAction};
 use strum::VariantArray;
 
 /// One row of the table.
@@ -83,6 +83,7 @@ const EVENTS: &str = "in a replay: next or previous pin, marker, dip, loss or mi
 const STEPS: &str = "in a replay: one sample back or forward, and pause";
 const PACE: &str = "sample (or play) faster, slower";
 const APPLIES: &str = "apply the proposal";
+const OPENS: &str = "one pane alone, and back: focused; links, cores, threads, test";
 const PANES: &str = "next pane, previous pane";
 
 const fn row(
@@ -181,7 +182,19 @@ pub const KEYS: &[Binding] = &[
     row("time_forward", &[Key::Char('.')], Action::Later, MAIN, TIME, ""),
     row("time_more", &[Key::Char('<')], Action::MoreTime, MAIN, SPAN, ""),
     row("time_less", &[Key::Char('>')], Action::LessTime, MAIN, SPAN, ""),
-    row("zoom", &[Key::Char('z')], Action::ToggleZoom(None), MAIN, "focused pane alone, and back", "zoom"),
+    row(
+        "bands",
+        &[Key::Char('b')],
+        Action::ToggleBands,
+        MAIN,
+        "a test in bands (verdict, graph, path), or as panes",
+        "bands",
+    ),
+    row("zoom", &[Key::Char('z')], Action::ToggleZoom(None), MAIN, OPENS, "zoom"),
+    row("open_links", &[Key::Char('1')], Action::ToggleZoom(Some(Pane::Links)), MAIN, OPENS, ""),
+    row("open_cores", &[Key::Char('2')], Action::ToggleZoom(Some(Pane::Cores)), MAIN, OPENS, ""),
+    row("open_threads", &[Key::Char('3')], Action::ToggleZoom(Some(Pane::Threads)), MAIN, OPENS, ""),
+    row("open_test", &[Key::Char('4')], Action::ToggleZoom(Some(Pane::Test)), MAIN, OPENS, ""),
     row("faster", &[Key::Char('+'), Key::Char('=')], Action::Faster, WATCHED, PACE, ""),
     row("slower", &[Key::Char('-')], Action::Slower, WATCHED, PACE, ""),
     row("mark", &[Key::Char('m')], Action::World(WorldAction::Mark), WATCHED, "add a marker to the recording", ""),

@@ -128,6 +128,16 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Where packets and threads wait, measured all the time (root or BPF rights)",
     ),
     setting(
+        "layout.test",
+        Choice(|p| &mut p.choices.arrangement),
+        "How a test is shown: bands (verdict, graph, path) or panes",
+    ),
+    setting(
+        "layout.graph",
+        Choice(|p| &mut p.choices.graph),
+        "What the graph is drawn with: blocks, or braille (twice as fine, fainter)",
+    ),
+    setting(
         "layout.panes",
         Choices(|p| &mut p.choices.parts),
         "Panes on the screen, at least one of links, cores, threads",

@@ -3,15 +3,27 @@
 
 use crate::derive::Timeline;
 use crate::derive::ledger::BIN_NS;
+use crate::derive::timeline::IncidentKind;
 
 /// Bins in a column of dots, two of which are a cell, from the finest axis to the one that has a minute in 60 cells.
 const ZOOMS: [u64; 3] = [1, 2, 5];
+
+/// At the first zooms, how long ago a pin may be that is seen with the time before it on 80 columns, ns.
+const SEEN_NS: [u64; 2] = [5_000_000_000, 12_000_000_000];
+
+/// Time before a pin that is to be seen with it, ns.
+const BEFORE_NS: u64 = 10_000_000_000;
 
 /// What is chosen of the axis.
 #[derive(Debug, Default)]
 pub struct TimeAxis {
     selected_ns: Option<u64>,
     zoom: usize,
+    /// The pin that the zoom suits, monotonic ns; a key may have chosen another zoom since.
+    pinned_ns: Option<u64>,
+    is_chosen: bool,
+    /// Time that is to be seen at least, where no key has chosen, ns.
+    wanted_ns: u64,
 }
 
 impl TimeAxis {
@@ -24,7 +36,16 @@ impl TimeAxis {
     /// Time that a column of dots stands for, ns.
     #[must_use]
     pub fn column_ns(&self) -> u64 {
-        ZOOMS[self.zoom] * BIN_NS
+        // Where nobody chose, the view shows as much as it needs to: any bin can be selected.
+        if self.is_chosen { ZOOMS[self.zoom] * BIN_NS } else { BIN_NS }
+    }
+
+    /// Time that a column stands for on an axis of so many columns, ns: no more than what is to be seen needs.
+    #[must_use]
+    pub fn column_of(&self, columns: u64) -> u64 {
+        let lengths = ZOOMS[..=self.zoom].iter().map(|bins| bins * BIN_NS);
+        let fits = |length: &u64| !self.is_chosen && length * columns >= self.wanted_ns;
+        lengths.clone().find(fits).or(lengths.max()).unwrap_or(BIN_NS)
     }
 
     /// Selects the column that an instant is in.
@@ -56,7 +77,7 @@ impl TimeAxis {
         if to >= ZOOMS.len() {
             return false;
         }
-        self.zoom = to;
+        (self.zoom, self.is_chosen) = (to, true);
         if let Some(at_ns) = self.selected_ns {
             self.select(at_ns);
         }
@@ -65,8 +86,26 @@ impl TimeAxis {
 
     /// What is no longer kept is selected no longer.
     pub(super) fn follow(&mut self, timeline: &Timeline) {
+        self.suit(timeline);
         let ends = self.ends(timeline);
         self.selected_ns = self.selected_ns.filter(|at_ns| ends.is_some_and(|(oldest_ns, _)| *at_ns >= oldest_ns));
+    }
+
+    /// Shows so much time that a pin is seen with the time before it, for as long as it is kept and no key has chosen otherwise.
+    fn suit(&mut self, timeline: &Timeline) {
+        let last = timeline.incidents.iter().rfind(|one| one.kind != IncidentKind::Mark);
+        let pinned_ns = last.filter(|one| one.kind == IncidentKind::Pin).map(|one| one.at_ns);
+        if pinned_ns != self.pinned_ns {
+            (self.pinned_ns, self.is_chosen) = (pinned_ns, self.is_chosen && pinned_ns.is_none());
+        }
+        if self.is_chosen || self.selected_ns.is_some() {
+            return;
+        }
+        let newest_ns = timeline.bins.last().map_or(0, |bin| bin.to_ns);
+        let since_ns = pinned_ns.map(|at_ns| newest_ns.saturating_sub(at_ns));
+        self.wanted_ns = since_ns.map_or(0, |since_ns| since_ns + BEFORE_NS);
+        self.zoom = since_ns
+            .map_or(0, |since_ns| SEEN_NS.iter().position(|most_ns| since_ns < *most_ns).unwrap_or(ZOOMS.len() - 1));
     }
 
     /// The oldest column and the newest.

@@ -1,11 +1,12 @@
 //! What a screen can be made to look like, and what of that lasts: it comes from the configuration, is changed by keys, and may be
 //! saved to it.
 
-use super::State;
 use super::cores::CoreChoices;
 use super::links::LinkChoices;
 use super::threads::ThreadChoices;
+use super::{Mode, State};
 use crate::action::{KeyMap, Pane};
+use crate::derive::Metrics;
 use strum::VariantArray;
 
 /// A part of the screen that may be left out, top to bottom.
@@ -25,14 +26,39 @@ impl Part {
             Pane::Links => Self::Links,
             Pane::Cores => Self::Cores,
             Pane::Threads => Self::Threads,
+            Pane::Test => Self::Test,
         }
     }
+}
+
+/// How a test is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum Arrangement {
+    /// Its verdict, its graph and its path, over the whole screen.
+    #[default]
+    Bands,
+    /// Its graph above the panes of the machine.
+    Panes,
+}
+
+/// What the graph is drawn with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, strum::IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum GraphStyle {
+    /// Blocks of eight heights, one column of time a cell.
+    #[default]
+    Blocks,
+    /// Dots of braille, two columns of time a cell.
+    Braille,
 }
 
 /// Layout, columns and sorting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each says what it is")]
 pub struct Choices {
+    pub arrangement: Arrangement,
+    pub graph: GraphStyle,
     /// At least one of them is a pane that can have the focus.
     pub parts: Vec<Part>,
     pub links: LinkChoices,
@@ -43,6 +69,8 @@ pub struct Choices {
 impl Default for Choices {
     fn default() -> Self {
         Self {
+            arrangement: Arrangement::default(),
+            graph: GraphStyle::default(),
             parts: Part::VARIANTS.to_vec(),
             links: LinkChoices::default(),
             cores: CoreChoices::default(),
@@ -90,7 +118,9 @@ impl State {
     pub fn choose(&mut self, choices: Choices, keys: KeyMap, themes: ThemeList) {
         (self.links.chosen, self.cores.chosen, self.threads.chosen) = (choices.links, choices.cores, choices.threads);
         (self.parts, self.keys, self.themes) = (choices.parts, keys, themes);
-        if let Some(first) = Pane::ALL.into_iter().find(|pane| self.shows(*pane)).filter(|_| !self.shows(self.focus)) {
+        (self.arrangement, self.graph) = (choices.arrangement, choices.graph);
+        if let Some(first) = Pane::LISTS.into_iter().find(|pane| self.shows(*pane)).filter(|_| !self.shows(self.focus))
+        {
             self.focus = first;
         }
     }
@@ -99,6 +129,8 @@ impl State {
     #[must_use]
     pub fn choices(&self) -> Choices {
         Choices {
+            arrangement: self.arrangement,
+            graph: self.graph,
             parts: self.parts.clone(),
             links: self.links.chosen.clone(),
             cores: self.cores.chosen.clone(),
@@ -116,6 +148,27 @@ impl State {
     #[must_use]
     pub fn shows_test(&self) -> bool {
         self.parts.contains(&Part::Test)
+    }
+
+    /// A test is on the screen that has, or will have, a graph of its own: it runs, or it was the last one.
+    #[must_use]
+    pub fn has_test(&self) -> bool {
+        let is_of_test = |metrics: &Metrics| metrics.test.is_some() && self.shows_test();
+        self.metrics().is_some_and(is_of_test)
+    }
+
+    /// Nothing is tested here, nor was: a person may want to know how to start.
+    #[must_use]
+    pub(crate) fn awaits_test(&self) -> bool {
+        let is_busy = |metrics: &Metrics| metrics.threads.iter().any(|thread| thread.cpu.is_none_or(|cpu| cpu >= 0.05));
+        let is_idle = self.metrics().is_some_and(|metrics| metrics.tests.is_empty() && !is_busy(metrics));
+        is_idle && self.settings.mode == Mode::Live
+    }
+
+    /// The test is shown in bands now.
+    #[must_use]
+    pub fn shows_bands(&self) -> bool {
+        self.arrangement == Arrangement::Bands && !self.reveals_panes && !self.is_zoomed && self.has_test()
     }
 
     /// Which keys do what.

@@ -1,6 +1,7 @@
 //! Which links are shown, in which order and shape, and which one is selected.
 
 use super::columns::LinkColumn;
+use super::lately::Lately;
 use super::link_activity::{LinkActivity, Standing};
 use super::link_hierarchy::LinkHierarchy;
 use super::selection::Selection;
@@ -90,8 +91,11 @@ pub struct LinkList {
     /// What is not shown because it stands still.
     pub(crate) hidden: Hidden,
     /// Some row is of a link that is neither up nor of unknown state.
-    pub(crate) any_down: bool,
+    pub(crate) any_down: Lately,
     family: LinkHierarchy,
+    /// Some link has errors, or an owner.
+    pub(crate) erred: Lately,
+    pub(crate) owned: Lately,
 }
 
 /// What is not shown because it stands still.
@@ -197,7 +201,14 @@ impl LinkList {
         }
         let down =
             |row: &LinkRow| !matches!(metrics.machine.links[row.index].facts.state, LinkState::Up | LinkState::Unknown);
-        self.any_down = self.rows.iter().any(down);
+        let now_ns = metrics.machine.at_ns;
+        self.any_down.note(self.rows.iter().any(down), now_ns);
+        let errs = |row: &LinkRow| {
+            let rates = metrics.machine.links[row.index].rates.as_ref();
+            rates.is_some_and(|rates| rates.rx_errors_per_s.unwrap_or(0.0) + rates.tx_errors_per_s.unwrap_or(0.0) > 0.0)
+        };
+        self.erred.note(self.rows.iter().any(errs), now_ns);
+        self.owned.note(!metrics.machine.owners.is_empty(), now_ns);
         self.hidden = self.count_hidden(metrics);
         let row = selected.and_then(|index| self.rows.iter().position(|row| row.index == index));
         self.selection.settle(selected.is_some(), row, self.rows.len());

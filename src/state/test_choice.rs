@@ -1,7 +1,6 @@
 //! Which of the tests the screen is about: the one that was chosen, else the one that leads.
 
 use crate::derive::{Metrics, Test};
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// The tests as they are listed.
@@ -30,10 +29,10 @@ impl TestList {
     }
 }
 
-/// In the order of the list: those that run as they began, then those that have ended, the last one first.
+/// In the order of the list: as they began.
 #[must_use]
 pub fn rows(metrics: &Metrics) -> Vec<Arc<Test>> {
     let mut rows: Vec<Arc<Test>> = metrics.tests.clone();
-    rows.sort_by_key(|test| (test.ended_ns.is_some(), Reverse(test.ended_ns), test.number));
+    rows.sort_by_key(|test| test.number);
     rows
 }

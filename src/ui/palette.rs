@@ -149,6 +149,9 @@ impl Palette {
             Tone::FocusedTitle | Tone::Accent => indexed(self.accent).add_modifier(bold),
             Tone::Key => indexed(self.key),
             Tone::Good => indexed(self.good),
+            // Blue beside the warning's yellow: they differ for every eye.
+            Tone::Curve => indexed(self.accent),
+            Tone::CurveDim => indexed(self.nodes_dim[0]),
             Tone::Warning => indexed(self.warning).add_modifier(bold),
             Tone::Bad => indexed(self.bad).add_modifier(bold),
             Tone::Watched => indexed(self.watched).add_modifier(bold.union(Modifier::UNDERLINED)),

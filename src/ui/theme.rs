@@ -81,8 +81,8 @@ impl Theme {
 
 fn plain(tone: Tone) -> Style {
     let modifier = match tone {
-        Tone::Normal | Tone::Title | Tone::Good | Tone::Node(_) => return Style::new(),
-        Tone::Muted | Tone::NodeDim(_) => Modifier::DIM,
+        Tone::Normal | Tone::Title | Tone::Good | Tone::Curve | Tone::Node(_) => return Style::new(),
+        Tone::Muted | Tone::CurveDim | Tone::NodeDim(_) => Modifier::DIM,
         Tone::Moved(_) => Modifier::REVERSED,
         Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
             Modifier::BOLD
@@ -98,7 +98,7 @@ pub(super) mod tests {
     use super::*;
     use ratatui::style::Color;
 
-    pub const TONES: [Tone; 15] = [
+    pub const TONES: [Tone; 16] = [
         Tone::Normal,
         Tone::Muted,
         Tone::Header,
@@ -110,6 +110,7 @@ pub(super) mod tests {
         Tone::Warning,
         Tone::Bad,
         Tone::Watched,
+        Tone::Curve,
         Tone::Node(3),
         Tone::NodeBright(3),
         Tone::NodeDim(3),

@@ -89,6 +89,7 @@ pub(super) fn scroll(state: &mut State, pane: Pane, by: i8) {
         Pane::Links => state.links.selection.offset(by, state.links.rows().len()),
         Pane::Cores => state.cores.selection.offset(by, state.cores.rows().len()),
         Pane::Threads => state.threads.selection.offset(by, state.threads.rows().len()),
+        Pane::Test => None,
     };
     choose(state, pane, row);
 }
@@ -99,6 +100,7 @@ fn select(state: &mut State, motion: Motion) {
         Pane::Links => state.links.selection.target(motion, state.links.rows().len()),
         Pane::Cores => state.cores.target(metrics, motion),
         Pane::Threads => state.threads.selection.target(motion, state.threads.rows().len()),
+        Pane::Test => None,
     };
     choose(state, state.focus, row);
 }
@@ -119,6 +121,7 @@ fn choose(state: &mut State, pane: Pane, row: Option<usize>) {
             let id = metrics.threads[state.threads.rows()[row]].sample.id;
             state.threads.selection.set(id);
         }
+        Pane::Test => {}
     }
 }
 

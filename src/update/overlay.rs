@@ -123,6 +123,7 @@ fn clear(state: &mut State) {
             state.threads.filter.clear();
             state.threads.selection.clear();
         }
+        Pane::Test => drop(state.axis.release()),
     }
 }
 

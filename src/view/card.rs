@@ -75,12 +75,11 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         );
         return sentences(Tone::Normal, &text, width);
     };
-    let since_s = metrics.machine.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
-    let left_s = SETTLING_S + LEAST_WINDOW_S - since_s;
-    let text = if left_s > 0.0 && metrics.ended_test().is_none() {
+    let text = if let Some(left_s) = left_s(metrics, pinned_ns) {
         let (settling, window) = (Seconds(SETTLING_S), Seconds(LEAST_WINDOW_S));
-        let left = left_s.ceil();
-        format!("comparing: ready in {left:.0} s ({settling} to settle after the pin, then at least {window} of rates)")
+        format!(
+            "comparing: ready in {left_s:.0} s ({settling} to settle after the pin, then at least {window} of rates)"
+        )
     } else {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds at most")]
         let bin_ns = metrics.subject.jitter.map_or(BIN_NS, |jitter| (jitter.bin_s * 1e9) as u64);
@@ -88,6 +87,22 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
         format!("too few rates: the benchmark must run {before} before the pin and {after} after it")
     };
     sentences(Tone::Normal, &text, width)
+}
+
+/// Whole seconds until there is a card; none where it should be there, or the test has ended.
+fn left_s(metrics: &Metrics, pinned_ns: u64) -> Option<f64> {
+    let since_s = metrics.machine.at_ns.saturating_sub(pinned_ns) as f64 / 1e9;
+    let left_s = (SETTLING_S + LEAST_WINDOW_S - since_s).ceil();
+    (left_s > 0.0 && metrics.ended_test().is_none()).then_some(left_s)
+}
+
+/// When there is a card of the pin that stands, in a few words.
+pub(super) fn waiting(state: &State, metrics: &Metrics) -> String {
+    let left_s = state.pinned_at_ns.and_then(|pinned_ns| left_s(metrics, pinned_ns));
+    left_s.map_or_else(
+        || "too few rates to compare with before".to_owned(),
+        |left_s| format!("compared with before in {left_s:>2.0} s"),
+    )
 }
 
 /// The window after the pin still grows, so that the verdict may change.

@@ -106,7 +106,7 @@ fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
     let offline: CoreSet =
         metrics.machine.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
     let sets = [
-        (Tone::Watched, "t = your threads: cores", watched),
+        (Tone::Watched, "your threads: cores", watched),
         (Tone::Muted, "i isolated", &metrics.machine.facts.topology.isolated),
         (Tone::Muted, "x offline", &offline),
     ];

@@ -24,11 +24,11 @@ pub(super) fn limit_rows(state: &State) -> u16 {
 }
 
 /// Writes what holds the test back into a row, with the key that answers it at its end.
-pub(super) fn limit_line(canvas: &mut Canvas, state: &State, limit: &Limit, y: u16) {
+pub(super) fn limit_line(canvas: &mut Canvas, state: &State, limit: &Limit, (x, y): (u16, u16)) {
     let width = canvas.area.width;
     let mark = marked(state, limit.key).map_or_else(String::new, |mark| format!(" {mark}"));
     let room = width.saturating_sub(u16::try_from(mark.len()).unwrap_or(0));
-    let title = canvas.left(0, y, room, Tone::Title, LIMIT);
+    let title = x + canvas.left(x, y, room, Tone::Title, LIMIT);
     let used = title + canvas.left(title, y, room.saturating_sub(title), Tone::Normal, &limit.text);
     if !mark.is_empty() {
         canvas.left(used, y, width.saturating_sub(used), Tone::Normal, mark);
@@ -55,7 +55,7 @@ pub(super) fn prepare(state: &State, area: Area, tells_limit: bool) -> Canvas {
     let mut y = 0;
     if let Some(limit) = limit(state).filter(|_| tells_limit) {
         if area.height > 1 {
-            limit_line(&mut canvas, state, limit, 0);
+            limit_line(&mut canvas, state, limit, (0, 0));
             y = 1;
         } else {
             let at = sentences.iter().take_while(|(tone, _)| matches!(tone, Tone::Warning | Tone::Good)).count();
@@ -116,7 +116,10 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     all.extend(unseen_links(metrics).map(|text| (Tone::Warning, text.to_owned())));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     all.extend(at_the_end(metrics).take(MOST_FINDINGS).map(|text| (Tone::Normal, text)));
-    if all.is_empty() {
+    if all.is_empty() && state.awaits_test() {
+        let text = "waiting for a test: iperf3 -c HOST -t 60 · vnettop demo · vnettop replay";
+        all.push((Tone::Muted, text.to_owned()));
+    } else if all.is_empty() {
         all.push((Tone::Muted, "nothing to report".to_owned()));
     }
     (all, findings.len().saturating_sub(MOST_FINDINGS))
@@ -175,6 +178,35 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
         lines.push(vec![(Tone::Muted, "nothing to report".to_owned())]);
     }
     lines
+}
+
+/// How many sentences the list of findings has, without what the last thing done has left and without the limit.
+pub(super) fn listed(state: &State) -> usize {
+    let Some(metrics) = state.metrics() else { return 0 };
+    let problems = metrics.machine.facts.problems.iter().filter(|problem| !problem.is_of_rights()).count();
+    metrics.conclusions.findings.len() + problems + at_the_end(metrics).count()
+}
+
+/// What there is to say of a test of which nothing is found.
+pub(super) fn aside(state: &State) -> Option<String> {
+    let metrics = state.metrics()?;
+    let seen_not = || unseen_links(metrics).map(str::to_owned);
+    at_the_end(metrics).next().or_else(seen_not).or_else(|| next_step(state, metrics))
+}
+
+/// What could not be read, the first of it, or what a recording says of itself.
+pub(super) fn problem(state: &State) -> Option<(Tone, String)> {
+    let problems = &state.metrics()?.machine.facts.problems;
+    let first = problems.iter().find(|problem| !problem.is_of_rights())?;
+    let is_note = state.settings().mode == Mode::Replay;
+    let tone = if is_note { Tone::Muted } else { Tone::Warning };
+    Some((tone, format!("{}: {}", first.source, first.text)))
+}
+
+/// The notices, in their tones.
+pub(super) fn notices(state: &State) -> impl Iterator<Item = (Tone, &str)> {
+    let tone = |warning| if warning { Tone::Warning } else { Tone::Good };
+    state.notices.list().iter().map(move |notice| (tone(notice.warning), notice.text.as_str()))
 }
 
 /// The links of the test are not listed, because their network namespace was not chosen to be shown; where rights are what is missing, the

@@ -12,15 +12,15 @@ use crate::sample::Word;
 use crate::state::Units;
 
 /// From this coefficient of variation on the rate swings; below the other one it is steady.
-const SWINGS: f64 = 0.10;
-const STEADY: f64 = 0.05;
+pub(super) const SWINGS: f64 = 0.10;
+pub(super) const STEADY: f64 = 0.05;
 
 /// Draws as much of the line as fits: the figures of the border, then what they are of; none of it before there is a rate. Returns
 /// the cells used. `sign` stands before the deviation.
 pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), metrics: &Metrics, sign: &str) -> Option<u16> {
     let mut figures = figures(metrics, None, sign);
     figures.first()?;
-    figures.push(Piece { rank: LAST_RANK, tone: Tone::Title, text: format!(" · {}", what(metrics)) });
+    figures.push(Piece::new(LAST_RANK, Tone::Title, format!(" · {}", what(metrics))));
     let mut used = 0;
     for Piece { tone, text, .. } in fitting(figures, usize::from(width), 0) {
         used += canvas.left(x + used, y, width - used, tone, text);
@@ -30,10 +30,16 @@ pub(super) fn line(canvas: &mut Canvas, (x, y, width): (u16, u16, u16), metrics:
 
 /// The upper border of the graph, over the whole width: the word for what is shown, what it is, and at the right its rate and
 /// spread; after a pin what they were before.
-pub(super) fn border(canvas: &mut Canvas, y: u16, (metrics, was): (&Metrics, Option<&Card>), sign: &str) {
+pub(super) fn border(
+    canvas: &mut Canvas,
+    y: u16,
+    (metrics, was, is_focused): (&Metrics, Option<&Card>, bool),
+    sign: &str,
+) -> u16 {
     let width = usize::from(canvas.area.width);
-    let word = if is_test(metrics) { " Test " } else { " Link " };
-    let used = canvas.left(1, y, canvas.area.width, Tone::Title, word);
+    let word = if is_test(metrics) { "Test" } else { "Link" };
+    let (tone, mark) = if is_focused { (Tone::FocusedTitle, '▸') } else { (Tone::Title, ' ') };
+    let used = canvas.left(1, y, canvas.area.width, tone, format_args!("{mark}{word} "));
     let x = 2 + used;
     let room = width.saturating_sub(usize::from(x) + 2);
     let what = what(metrics);
@@ -51,7 +57,7 @@ pub(super) fn border(canvas: &mut Canvas, y: u16, (metrics, was): (&Metrics, Opt
         canvas.glyph(x + 1 + used, y, Tone::Muted, ' ');
     }
     if needed == 0 {
-        return;
+        return used;
     }
     let mut x = u16::try_from(width.saturating_sub(needed + 4)).unwrap_or(0);
     x += canvas.left(x, y, 1, Tone::Muted, ' ');
@@ -59,6 +65,17 @@ pub(super) fn border(canvas: &mut Canvas, y: u16, (metrics, was): (&Metrics, Opt
         x += canvas.left(x, y, canvas.area.width, tone, text);
     }
     canvas.glyph(x, y, Tone::Muted, ' ');
+    used
+}
+
+/// The upper border of a test in bands: the word, and what is tested. Returns the cells of both.
+pub(super) fn name(canvas: &mut Canvas, y: u16, metrics: &Metrics) -> u16 {
+    let used = canvas.left(1, y, canvas.area.width, Tone::FocusedTitle, " Test ");
+    let what = what(metrics);
+    let room = canvas.area.width.saturating_sub(used + 6);
+    let text = in_whole_parts(&what, usize::from(room));
+    let more = canvas.left(used + 2, y, room + 2, Tone::Title, format_args!(" {text} "));
+    used + more
 }
 
 /// As much of what is tested as fits, ending where a comma stands, or the receiver alone; all of it where not even that fits, to be cut.
@@ -90,7 +107,7 @@ fn is_test(metrics: &Metrics) -> bool {
 
 /// What the rate is the rate of: the test in its program's words, its two ends, or how many connections; a link's name where only
 /// that is known.
-fn what(metrics: &Metrics) -> String {
+pub(super) fn what(metrics: &Metrics) -> String {
     let link = match &metrics.subject.flow.basis {
         Some(FlowBasis::Link(name)) => Some(name),
         _ => None,
@@ -113,8 +130,8 @@ fn what(metrics: &Metrics) -> String {
 }
 
 /// The figures of the border in the order they stand.
-fn figures(metrics: &Metrics, was: Option<&Card>, sign: &str) -> Vec<Piece> {
-    let piece = |rank, tone, text| Piece { rank, tone, text };
+pub(super) fn figures(metrics: &Metrics, was: Option<&Card>, sign: &str) -> Vec<Piece> {
+    let piece = Piece::new;
     if let Some(ended) = metrics.ended_test() {
         return result(ended, metrics.machine.at_ns);
     }
@@ -129,28 +146,28 @@ fn figures(metrics: &Metrics, was: Option<&Card>, sign: &str) -> Vec<Piece> {
     let tone = tone(jitter.cv);
     let beside = beside(metrics);
     let proto = if beside.is_some() { "TCP " } else { "" };
-    let mut all = vec![piece(0, tone, format!("{proto}{}", scale.with_unit(jitter.mean)))];
-    all.push(piece(7, Tone::Title, format!(" {sign} {}", number(jitter.deviation))));
+    let mut all = vec![piece(0, tone, format!("{proto}{}", scale.with_unit(jitter.mean))).up_to(proto.len() + 11)];
+    all.push(piece(7, Tone::Title, format!(" {sign} {}", number(jitter.deviation))).up_to(sign.len() + 6));
     all.extend(beside.map(|text| piece(2, Tone::Title, text)));
-    all.extend(jitter.cv.map(|cv| piece(1, tone, format!(" · CV {}", Share(cv)))));
+    all.extend(jitter.cv.map(|cv| piece(1, tone, format!(" · CV {}", Share(cv))).up_to(11)));
     all.extend(was.map(|card| {
         let before = &card.before.jitter;
         let cv = before.cv.map_or_else(String::new, |cv| format!(", CV {}", Share(cv)));
         piece(2, Tone::Title, format!(" · was {}{cv}", number(before.mean)))
     }));
     all.extend([
-        piece(5, Tone::Title, format!(" · p5 {}", number(jitter.p5))),
-        piece(8, Tone::Title, format!(" · p50 {}", number(jitter.p50))),
-        piece(6, Tone::Title, format!(" · p95 {}", number(jitter.p95))),
-        piece(4, Tone::Title, format!(" · dip {}", Seconds(jitter.longest_dip_s))),
-        piece(3, Tone::Title, format!(" · over {}", Seconds(jitter.window_s))),
+        piece(5, Tone::Title, format!(" · p5 {}", number(jitter.p5))).up_to(10),
+        piece(8, Tone::Title, format!(" · p50 {}", number(jitter.p50))).up_to(11),
+        piece(6, Tone::Title, format!(" · p95 {}", number(jitter.p95))).up_to(11),
+        piece(4, Tone::Title, format!(" · dip {}", Seconds(jitter.longest_dip_s))).up_to(12),
+        piece(3, Tone::Title, format!(" · over {}", Seconds(jitter.window_s))).up_to(13),
     ]);
     all
 }
 
 /// What a test has come to that has ended: its mean rate and spread, what it lost, how long it ran, how long ago.
 fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
-    let piece = |rank, tone, text| Piece { rank, tone, text };
+    let piece = Piece::new;
     let seconds = |from_ns: u64, to_ns: u64| Seconds((to_ns.saturating_sub(from_ns) as f64 / 1e9).round());
     let ended_ns = test.ended_ns.unwrap_or(now_ns);
     let mean = test.mean.map_or_else(String::new, |mean| format!(", mean {}", speed(mean.bits_per_s)));
@@ -169,7 +186,7 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
 }
 
 /// How loud a coefficient of variation is.
-fn tone(cv: Option<f64>) -> Tone {
+pub(super) fn tone(cv: Option<f64>) -> Tone {
     match cv {
         Some(cv) if cv >= SWINGS => Tone::Warning,
         Some(cv) if cv < STEADY => Tone::Good,
@@ -178,7 +195,7 @@ fn tone(cv: Option<f64>) -> Tone {
 }
 
 /// The rate of UDP tests that run besides the connections of the line.
-fn beside(metrics: &Metrics) -> Option<String> {
+pub(super) fn beside(metrics: &Metrics) -> Option<String> {
     let datagrams = &metrics.subject.flow.tests;
     let is_of_tcp = matches!(metrics.subject.flow.basis, Some(FlowBasis::Sockets(_))) && !datagrams.is_empty();
     let rate = |test: &DatagramTest| test.received.or(test.sent).map(|rate| rate.bits_per_s);
@@ -233,7 +250,7 @@ mod tests {
             shown(200, &FlowBasis::Sockets(2)),
             "24.1 Gbit/s ± 9.20 · CV 38 % · p5 13.9 · p50 34.1 · p95 35.6 · dip 2.1 s · over 30 s · 2 connections"
         );
-        assert_eq!(shown(40, &FlowBasis::Sockets(1)), "24.1 Gbit/s ± 9.20 · CV 38 % · over 30 s", "the window next");
+        assert_eq!(shown(40, &FlowBasis::Sockets(1)), "24.1 Gbit/s · CV 38 % · over 30 s", "the window next");
         assert!(shown(200, &FlowBasis::Link("docker0".into())).ends_with(" · docker0"), "what it is the rate of");
         for width in 0..130 {
             assert!(cells(&shown(width, &FlowBasis::Sockets(1))) <= width, "within {width}");

@@ -22,14 +22,13 @@ pub(super) fn too_small(width: u16, height: u16) -> Canvas {
 pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
     let last = layout.footer.y;
     let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
-    if let Some(area) = layout.timeline {
+    if let Some((area, _)) = layout.timeline.filter(|_| layout.bands.is_none()) {
         line(&mut canvas, area.y - 1, TOP);
         sides(&mut canvas, area);
-        if let Some(metrics) = state.metrics() {
-            flow::border(&mut canvas, area.y - 1, (metrics, proven(state)), super::plus_minus(state));
-        }
+        test_title(&mut canvas, state, area.y - 1);
     }
     match layout.shape {
+        Shape::Bands => in_bands(&mut canvas, state, layout),
         Shape::Full => full(&mut canvas, state, layout),
         Shape::Stacked => stacked(&mut canvas, state, layout),
         Shape::Compact | Shape::Zoomed => compact(&mut canvas, state, layout),
@@ -43,9 +42,61 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
     canvas
 }
 
+/// The line above the graph: what is tested, and its figures. A click gives it the whole screen.
+fn test_title(canvas: &mut Canvas, state: &State, y: u16) {
+    let Some(metrics) = state.metrics() else { return };
+    let is_focused = state.focus == Pane::Test;
+    let used = flow::border(canvas, y, (metrics, proven(state), is_focused), super::plus_minus(state));
+    canvas.spot(1, y, used, Action::ToggleZoom(Some(Pane::Test)));
+}
+
+/// Around verdict and graph, above the path, and a line for each pane that is closed, with the key that opens it.
+fn in_bands(canvas: &mut Canvas, state: &State, layout: &Layout) {
+    let Some(bands) = &layout.bands else { return };
+    let top = bands.verdict.y - 1;
+    line(canvas, top, TOP);
+    (top + 1..bands.bottom).for_each(|y| sides(canvas, Area::new(1, y, layout.width - 2, 1)));
+    if let Some(metrics) = state.metrics() {
+        let used = flow::name(canvas, top, metrics);
+        canvas.spot(1, top, used, Action::ToggleZoom(Some(Pane::Test)));
+    }
+    line(canvas, bands.bottom, BOTTOM);
+    if bands.path.height > 0 {
+        path_title(canvas, state, bands.path.y - 1);
+    }
+    for ((pane, area), key) in bands.drawers.iter().zip(["open_links", "open_cores", "open_threads"]) {
+        line(canvas, area.y, if area.y == bands.bottom { BOTTOM } else { BETWEEN });
+        super::summary::drawer(canvas, state, *pane, (area.y, &state.keys().key(key)));
+    }
+}
+
+/// The line above the path: the key that opens it hop by hop; for as long as there is one, what the last key has done.
+fn path_title(canvas: &mut Canvas, state: &State, y: u16) {
+    line(canvas, y, BETWEEN);
+    let width = canvas.area.width;
+    if let Some((tone, text)) = super::route::notice(state, width) {
+        canvas.left(2, y, width - 4, tone, format_args!(" {text} "));
+        return;
+    }
+    let used = 1 + canvas.left(1, y, 20, Tone::Title, " Path ");
+    let title = super::route::title(state);
+    let needed = u16::try_from(cells(&title)).unwrap_or(0) + 2;
+    let x = (width - 2).saturating_sub(needed + 1);
+    if let Some((tone, text)) = super::finding::problem(state) {
+        let room = x.saturating_sub(used + 4);
+        let more = canvas.left(used + 1, y, room, tone, format_args!(" {text}"));
+        canvas.glyph(used + 1 + more, y, tone, ' ');
+        canvas.spot(used + 1, y, room, Action::Findings);
+    }
+    canvas.left(x, y, needed, Tone::Muted, format_args!(" {title} "));
+    canvas.spot(x, y, needed, Action::Paths);
+}
+
 /// The ends of the uppermost line, and of one between two panes.
 pub(super) const TOP: (char, char) = ('┌', '┐');
 pub(super) const BETWEEN: (char, char) = ('├', '┤');
+/// The ends of the last line.
+const BOTTOM: (char, char) = ('└', '┘');
 
 /// The ends of the line above the panes.
 fn top(layout: &Layout) -> (char, char) {
@@ -83,11 +134,14 @@ fn stacked(canvas: &mut Canvas, state: &State, layout: &Layout) {
 
 fn compact(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let area = layout.links.or(layout.cores).or(layout.threads);
-    let Some(area) = area else { return };
-    line(canvas, area.y - 1, top(layout));
-    sides(canvas, area);
-    line(canvas, area.y + area.height, ('└', '┘'));
-    title(canvas, state, state.focus, area, layout);
+    if let Some(area) = area {
+        line(canvas, area.y - 1, top(layout));
+        sides(canvas, area);
+        line(canvas, area.y + area.height, BOTTOM);
+        title(canvas, state, state.focus, area, layout);
+    } else if let Some((area, _)) = layout.timeline {
+        line(canvas, area.y + area.height, BOTTOM);
+    }
     for &(pane, at) in &layout.summaries {
         super::summary::prepare(canvas, state, pane, at.y);
     }
@@ -98,7 +152,7 @@ fn finding(canvas: &mut Canvas, layout: &Layout) {
     let area = layout.finding;
     canvas.left(1, area.y - 1, 20, Tone::Title, " Finding ");
     sides(canvas, Area::new(1, area.y, layout.width - 2, area.height));
-    line(canvas, area.y + area.height, ('└', '┘'));
+    line(canvas, area.y + area.height, BOTTOM);
 }
 
 /// The card of a pin that stands.
@@ -112,7 +166,7 @@ fn spread(canvas: &mut Canvas, state: &State, layout: &Layout) {
     let (x, y) = match layout.shape {
         Shape::Compact => (2, layout.finding.y - 1 - u16::try_from(layout.summaries.len()).unwrap_or(0)),
         Shape::Zoomed => (2, layout.finding.y - 1),
-        Shape::Full | Shape::Stacked => (12, layout.finding.y - 1),
+        Shape::Full | Shape::Stacked | Shape::Bands => (12, layout.finding.y - 1),
     };
     let room = layout.width.saturating_sub(x + 3);
     let Some(used) = flow::line(canvas, (x + 1, y, room), metrics, super::plus_minus(state)) else { return };
@@ -149,6 +203,7 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
             let range = rows(state.threads.selection.anchor(), state.threads.rows().len(), height);
             (threads::title(state, area.width), range)
         }
+        Pane::Test => return,
     };
     let (x, y) = (area.x, area.y - 1);
     let tone = if focused { Tone::FocusedTitle } else { Tone::Title };
@@ -156,7 +211,7 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
     let mut used = canvas.left(x, y, area.width, tone, format_args!("{mark}{} ", pane.word()));
     canvas.spot(x, y, used, Action::ToggleZoom(Some(pane)));
     let mut room = area.width.saturating_sub(1);
-    let is_below = layout.timeline.is_some_and(|graph| graph.y + graph.height == y);
+    let is_below = layout.timeline.is_some_and(|(graph, _)| graph.y + graph.height == y);
     if let Some(card) = proven(state).filter(|_| is_below) {
         let so_far = if state.metrics().is_some_and(|metrics| is_filling(state, metrics)) { " so far" } else { "" };
         room -= verdict(canvas, (x, y, room, used), (card, so_far));

@@ -2,7 +2,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use super::format::{Interval, Percent};
+use super::format::{Interval, UNKNOWN};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::action::{Action, WorldAction};
@@ -41,7 +41,7 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
 }
 
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
-    let piece = |rank, tone, text: String| Piece { rank, tone, text };
+    let piece = Piece::new;
     let host = &metrics.machine.facts.host;
     let mut machine = plural(metrics.machine.cores.len(), "core");
     if metrics.machine.facts.topology.nodes > 1 {
@@ -49,11 +49,12 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     }
     let name = state.place.map_or_else(|| host.name.clone(), |(at, of)| format!("{} ({at} of {of})", host.name));
     let mut pieces = vec![
-        piece(3, Tone::Normal, name),
+        // Which machine it is comes first: a recording may be of any.
+        piece(1, Tone::Normal, name),
         piece(6, Tone::Muted, format!("Linux {} {}", host.kernel, host.arch)),
-        piece(4, Tone::Muted, machine),
-        piece(1, Tone::Normal, Interval(interval(state, metrics)).to_string()),
-        piece(2, Tone::Muted, own_cost(metrics)),
+        piece(2, Tone::Muted, machine),
+        piece(3, Tone::Normal, Interval(interval(state, metrics)).to_string()).up_to(6),
+        piece(4, Tone::Muted, own_cost(state, metrics)).up_to(OWN_CPU),
         piece(5, Tone::Muted, if metrics.machine.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
     ];
     if metrics.machine.own.late_ticks > 0 {
@@ -77,12 +78,20 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     pieces
 }
 
-/// CPU time that vnettop takes, as a share of a core, and which core it keeps to.
-fn own_cost(metrics: &Metrics) -> String {
-    let share = Percent(metrics.machine.own_cpu);
-    match metrics.machine.own.seat {
-        Some(core) => format!("own CPU {share} % of core {core}"),
-        None => format!("own CPU {share} % of one core"),
+/// Cells of the longest form of what it costs.
+const OWN_CPU: usize = "own CPU under 1 %".len();
+/// Below this share of a core it is little.
+const LITTLE: f64 = 0.01;
+/// What is shown before this includes the start of the program, ns.
+const STARTING_NS: u64 = 1_000_000_000;
+
+/// CPU time that vnettop takes, as a share of a core: in whole percents, so that it stands still.
+fn own_cost(state: &State, metrics: &Metrics) -> String {
+    let is_starting = state.settings().mode != Mode::Replay && state.watched_ns() < STARTING_NS;
+    match metrics.machine.own_cpu.filter(|_| !is_starting) {
+        None => format!("own CPU {UNKNOWN}"),
+        Some(share) if share < LITTLE => "own CPU under 1 %".to_owned(),
+        Some(share) => format!("own CPU {:.0} %", share * 100.0),
     }
 }
 

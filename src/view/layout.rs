@@ -2,7 +2,7 @@
 //! the focused pane with one line for each other where it is small.
 
 use super::canvas::Area;
-use super::{cores, finding, summary, test, timeline};
+use super::{bands::Bands, cores, finding, summary, test, timeline};
 use crate::action::Pane;
 use crate::state::State;
 
@@ -27,6 +27,8 @@ pub(crate) enum Shape {
     Compact,
     /// The focused pane alone.
     Zoomed,
+    /// The test: verdict, graph, path.
+    Bands,
 }
 
 /// Where everything lies; a pane without an area is only summed up.
@@ -38,7 +40,7 @@ pub(crate) struct Layout {
     /// Below it, one line a test; empty where there is nothing to choose.
     pub tests: Area,
     /// The graph of the test, below its border; none where there is no rate, or no room.
-    pub timeline: Option<Area>,
+    pub timeline: Option<(Area, timeline::Parts)>,
     /// Rows of the screen that are not the list of tests.
     pub height: u16,
     pub links: Option<Area>,
@@ -47,6 +49,8 @@ pub(crate) struct Layout {
     pub finding: Area,
     /// Where a replay is in its recording: in the lower border, or a row of its own.
     pub playback: Option<Area>,
+    /// The parts of a test, where it has the whole screen.
+    pub bands: Option<Bands>,
     /// One line a pane, in the compact shape.
     pub summaries: Vec<(Pane, Area)>,
     pub footer: Area,
@@ -63,7 +67,11 @@ impl Layout {
         }
         let tests = test::wanted_rows(state, height).min(height - SMALLEST.1);
         let below_tests = height - tests;
-        let graph = if state.shows_test() { timeline::wanted_rows(state, below_tests) } else { 0 };
+        if state.shows_bands() {
+            return Some(Self::empty(width, height, below_tests).in_bands(state, tests));
+        }
+        let parts = timeline::Parts::above_panes(state, below_tests).filter(|_| state.shows_test());
+        let graph = parts.map_or(0, timeline::Parts::rows);
         // With its border.
         let pane = if graph > 0 { graph + 1 } else { 0 };
         let mut layout = Self::below(state, width, below_tests, pane);
@@ -74,7 +82,7 @@ impl Layout {
         for area in panes.chain(lines).chain(others) {
             area.y += tests + pane;
         }
-        layout.timeline = (graph > 0).then(|| Area::new(1, 2 + tests, width - 2, graph));
+        layout.timeline = parts.map(|parts| (Area::new(1, 2 + tests, width - 2, graph), parts));
         Some(layout)
     }
 
@@ -84,8 +92,8 @@ impl Layout {
         let base = Self::empty(width, height, whole);
         let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
         let finding = finding_rows(whole) + limit;
-        let panes = rows(Pane::ALL.into_iter().filter(|pane| state.shows(*pane)).count());
-        let is_whole = usize::from(panes) == Pane::ALL.len();
+        let panes = rows(Pane::LISTS.into_iter().filter(|pane| state.shows(*pane)).count());
+        let is_whole = usize::from(panes) == Pane::LISTS.len();
         if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
             base.full(state, height, finding.min(height - 6 - 2 * LEAST_ROWS))
         } else if whole >= STACKED_HEIGHT || !is_whole && height >= panes * (LEAST_ROWS + 1) + 4 + finding {
@@ -109,6 +117,7 @@ impl Layout {
             threads: None,
             finding: Area::default(),
             playback: None,
+            bands: None,
             summaries: Vec::new(),
             footer: Area::new(0, height - 1, width, 1),
         }
@@ -161,6 +170,17 @@ impl Layout {
         self
     }
 
+    /// Header, tests, border, verdict, graph, border, path, a line a pane, border, footer.
+    fn in_bands(mut self, state: &State, tests: u16) -> Self {
+        self.shape = Shape::Bands;
+        self.tests.height = tests;
+        let bands = Bands::of(state, 1 + tests, (self.width, self.height));
+        self.timeline = Some((bands.graph, bands.rows));
+        self.playback = state.playback.as_ref().map(|_| Area::new(1, bands.bottom, self.width - 2, 1));
+        self.bands = Some(bands);
+        self
+    }
+
     /// Below the finding.
     fn in_the_border(&self, state: &State) -> Option<Area> {
         let Area { y, height, .. } = self.finding;
@@ -173,7 +193,7 @@ impl Layout {
         let lines = rows(others.len());
         let playback = u16::from(state.playback.is_some());
         let rows = height - 5 - lines - playback;
-        self.alone(state.focus, rows);
+        self.alone(state, rows);
         let line = |at: u16| Area::new(0, 3 + rows + at, self.width, 1);
         self.summaries = others.into_iter().zip((0..).map(line)).collect();
         self.finding = Area { x: 1, width: self.width - 2, ..line(lines) };
@@ -185,19 +205,20 @@ impl Layout {
     fn zoomed(mut self, state: &State, height: u16) -> Self {
         let playback = u16::from(state.playback.is_some());
         self.shape = Shape::Zoomed;
-        self.alone(state.focus, height - 5 - playback);
+        self.alone(state, height - 5 - playback);
         self.finding = Area::new(1, height - 2 - playback, self.width - 2, 1);
         self.playback = (playback > 0).then(|| Area::new(0, height - 2, self.width, 1));
         self
     }
 
     /// One pane from the uppermost border on.
-    fn alone(&mut self, focus: Pane, rows: u16) {
+    fn alone(&mut self, state: &State, rows: u16) {
         let area = Some(Area::new(1, 2, self.width - 2, rows));
-        match focus {
+        match state.focus {
             Pane::Links => self.links = area,
             Pane::Cores => self.cores = area,
             Pane::Threads => self.threads = area,
+            Pane::Test => self.timeline = area.map(|area| (area, timeline::Parts::alone(state, rows))),
         }
     }
 }

@@ -17,6 +17,24 @@ pub(super) struct Piece {
     pub rank: u8,
     pub tone: Tone,
     pub text: String,
+    /// Cells that its widest form takes: it comes and goes with the width of the screen, never with its figures.
+    pub widest: usize,
+}
+
+impl Piece {
+    /// One that never gets wider than it is.
+    pub fn new(rank: u8, tone: Tone, text: String) -> Self {
+        Self { rank, tone, text, widest: 0 }
+    }
+
+    /// One whose widest form takes so many cells.
+    pub fn up_to(self, widest: usize) -> Self {
+        Self { widest, ..self }
+    }
+
+    fn cells(&self) -> usize {
+        cells(&self.text).max(self.widest)
+    }
 }
 
 /// Takes pieces in the order of their rank as long as there is room, each with a gap of so many cells.
@@ -25,7 +43,7 @@ pub(super) fn fitting(mut pieces: Vec<Piece>, mut room: usize, gap: usize) -> Ve
     by_rank.sort_by_key(|&at| pieces[at].rank);
     let mut fits = vec![false; pieces.len()];
     for at in by_rank {
-        let needed = cells(&pieces[at].text) + gap;
+        let needed = pieces[at].cells() + gap;
         fits[at] = needed <= room;
         room -= if fits[at] { needed } else { 0 };
     }

@@ -99,9 +99,7 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
     let has_alias = |row: &LinkRow| metrics.machine.links[row.index].facts.alias.is_some();
     let aliases = rows.iter().skip(first).take(body).any(has_alias);
     let shown = rows.iter().skip(first).take(body);
-    let errs =
-        |row: &LinkRow| metrics.machine.links[row.index].rates.as_ref().and_then(errors).is_some_and(|rate| rate > 0.0);
-    let columns = columns(metrics, state, area.width, (aliases, shown.clone().any(errs)));
+    let columns = columns(metrics, state, area.width, (aliases, state.links.erred.holds));
     let strip = columns.iter().find(|column| column.id == LinkColumn::Strip);
     let strips: Vec<_> = strip.map_or_else(Vec::new, |column| {
         shown.clone().map(|row| strip_of(state, history, &metrics.machine.links[row.index], column.width)).collect()
@@ -121,11 +119,34 @@ pub(super) fn prepare(state: &State, history: &History, area: Area) -> Canvas {
         };
         canvas.left(1, 1, area.width - 1, Tone::Muted, why);
     }
+    welcome(&mut canvas, state);
     if table < area.height {
         let shown = u16::try_from(rows.len()).unwrap_or(u16::MAX).clamp(1, table - 1);
         table::hidden(&mut canvas, state, 1 + shown, Pane::Links, LeftOut(state.links.hidden));
     }
     canvas
+}
+
+/// What to do, in the middle of the rows that are free, on a machine on which nothing is measured.
+const WELCOME: [[&str; 2]; 4] = [
+    ["waiting for a test", ""],
+    ["iperf3 -c HOST -t 60", "  starts one: it is shown as soon as it runs"],
+    ["vnettop demo", "          makes one in a network of its own"],
+    ["vnettop replay", "        shows a recorded one"],
+];
+
+fn welcome(canvas: &mut Canvas, state: &State) {
+    let rows = u16::try_from(state.links.rows().len()).unwrap_or(u16::MAX).max(1);
+    let lines = u16::try_from(WELCOME.len()).unwrap_or(0);
+    let (width, height) = (canvas.area.width, canvas.area.height);
+    let is_idle = state.awaits_test() && state.links.filter.is_empty();
+    let Some(free) = height.checked_sub(1 + rows + 2).filter(|free| *free >= lines && is_idle) else { return };
+    let widest = WELCOME.iter().map(|[one, other]| cells(one) + cells(other)).max().unwrap_or(0);
+    let Some(x) = width.checked_sub(u16::try_from(widest).unwrap_or(u16::MAX)) else { return };
+    for (y, [command, what]) in (2 + rows + (free - lines) / 2..).zip(WELCOME) {
+        let used = canvas.left(x / 2, y, width, Tone::Accent, command);
+        canvas.left(x / 2 + used, y, width, Tone::Muted, what);
+    }
 }
 
 /// Lines for the head and the rows: one more tells what is left out, where there is room.
@@ -141,8 +162,8 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
     let (order, roomy_enough) = (chosen.as_deref().unwrap_or(&COLUMNS), chosen.is_some() || width >= WIDE);
     let says = |column: &&Column<LinkColumn>| match column.id {
         LinkColumn::Netns => list.several_namespaces(),
-        LinkColumn::State => list.any_down,
-        LinkColumn::Owner => !metrics.machine.owners.is_empty(),
+        LinkColumn::State => list.any_down.holds,
+        LinkColumn::Owner => list.owned.holds,
         // Units of packets show packet sizes in place of packets/s and of the multiple of the nominal speed.
         LinkColumn::Pps | LinkColumn::Times => units != Units::Packets,
         LinkColumn::Wire | LinkColumn::WireShare => units == Units::Packets,
@@ -161,9 +182,7 @@ fn columns(metrics: &Metrics, state: &State, width: u16, (aliases, errors): (boo
     let ranked = |column: Column<LinkColumn>| match column.id {
         _ if chosen.is_some() => column,
         LinkColumn::Errors if errors => Column { rank: 3, ..column },
-        LinkColumn::Kind if width >= LEAST_FOR_OWNER && !metrics.machine.owners.is_empty() => {
-            Column { rank: 8, ..column }
-        }
+        LinkColumn::Kind if width >= LEAST_FOR_OWNER && list.owned.holds => Column { rank: 8, ..column },
         _ => column,
     };
     let columns: Vec<Column<LinkColumn>> = order.iter().filter(says).copied().map(roomy).map(ranked).collect();

@@ -42,9 +42,9 @@ const CORES: usize = 8;
 const MORE: [(usize, usize); 2] = [(1, 3), (0, 10)];
 
 /// A path and how many connections take it.
-struct SameWay<'a> {
-    connection: &'a Connection,
-    path: Option<PathMetrics<'a>>,
+pub(super) struct SameWay<'a> {
+    pub connection: &'a Connection,
+    pub path: Option<PathMetrics<'a>>,
     /// The UDP test that all of them belong to.
     test: Option<&'a DatagramTest>,
     count: usize,
@@ -72,7 +72,7 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
 }
 
 /// The connections by their path; those that only control a test are left out when others carry data.
-fn groups(metrics: &Metrics) -> Vec<SameWay<'_>> {
+pub(super) fn groups(metrics: &Metrics) -> Vec<SameWay<'_>> {
     let mut groups: Vec<SameWay<'_>> = Vec::new();
     let moves = |connection: &Connection| connection.carries || connection.bits_per_s.is_some_and(|bits| bits > LITTLE);
     let some_move = metrics.subject.flow.connections.iter().any(moves);

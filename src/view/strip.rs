@@ -19,6 +19,11 @@ pub(crate) fn block(share: f64) -> char {
     BLOCKS[(share * 8.0).clamp(0.0, 7.0) as usize]
 }
 
+/// The block of so many eighths, one at least.
+pub(crate) fn eighths(count: usize) -> char {
+    BLOCKS[count.clamp(1, 8) - 1]
+}
+
 /// Rates below this share of the scale are not drawn: they would look like traffic next to what the scale is of.
 const LEAST_SHARE: f64 = 0.001;
 

@@ -10,7 +10,7 @@ use crate::state::{State, Units};
 
 /// The panes without the focus, but for those that are left out.
 pub(super) fn others(state: &State) -> Vec<Pane> {
-    Pane::ALL.into_iter().filter(|pane| *pane != state.focus && state.shows(*pane)).collect()
+    Pane::LISTS.into_iter().filter(|pane| *pane != state.focus && state.shows(*pane)).collect()
 }
 
 /// The line of a pane.
@@ -18,14 +18,30 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, pane: Pane, y: u16) {
     let width = canvas.area.width;
     canvas.left(1, y, width, Tone::Title, pane.word());
     if let Some(metrics) = state.metrics() {
-        let line = match pane {
-            Pane::Links => links(state, metrics),
-            Pane::Cores => cores(state, metrics),
-            Pane::Threads => threads(state, metrics),
-        };
-        canvas.left(9, y, width - 10, Tone::Normal, line);
+        canvas.left(9, y, width - 10, Tone::Normal, about(state, metrics, pane));
     }
     canvas.spot(0, y, width, Action::Focus(pane));
+}
+
+/// A closed pane as a line of the frame: the key that opens it, and what is most worth knowing of it.
+pub(super) fn drawer(canvas: &mut Canvas, state: &State, pane: Pane, (y, key): (u16, &str)) {
+    let width = canvas.area.width;
+    let mut x = 1;
+    x += canvas.left(x, y, width, Tone::Key, format_args!(" {key} "));
+    x += canvas.left(x, y, width, Tone::Title, format_args!("{} ", pane.word()));
+    if let Some(text) = state.metrics().map(|metrics| about(state, metrics, pane)) {
+        canvas.left(x, y, width.saturating_sub(x + 2), Tone::Normal, format_args!("{text} "));
+    }
+    canvas.spot(0, y, width, Action::ToggleZoom(Some(pane)));
+}
+
+fn about(state: &State, metrics: &Metrics, pane: Pane) -> String {
+    match pane {
+        Pane::Links => links(state, metrics),
+        Pane::Cores => cores(state, metrics),
+        Pane::Threads => threads(state, metrics),
+        Pane::Test => String::new(),
+    }
 }
 
 fn links(state: &State, metrics: &Metrics) -> String {

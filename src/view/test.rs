@@ -61,7 +61,7 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
         }
         Some(_) => {
             format!(
-                "mean {} · {lost} lost · {} · over",
+                "mean {} · {lost} lost · {} · ended",
                 rate(test.mean.map(|mean| mean.bits_per_s)),
                 seconds(test.metrics.machine.at_ns)
             )

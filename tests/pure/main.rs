@@ -8,6 +8,7 @@ mod frames;
 mod fixture;
 mod world;
 
+mod bands;
 mod causes;
 mod cores;
 mod crowds;

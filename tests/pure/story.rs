@@ -60,6 +60,21 @@ pub fn played(seconds: usize) -> Stage {
     stage
 }
 
+/// A replay to its end; `see` is called after each sample from so many seconds on.
+pub fn seen_from(seconds: usize, mut see: impl FnMut(&Stage)) {
+    let settings = Settings { mode: Mode::Replay, ..Settings::default() };
+    let mut stage = Stage::new(World::small(), settings);
+    let mut samples = 0;
+    for item in recorded() {
+        let Some(metrics) = stage.derivation.advance(item) else { continue };
+        stage.state.receive(metrics);
+        samples += 1;
+        if samples > seconds * 2 {
+            see(&stage);
+        }
+    }
+}
+
 fn freeze(chapter: &str, stage: &Stage) {
     insta::with_settings!({omit_expression => true}, {
         insta::assert_snapshot!(chapter, stage.frame(120, 40));
@@ -115,7 +130,10 @@ fn its_traced_moves_lead_from_core_to_core_and_are_as_many_as_counted() {
 fn the_story_is_told() {
     let start = played(4);
     freeze("start", &start);
-    assert!(start.text(120, 40).contains("illustrative"), "what is not measured is said on the screen");
+    assert!(start.text(120, 40).contains("recording: rebuilt from"), "what it is stands in the lower border");
+    let mut whole = played(4);
+    whole.press("F");
+    assert!(whole.text(120, 40).contains("illustrative"), "what is not measured is said on the screen");
     freeze("jitter", &played(16));
     freeze("cause", &played(33));
     let mut proposal = played(37);

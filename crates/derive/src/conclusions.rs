@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use super::limit::Limit;
+use vnettop_sample::CoreSet;
 
 /// What holds a test back, what is worth saying of it, and whether placing its threads may help.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,4 +13,6 @@ pub struct Conclusions {
     pub findings: Vec<Finding>,
     /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
     pub placement_may_help: bool,
+    /// The cores of that proposal; empty where there is none.
+    pub proposed_cores: CoreSet,
 }

@@ -74,6 +74,8 @@ pub struct Conclusion {
     pub vague: bool,
     /// Cores can be proposed for the busy threads, by a proposal that does not doubt itself.
     pub placement_may_help: bool,
+    /// The cores that this proposal would pin to.
+    pub proposed_cores: CoreSet,
     /// The threads that this proposal would pin, and that are not bound to that core.
     pub placeable: Vec<ThreadId>,
     /// Connections of each watched process, by their tokens of MPTCP.
@@ -139,6 +141,7 @@ impl RateDiagnosis {
             far_per_s: per_s(sum(Crossing::Nodes)),
             vague: vague > 0.5 * moves && metrics.machine.own.interval_ns > LONG_BIN_NS,
             placement_may_help: proposal.is_some(),
+            proposed_cores: proposal.iter().flat_map(|proposal| &proposal.steps).map(|step| step.core).collect(),
             placeable: proposal.iter().flat_map(|proposal| &proposal.steps).filter_map(moved).collect(),
             connections: HashMap::new(),
         };

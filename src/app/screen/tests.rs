@@ -184,7 +184,7 @@ fn the_screen_is_saved_as_it_is_and_begins_so_the_next_time() {
 fn columns_are_those_that_were_chosen_in_their_order() {
     let columns = vec![LinkColumn::Name, LinkColumn::Tx, LinkColumn::Rx, LinkColumn::Mtu];
     let choices = Choices { links: LinkChoices { columns, ..LinkChoices::default() }, ..Choices::default() };
-    let (_, script) = shown_as(&[key('q')], AppOptions::default(), |state| {
+    let (_, script) = shown_as(&[key('b'), key('q')], AppOptions::default(), |state| {
         state.choose(choices, KeyMap::default(), ThemeList::default());
     });
     let frame = script.frames.last().expect("a frame");

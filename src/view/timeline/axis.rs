@@ -34,7 +34,7 @@ pub(super) struct Axis<'a> {
 
 impl<'a> Axis<'a> {
     pub fn of(timeline: &'a Timeline, cells: u16, look: &TimeAxis) -> Self {
-        let (column_ns, selected_ns) = (look.column_ns(), look.selected_ns());
+        let (column_ns, selected_ns) = (look.column_of(2 * u64::from(cells)), look.selected_ns());
         let cell_ns = 2 * column_ns;
         let newest_ns = timeline.bins.last().map_or(0, |bin| bin.to_ns).div_ceil(cell_ns) * cell_ns;
         let live_ns = newest_ns.saturating_sub(u64::from(cells) * cell_ns);

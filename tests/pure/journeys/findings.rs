@@ -95,9 +95,10 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
         metrics
     };
     stage.state.receive(later(6));
-    let border = line(&stage, "Test");
-    assert!(border.contains("stopped 5 s ago, mean 4.00 Gbit/s over 9 s · 7 lost"), "{border}");
-    assert!(stage.text(120, 40).contains("⣿"), "its graph is there still");
+    let verdict = line(&stage, "ENDED");
+    assert!(verdict.contains("5 s ago · mean over 9 s · 7 lost"), "{verdict}");
+    assert!(stage.text(80, 24).contains("4.00 Gbit/s  ENDED"), "its mean");
+    assert!(stage.text(120, 40).contains("██"), "its graph is there still");
     assert!(stage.text(120, 40).contains("before it stopped: "), "and what was found of it: {}", stage.text(120, 40));
     assert!(stage.state.metrics().expect("some").subject.flow.bits_per_s.is_none(), "no rate of now");
     assert!(!stage.state.metrics().expect("some").threads.is_empty(), "and the threads of now");
@@ -105,7 +106,7 @@ fn the_graph_of_a_test_that_has_ended_stays_with_its_result() {
     let of = own(&mut again);
     (of.timeline, of.flow) = (Arc::clone(&running.subject.timeline), running.subject.flow.clone());
     stage.state.receive(again);
-    assert!(!stage.text(120, 40).contains("stopped"), "what is measured now goes before it");
+    assert!(!stage.text(120, 40).contains("ENDED"), "what is measured now goes before it");
 }
 
 #[test]

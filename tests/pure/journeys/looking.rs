@@ -24,17 +24,17 @@ fn a_selected_time_is_marked_and_read_until_it_is_let_go() {
     stage.press(",");
     let newest = line(&stage, "−0.1 s");
     assert!(newest.contains(" Gbit/s · ") && newest.contains("migrations"), "its rate and its migrations: {newest}");
-    assert!(line(&stage, "│     0 ").contains('▲'), "and where it is");
+    assert!(line(&stage, "│     0┼").contains('▲'), "and where it is");
     stage.press(",,,,");
     assert!(shows(&stage, "−0.5 s"), "further back, bin by bin:\n{}", stage.text(120, 40));
     stage.press(".");
     assert!(shows(&stage, "−0.4 s"), "and forward");
-    let column = |stage: &Stage| line(stage, "│     0 ").chars().position(|c| c == '▲').expect("it is marked");
+    let column = |stage: &Stage| line(stage, "│     0┼").chars().position(|c| c == '▲').expect("it is marked");
     let (at, _) = (column(&stage), stage.press("<tick><tick>"));
     assert!(shows(&stage, "−1.4 s"), "a second later it is a second older");
     assert_eq!(column(&stage), at - 5, "and its mark five cells of 200 ms further left");
     stage.press("<esc>");
-    assert!(!line(&stage, "│     0 ").contains('▲') && !shows(&stage, "−1.4 s"), "Esc lets go");
+    assert!(!line(&stage, "│     0┼").contains('▲') && !shows(&stage, "−1.4 s"), "Esc lets go");
     assert_eq!(before.lines().count(), stage.text(120, 40).lines().count(), "nothing else has gone");
 }
 
@@ -73,7 +73,7 @@ fn a_minute_is_seen_at_80_columns() {
     assert!(stage.text(80, 24).contains("14 s"), "a bin a column of dots");
     stage.press("<lt><lt>");
     assert!(stage.text(80, 24).contains("70 s"), "five bins a column:\n{}", stage.text(80, 24));
-    assert!(stage.text(80, 24).contains('⡇') || stage.text(80, 24).contains('⣷'), "with what came before");
+    assert!(stage.text(80, 24).contains('█'), "with what came before");
     stage.press("<lt>");
     assert!(shows(&stage, "as much time as is kept"), "there is no more");
     stage.press(">>>");
@@ -102,7 +102,7 @@ fn a_small_screen_has_the_graph_and_the_columns_that_matter_with_two_tests() {
     metrics.tests = vec![Arc::new(test(1)), Arc::new(test(2))];
     stage.state.receive(metrics);
     let frame = stage.text(80, 24);
-    for wanted in ["test 2", "┌ Test ─", "⣿", "LIMIT", "DROP/s", "ERR/s", "RX ↓", "TX ↑", "812", "MIGR/s", "+"]
+    for wanted in ["test 2", "┌ Test ─", "██", "LIMIT", "DROP/s", "ERR/s", "RX ↓", "TX ↑", "812", "MIGR/s", "+"]
     {
         assert!(frame.contains(wanted), "{wanted}:\n{frame}");
     }
@@ -126,7 +126,7 @@ fn the_border_says_what_it_is_what_it_was_and_what_the_pin_brought() {
     own(&mut metrics).card = Some(scenes::card(Verdict::SteadierAndFaster));
     own(&mut metrics).jitter = Some(scenes::jitter(34.9, 0.016, 10));
     stage.state.receive(metrics);
-    assert!(shows(&stage, "34.9 Gbit/s ± 0.56 · CV 1.6 % · was 24.1, CV 38 %"), "{}", stage.text(120, 40));
+    assert!(shows(&stage, "34.9 Gbit/s · CV 1.6 % · was 24.1, CV 38 %"), "{}", stage.text(120, 40));
     assert!(shows(&stage, "pin: steadier and faster, +10.8 Gbit/s (99 %: +9.1 to +12.4) ─"), "below the graph");
     let (x, y) = place(&stage, "pin: steadier");
     assert_eq!(act(&mut stage, Mouse::Click { x, y }, (120, 40)), Some(Action::Card), "a click shows the card");

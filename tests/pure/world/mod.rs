@@ -67,6 +67,8 @@ pub struct World {
     pub owners: Arc<Vec<Owned>>,
     /// The other namespaces, sorted by inode.
     pub spaces: Vec<Space>,
+    /// The paths of the watched flows.
+    pub paths: Arc<Vec<FlowPath>>,
     pub own: OwnCost,
     pub own_share: f64,
     at_ns: u64,
@@ -113,6 +115,7 @@ impl World {
             problems: Vec::new(),
             owners: Arc::default(),
             spaces: Vec::new(),
+            paths: Arc::default(),
             own: OwnCost { interval_ns: 500_000_000, realtime: true, ..OwnCost::default() },
             own_share: 0.0031,
             at_ns: 98_000_000_000_000,
@@ -256,6 +259,7 @@ impl World {
             problems: Arc::new(self.problems.clone()),
             spaces: Arc::new(self.spaces.clone()),
             owners: Arc::clone(&self.owners),
+            paths: Arc::clone(&self.paths),
             ..Facts::default()
         };
         Sample {

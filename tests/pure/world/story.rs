@@ -137,7 +137,32 @@ fn machine() -> (World, [ThreadId; 2]) {
     }
     world.link("lo", Kind::Loopback, None, Traffic::default());
     let threads = [0, 1].map(|end| world.iperf3(TIDS[end], &[HOME[end]], 0.0));
+    world.paths = std::sync::Arc::new(vec![path(bridge)]);
     (world, threads)
+}
+
+/// From one container's port over the bridge to the other's; what lies in the containers is not part of it.
+fn path(bridge: Ifindex) -> FlowPath {
+    let hop = |ifindex, way, by| Hop { link: LinkKey { netns: super::NETNS, ifindex }, way, by };
+    let address = |text: &str| text.parse().expect("an address");
+    FlowPath {
+        netns: 4_026_531_840 + 452,
+        proto: Proto::Tcp,
+        from: address("172.17.0.3:43210"),
+        to: address("172.17.0.2:5201"),
+        hops: vec![
+            hop(Ifindex(bridge.0 + 2), HopWay::Received, HopBy::Peer),
+            hop(bridge, HopWay::Passed, HopBy::Bridge),
+            hop(Ifindex(bridge.0 + 1), HopWay::Sent, HopBy::Fdb),
+        ],
+        gap: None,
+        note: None,
+        ends: None,
+        outside: None,
+        silent: None,
+        neighbours: Vec::new(),
+        carriers: Vec::new(),
+    }
 }
 
 /// One end of the connection, with a pulse for every bin of a tick.

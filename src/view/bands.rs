@@ -1,0 +1,127 @@
+//! How a test lies on the screen: its verdict, its graph, its path, and a line for each pane that is closed. The graph has every
+//! row that the others do not need.
+
+use super::canvas::Area;
+use super::verdict::LARGE;
+use super::{finding, route, timeline, verdict};
+use crate::action::Pane;
+use crate::state::State;
+
+/// From so many rows on there are lines for the panes, and lanes below the graph.
+const ROOMY: u16 = 21;
+
+/// Where the parts of the test lie, from top to bottom, each within the side borders.
+#[derive(Debug, Clone)]
+pub(super) struct Bands {
+    pub verdict: Area,
+    pub graph: Area,
+    /// What has which of its rows.
+    pub rows: timeline::Parts,
+    pub path: Area,
+    /// One line a closed pane, over the whole width.
+    pub drawers: Vec<(Pane, Area)>,
+    /// The line below everything.
+    pub bottom: u16,
+}
+
+/// Rows of each part.
+struct BandRows {
+    verdict: u16,
+    lanes: u16,
+    path: u16,
+    /// Lines that the path has, with the room for a row of what is known of each place.
+    path_least: u16,
+    drawers: u16,
+    /// What a key has done stands above the path, or over it.
+    keeps_path: bool,
+}
+
+impl BandRows {
+    fn of(state: &State, (width, height): (u16, u16)) -> Self {
+        // The last one stands in the lower border, where no replay is.
+        let in_border = u16::from(state.playback.is_none());
+        let (lanes, path, drawers) = match height {
+            0..ROOMY => (0, 1, 0),
+            ROOMY..LARGE => (2, 3, 2 - in_border),
+            LARGE..50 => (4, 7, 3),
+            _ => (8, 12, 3),
+        };
+        let wanted = route::wanted_rows(state, width);
+        let path_least = if height < ROOMY { 1 } else { wanted.div_ceil(route::ROWS) * 2 };
+        Self {
+            verdict: verdict::wanted_rows(state, (width, height)),
+            lanes: timeline::lanes_wanted(state, lanes),
+            path: wanted.min(path.max(path_least)),
+            path_least,
+            keeps_path: finding::notices(state).next().is_some(),
+            drawers,
+        }
+    }
+
+    /// The line above the path takes part in both.
+    fn rows(&self) -> u16 {
+        self.verdict + self.lanes + self.path + u16::from(self.path > 0) + self.drawers
+    }
+
+    /// Gives up rows, what is needed least first, until the graph has so many of all.
+    fn leave(&mut self, graph: u16, all: u16) {
+        while self.rows() + graph > all {
+            let part = match self {
+                Self { lanes: 3.., .. } => &mut self.lanes,
+                Self { path, path_least, .. } if *path > (*path_least).max(3) => path,
+                Self { drawers: 3.., .. } => &mut self.drawers,
+                Self { lanes: 2.., .. } => &mut self.lanes,
+                Self { path, path_least, .. } if *path > *path_least => path,
+                Self { lanes: 1.., .. } => &mut self.lanes,
+                Self { path: 2.., .. } => &mut self.path,
+                Self { drawers: 1.., .. } => &mut self.drawers,
+                Self { path: 1, keeps_path: false, .. } => &mut self.path,
+                // Rather no graph than a verdict that is cut.
+                _ => return,
+            };
+            *part -= 1;
+        }
+    }
+}
+
+/// The least rows of the graph.
+fn least_graph(height: u16) -> u16 {
+    match height {
+        0..ROOMY => 2,
+        ROOMY..LARGE => 8,
+        LARGE..50 => 16,
+        _ => 24,
+    }
+}
+
+impl Bands {
+    /// Below so many rows (header, list of tests), on a screen of this width, with so many rows for all of it and its footer.
+    pub fn of(state: &State, top: u16, (width, height): (u16, u16)) -> Self {
+        let mut shares = BandRows::of(state, (width, height));
+        // Header, footer, the upper and the lower border.
+        let all = height - 4;
+        let others = least_graph(height.min(ROOMY - 1)) + 1 + 2 * u16::from(shares.keeps_path);
+        shares.verdict = shares.verdict.min(all - others);
+        shares.leave(least_graph(height) + 1, all);
+        let inner = width - 2;
+        let graph = all.saturating_sub(shares.rows() + 1).max(1);
+        let rows = timeline::Parts::in_bands(state, graph, shares.lanes);
+        let mut y = top + 1;
+        let mut below = |height: u16| {
+            y += height;
+            Area::new(1, y - height, inner, height)
+        };
+        let verdict = below(shares.verdict);
+        let verdict = Area { x: 2, width: inner - 2, ..verdict };
+        let graph = below(rows.rows());
+        below(u16::from(shares.path > 0));
+        let path = below(shares.path);
+        let panes = Pane::LISTS.into_iter().take(usize::from(shares.drawers));
+        let mut drawers: Vec<(Pane, Area)> = panes.map(|pane| (pane, Area { x: 0, width, ..below(1) })).collect();
+        let bottom = below(1);
+        if state.playback.is_none() && height >= ROOMY && drawers.len() < Pane::LISTS.len() {
+            drawers.push((Pane::LISTS[drawers.len()], Area { x: 0, width, ..bottom }));
+        }
+        Self { verdict, graph, rows, path, drawers, bottom: bottom.y }
+    }
+}

@@ -1,0 +1,257 @@
+//! The path of a test from end to end, a column a link: name, rate and how many times its nominal speed, losses and cores, with the
+//! threads at the ends and the programs between. It is wrapped where it is too long for the width. While there are notices
+//! they stand here.
+
+use super::canvas::{Area, Canvas, cells};
+use super::format::{Count, Percent, Rate, Times, UNKNOWN};
+use super::path::{self, SameWay};
+use super::text::{plural, wrap};
+use super::{Tone, finding};
+use crate::action::Action;
+use crate::derive::paths::{CarrierMetrics, HopMetrics};
+use crate::derive::{CoreMetrics, LinkMetrics, Metrics, ThreadMetrics};
+use crate::sample::HopWay;
+use crate::state::{Mode, State};
+
+/// Rows of a column: its name, and what is known of it.
+pub(super) const ROWS: u16 = 3;
+/// What is known of a place, below its name.
+const FACTS: usize = 2;
+/// Between two columns: at least `═▶ `.
+const JOINT: usize = 3;
+
+/// An end, a link or a program on the path.
+struct PathPlace {
+    name: (Tone, String),
+    /// Below the name.
+    facts: [(Tone, String); FACTS],
+}
+
+fn nothing() -> [(Tone, String); FACTS] {
+    [(); FACTS].map(|()| (Tone::Muted, String::new()))
+}
+
+impl PathPlace {
+    fn width(&self) -> usize {
+        self.facts.iter().map(|(_, text)| cells(text)).fold(cells(&self.name.1), usize::max)
+    }
+}
+
+/// Rows that it takes with this width; some where nothing is known, to say so.
+pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
+    let Some(metrics) = state.metrics() else { return 1 };
+    let Some(group) = path::groups(metrics).into_iter().next() else { return 1 };
+    let lines = wrapped(&places(state, metrics, &group), usize::from(width - 4)).len();
+    u16::try_from(lines).unwrap_or(u16::MAX).saturating_mul(ROWS)
+}
+
+/// The path, or what the last key has done.
+pub(super) fn prepare(state: &State, area: Area) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let Some(metrics) = state.metrics().filter(|_| area.height > 0) else { return canvas };
+    let width = area.width - 2;
+    let of_notice = |(tone, text): (Tone, &str)| wrap(text, width).into_iter().map(move |line| (tone, line)).collect();
+    let notices: Vec<Vec<(Tone, String)>> = finding::notices(state).map(of_notice).collect();
+    if !notices.is_empty() && notice(state, area.width + 2).is_none() {
+        let notices = notices.into_iter().flatten();
+        for (y, (tone, line)) in (0..area.height).zip(notices) {
+            canvas.left(1, y, width, tone, line);
+        }
+        return canvas;
+    }
+    let groups = path::groups(metrics);
+    let Some(group) = groups.first() else {
+        canvas.left(1, 0, width, Tone::Muted, "no connection of a watched program yet");
+        return canvas;
+    };
+    let places = places(state, metrics, group);
+    let lines = wrapped(&places, usize::from(width));
+    if usize::from(area.height) < lines.len() {
+        brief(&mut canvas, &places);
+        return canvas;
+    }
+    let rows = (usize::from(area.height) / lines.len().max(1)).clamp(1, usize::from(ROWS));
+    let mut y = 0;
+    for (at, line) in lines.iter().enumerate() {
+        columns(&mut canvas, (y, rows), line, (at > 0, at + 1 < lines.len()));
+        y += u16::try_from(rows).unwrap_or(1);
+    }
+    (0..area.height).for_each(|y| canvas.spot(0, y, area.width, Action::Paths));
+    canvas
+}
+
+/// What the last key has done, where it is one sentence that fits into the line above the path.
+pub(super) fn notice(state: &State, width: u16) -> Option<(Tone, &str)> {
+    let mut notices = finding::notices(state);
+    let (tone, text) = notices.next()?;
+    (notices.next().is_none() && cells(text) + 6 <= usize::from(width)).then_some((tone, text))
+}
+
+/// How many paths beside the one that is shown; for the line above it.
+pub(super) fn title(state: &State) -> String {
+    let others = state.metrics().map_or(0, |metrics| path::groups(metrics).len().saturating_sub(1));
+    let key = state.keys().key("paths");
+    if others == 0 {
+        format!("{key} hop by hop")
+    } else {
+        format!("{key} hop by hop, {} beside it", plural(others, "path"))
+    }
+}
+
+/// The places of a path in lines that fit.
+fn wrapped<'a>(places: &'a [PathPlace], width: usize) -> Vec<Vec<&'a PathPlace>> {
+    let whole: usize = places.iter().map(|place| place.width() + JOINT).sum();
+    if whole <= width + JOINT {
+        return vec![places.iter().collect()];
+    }
+    let mut lines: Vec<Vec<&'a PathPlace>> = Vec::new();
+    let mut used = 0;
+    for place in places {
+        // A line comes from the one before, and goes on to the next.
+        let needed = place.width() + JOINT;
+        if let Some(line) = lines.last_mut().filter(|_| used + needed <= width) {
+            line.push(place);
+            used += needed;
+        } else {
+            lines.push(vec![place]);
+            used = needed + JOINT;
+        }
+    }
+    lines
+}
+
+/// `client ▶ veth1 ▶ docker0 ▶ veth2 ▶ server`, where there is no row for more.
+fn brief(canvas: &mut Canvas, places: &[PathPlace]) {
+    let mut x = 1;
+    for (at, PathPlace { name: (tone, name), .. }) in places.iter().enumerate() {
+        let room = canvas.area.width.saturating_sub(x + 1);
+        if at > 0 {
+            x += canvas.left(x, 0, room, Tone::Muted, " ▶ ");
+        }
+        // Of a thread its role.
+        let text = if *tone == Tone::FocusedTitle { name.split(' ').next().unwrap_or(name) } else { name };
+        x += canvas.left(x, 0, canvas.area.width.saturating_sub(x + 1), *tone, text);
+    }
+    canvas.spot(0, 0, canvas.area.width, Action::Paths);
+}
+
+/// One line of places, the room that is left shared between them.
+fn columns(canvas: &mut Canvas, (y, rows): (u16, usize), line: &[&PathPlace], (comes, goes_on): (bool, bool)) {
+    let width = usize::from(canvas.area.width) - 2;
+    let joints = line.len() - 1 + usize::from(comes) + usize::from(goes_on);
+    let used: usize = line.iter().map(|place| place.width()).sum::<usize>() + joints * JOINT;
+    let spare = width.saturating_sub(used);
+    // So wide that the path reaches from border to border.
+    let more = |at: usize| spare / joints.max(1) + usize::from(at < spare % joints.max(1));
+    let mut at = 0;
+    let mut x = 1;
+    let cell = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
+    if comes {
+        joint(canvas, (x, y), JOINT + more(at));
+        x += cell(JOINT + more(at));
+        at += 1;
+    }
+    for (n, place) in line.iter().enumerate() {
+        let (tone, name) = &place.name;
+        let named = canvas.left(x, y, canvas.area.width - 1, *tone, name);
+        for (below, (tone, text)) in (1..).zip(&place.facts).take(rows - 1) {
+            canvas.left(x, y + below, canvas.area.width - 1, *tone, text);
+        }
+        let is_last = n + 1 == line.len();
+        if !is_last || goes_on {
+            let gap = place.width() - usize::from(named) + JOINT + more(at);
+            joint(canvas, (x + named, y), gap);
+            x += cell(place.width() + JOINT + more(at));
+            at += 1;
+        }
+    }
+}
+
+/// ` ═══▶ ` over so many cells.
+fn joint(canvas: &mut Canvas, (x, y): (u16, u16), width: usize) {
+    let from = u16::from(width > JOINT);
+    let width = u16::try_from(width).unwrap_or(u16::MAX);
+    canvas.run(x + from, y, width.saturating_sub(from + 2), Tone::Muted, '═');
+    canvas.glyph(x + width.saturating_sub(2), y, Tone::Muted, '▶');
+}
+
+/// The sender, what lies between, the receiver.
+fn places(state: &State, metrics: &Metrics, group: &SameWay<'_>) -> Vec<PathPlace> {
+    let connection = group.connection;
+    let mut all = vec![end(metrics, connection.from.pid, &connection.from.address.to_string())];
+    match &group.path {
+        Some(path) => {
+            for (at, hop) in path.hops.iter().enumerate() {
+                let carriers = path.carriers.iter().filter(|carrier| carrier.carrier.at == at);
+                all.extend(carriers.map(carrier));
+                all.push(link(state, hop));
+            }
+            all.extend(path.carriers.iter().filter(|carrier| carrier.carrier.at >= path.hops.len()).map(carrier));
+            all.extend(path.gap.map(|gap| unknown(&format!("… {gap}"))));
+        }
+        None if state.settings().mode == Mode::Replay => all.push(unknown("… path not recorded")),
+        None => all.push(unknown("… path not known yet")),
+    }
+    all.push(end(metrics, connection.to.pid, &connection.to.address.to_string()));
+    all
+}
+
+fn unknown(text: &str) -> PathPlace {
+    PathPlace { name: (Tone::Muted, text.to_owned()), facts: nothing() }
+}
+
+/// `client 39082`, `core 6  97 %`, `softirq 52 %`: a thread with its core; only an address where none is watched.
+fn end(metrics: &Metrics, pid: Option<u32>, address: &str) -> PathPlace {
+    let own = metrics.subject.threads.iter().filter(|thread| Some(thread.sample.id.pid) == pid);
+    match own.max_by(|one, other| one.cpu.unwrap_or(0.0).total_cmp(&other.cpu.unwrap_or(0.0))) {
+        Some(thread) => threaded(metrics, format!("{} {}", thread.sample.role(), thread.sample.id.tid), thread),
+        None => unknown(address),
+    }
+}
+
+fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlace {
+    let core = thread.sample.core;
+    let shares = metrics.machine.cores.iter().find(|one| one.place.core == core).and_then(CoreMetrics::shares);
+    let softirq = shares.map(|shares| shares.softirq);
+    // As wide as it gets, so that nothing beside it jumps.
+    let cpu = Percent(thread.cpu).to_string();
+    PathPlace {
+        name: (Tone::FocusedTitle, name),
+        facts: [
+            (Tone::Normal, format!("core {core:<3} {cpu:>3} %")),
+            (Tone::Muted, format!("softirq {:>3} %", Percent(softirq).to_string())),
+        ],
+    }
+}
+
+/// `docker0`, `35.2G 3.5×`, `0 lost/s on 4`
+fn link(state: &State, hop: &HopMetrics<'_>) -> PathPlace {
+    let name = hop.link.map_or_else(|| format!("link {}", hop.hop.link.ifindex.0), |link| link.facts.name.clone());
+    let rate = match hop.hop.way {
+        HopWay::Passed => UNKNOWN.to_owned(),
+        _ => Rate(hop.bits_per_s, state.settings().units).to_string(),
+    };
+    let times = hop.link.and_then(LinkMetrics::times_label).filter(|_| hop.hop.way != HopWay::Passed);
+    let times = times.map_or_else(String::new, |times| Times(times).to_string());
+    let lost = hop.all_drops_per_s();
+    let tone = if lost.is_some_and(|lost| lost > 0.0) { Tone::Bad } else { Tone::Muted };
+    PathPlace {
+        name: (Tone::Title, name),
+        facts: [
+            (Tone::Normal, format!("{rate:<5} {times:>5}")),
+            (tone, format!("{:>4} lost/s", Count(lost).to_string())),
+        ],
+    }
+}
+
+/// `ovs-vswitchd`, `core 3   98 %`: a program, with its busiest thread.
+fn carrier(one: &CarrierMetrics<'_>) -> PathPlace {
+    let facts = one.workers.first().map_or_else(nothing, |worker| {
+        let thread = &worker.thread;
+        [
+            (Tone::Normal, format!("core {:<3} {:>3} %", thread.sample.core, Percent(thread.cpu).to_string())),
+            (Tone::Muted, format!("{} {}", worker.noun(), thread.sample.id.tid)),
+        ]
+    });
+    PathPlace { name: (Tone::FocusedTitle, one.carrier.name.clone()), facts }
+}

@@ -1,0 +1,203 @@
+//! The curve itself: the rate of each cell as blocks or dots, what was before a pin under it, moves and losses on it, a scale
+//! behind it, and the time that something was pinned shaded.
+
+use super::axis::{Axis, RateSpan};
+use super::past;
+use crate::state::{GraphStyle, State};
+use crate::view::Tone;
+use crate::view::canvas::Canvas;
+use crate::view::strip;
+
+/// A cell is so many dots high, or so many eighths.
+const DOTS: usize = 4;
+const EIGHTHS: usize = 8;
+/// Below this share of the window's median a rate is a dip, where most of a second is.
+const DIP: f64 = 0.75;
+/// Cells at both sides of one that are asked whether it lies in a dip: half a second on the finest axis.
+const BESIDE: usize = 2;
+
+/// The cells of the graph, row by row: what is drawn later hides what was drawn before.
+struct Cells {
+    width: usize,
+    glyphs: Vec<Option<(Tone, char)>>,
+}
+
+impl Cells {
+    fn new(width: usize, rows: usize) -> Self {
+        Self { width, glyphs: vec![None; width * rows] }
+    }
+
+    fn set(&mut self, x: usize, y: usize, tone: Tone, glyph: char) {
+        self.glyphs[y * self.width + x] = Some((tone, glyph));
+    }
+
+    fn is_empty(&self, x: usize, y: usize) -> bool {
+        self.glyphs[y * self.width + x].is_none()
+    }
+}
+
+/// The share of the scale that the label in a row stands for: at its end, and at each half or quarter where there is room.
+pub(super) fn share_at(y: u16, rows: u16) -> Option<f64> {
+    let parts = match rows {
+        0..6 => 1,
+        6..14 => 2,
+        _ => 4,
+    };
+    (0..parts).find(|part| rows * part / parts == y).map(|part| 1.0 - f64::from(part) / f64::from(parts))
+}
+
+/// Draws so many rows of it from a column on.
+pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16), state: &State) {
+    let (width, height) = (usize::from(axis.cells), usize::from(rows));
+    let mut cells = Cells::new(width, height);
+    let old = past::ghost(state, axis);
+    let lows: Vec<Option<f64>> = axis.rates.chunks_exact(2).map(low).collect();
+    for at in 0..width {
+        let tone = tone(axis, &lows, at);
+        match state.graph {
+            GraphStyle::Blocks => blocks(&mut cells, (at, height), axis, tone, old.get(at).copied().flatten()),
+            GraphStyle::Braille => dots(&mut cells, (at, height), axis, tone),
+        }
+    }
+    marks(&mut cells, axis, height, &lows);
+    ground(&mut cells, (width, height), &past::placed_cells(state, axis));
+    // Row by row: neighbours of one tone become one piece of text.
+    for (y, row) in (0..rows).zip(cells.glyphs.chunks(width.max(1))) {
+        for (x, glyph) in (x..).zip(row) {
+            if let Some((tone, glyph)) = *glyph {
+                canvas.glyph(x, y, tone, glyph);
+            }
+        }
+    }
+}
+
+fn low(pair: &[Option<RateSpan>]) -> Option<f64> {
+    pair.iter().flatten().map(|span| span.low).reduce(f64::min)
+}
+
+/// A dip is where most of a second is low: a rate that is noisy all the time has none.
+fn tone(axis: &Axis<'_>, lows: &[Option<f64>], at: usize) -> Tone {
+    let beside = &lows[at.saturating_sub(BESIDE)..(at + BESIDE + 1).min(lows.len())];
+    let known = beside.iter().flatten().count();
+    let low = beside.iter().flatten().filter(|low| **low < DIP * axis.median).count();
+    let is_low = lows[at].is_some_and(|low| low < DIP * axis.median);
+    if is_low && 2 * low > known { Tone::Warning } else { Tone::Curve }
+}
+
+/// How many of so many steps show a share; at least one, so that a rate of nothing is not as blank as one that is not known.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the height")]
+fn steps(share: f64, height: usize) -> usize {
+    (share * height as f64).round().clamp(1.0, height as f64) as usize
+}
+
+/// Full up to the lowest rate of the cell, shaded up to the highest, and after a pin up to what it was before. What was reached before
+/// too is weaker than what is gained.
+fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: Tone, old: Option<f64>) {
+    let pair = &axis.rates[2 * at..2 * at + 2];
+    let Some(low) = low(pair) else { return };
+    let high = pair.iter().flatten().map(|span| span.high).fold(low, f64::max);
+    let [low, high] = [low, high].map(|rate| steps(rate / axis.top, rows * EIGHTHS));
+    let old = old.map(|rate| steps(rate / axis.top, rows * EIGHTHS));
+    for y in 0..rows {
+        let below = (rows - 1 - y) * EIGHTHS;
+        let filled = low.saturating_sub(below).min(EIGHTHS);
+        let had = old.is_some_and(|old| old >= below + EIGHTHS / 2);
+        match filled {
+            EIGHTHS if had => cells.set(at, y, Tone::CurveDim, '▓'),
+            1.. => cells.set(at, y, tone, strip::eighths(filled)),
+            _ if had => cells.set(at, y, Tone::CurveDim, '▒'),
+            _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, '▒'),
+            _ => {}
+        }
+    }
+}
+
+/// Two columns of dots, each filled up to the lowest rate of it, with a dot at the highest.
+fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: Tone) {
+    let height = rows * DOTS;
+    let of = |span: Option<RateSpan>| span.map(|span| [span.low, span.high].map(|rate| steps(rate / axis.top, height)));
+    let spans = [0, 1].map(|half| of(axis.rates[2 * at + half]));
+    for y in 0..rows {
+        let below = (rows - 1 - y) * DOTS;
+        let glyph = braille(spans.map(|span| column(span, below)));
+        if glyph != EMPTY {
+            cells.set(at, y, tone, glyph);
+        }
+    }
+}
+
+/// Moves and losses, on the curve: just above its lowest rate then.
+fn marks(cells: &mut Cells, axis: &Axis<'_>, rows: usize, lows: &[Option<f64>]) {
+    if rows < 2 {
+        return;
+    }
+    for (at, cell) in (0..axis.cells).enumerate() {
+        let height = lows[at].map_or(0, |low| steps(low / axis.top, rows * EIGHTHS).div_ceil(EIGHTHS));
+        // A second one stands below the first.
+        let top = rows.saturating_sub(height + 1).min(rows - 2);
+        for (below, (tone, glyph)) in axis.moves(cell).into_iter().chain(axis.lost(cell)).enumerate() {
+            // One whose instant is not known hides nothing.
+            if glyph != '·' || cells.is_empty(at, top + below) {
+                cells.set(at, top + below, tone, glyph);
+            }
+        }
+    }
+}
+
+/// What lies behind: lines of the scale, and the shade of the time in which something was pinned.
+fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool]) {
+    for y in 0..rows {
+        let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1)).is_some();
+        for x in (0..width).filter(|&x| placed.get(x) == Some(&true) || is_line) {
+            if cells.is_empty(x, y) {
+                cells.set(x, y, Tone::Muted, if placed.get(x) == Some(&true) { '░' } else { '·' });
+            }
+        }
+    }
+}
+
+/// What a column shows in a row that has so many dots below it: filled up to the lowest rate, and a dot at the highest.
+fn column(dots: Option<[usize; 2]>, below: usize) -> (usize, Option<usize>) {
+    let Some([low, high]) = dots else { return (0, None) };
+    let top = high.checked_sub(below + 1).filter(|dot| *dot < DOTS && high > low);
+    (low.saturating_sub(below).min(DOTS), top)
+}
+
+/// No dot at all.
+const EMPTY: char = '\u{2800}';
+
+/// Two columns of dots, filled from below, each perhaps with a single dot above.
+fn braille(columns: [(usize, Option<usize>); 2]) -> char {
+    const LEFT: [u32; DOTS] = [0x40, 0x04, 0x02, 0x01];
+    const RIGHT: [u32; DOTS] = [0x80, 0x20, 0x10, 0x08];
+    let of = |(filled, single): (usize, Option<usize>), dots: [u32; DOTS]| {
+        dots[..filled].iter().sum::<u32>() | single.map_or(0, |at| dots[at])
+    };
+    char::from_u32(u32::from(EMPTY) + of(columns[0], LEFT) + of(columns[1], RIGHT)).unwrap_or(' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_span_nothing_to_everything() {
+        assert_eq!([0.0, 0.001, 0.5, 1.0, 2.0].map(|share| steps(share, 8)), [1, 1, 4, 8, 8]);
+        let filled = |left, right| braille([(left, None), (right, None)]);
+        assert_eq!([filled(0, 0), filled(4, 4), filled(1, 0), filled(0, 2)], ['\u{2800}', '⣿', '⡀', '⢠']);
+    }
+
+    #[test]
+    fn the_highest_rate_of_a_column_is_a_dot_above_the_lowest() {
+        let rows = |span| [4, 0].map(|below| braille([column(Some(span), below), (0, None)]));
+        assert_eq!(rows([2, 7]), ['⠂', '⡄'], "two dots filled, the seventh alone");
+        assert_eq!(rows([5, 5]), ['⡀', '⡇'], "one rate has no dot of its own");
+        assert_eq!(rows([1, 2]), ['⠀', '⡄'], "neighbours touch");
+    }
+
+    #[test]
+    fn the_scale_has_as_many_lines_as_there_is_room_for() {
+        let lines = |rows| (0..rows).filter(|&y| share_at(y, rows).is_some()).collect::<Vec<u16>>();
+        assert_eq!((lines(3), lines(8), lines(16)), (vec![0], vec![0, 4], vec![0, 4, 8, 12]));
+    }
+}

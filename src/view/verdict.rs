@@ -1,0 +1,300 @@
+//! What a test is like, in the first lines of its screen: rate, state, why, what that costs, what holds it back, what to press. It
+//! is wrapped and never cut: with less room the graph is lower.
+
+use super::canvas::{Area, Canvas, cells};
+use super::format::{Count, Scale, Seconds, Share};
+use super::lines::Line;
+use super::text::{plural, wrap};
+use super::{Tone, card, digits, finding, flow};
+use crate::action::{Action, Key};
+use crate::derive::flow::DatagramTest;
+use crate::derive::{Finding, FindingId, Jitter, Metrics};
+use crate::state::{Mode, State, Units};
+
+/// From so many rows on the rate is written large.
+pub(super) const LARGE: u16 = 30;
+/// The same in columns.
+const LARGE_WIDTH: u16 = 100;
+/// Cells of a large rate and its unit, whatever its digits are.
+const LARGE_CELLS: u16 = 22;
+/// A loss below this share is in the figures only.
+const LOSING: f64 = 0.001;
+
+/// Rows of a test's verdict at least, so that a word more or less moves nothing.
+fn least_rows((width, height): (u16, u16)) -> u16 {
+    match (is_large((width, height)), height) {
+        (true, _) => 5,
+        (_, 21..) => 4,
+        _ => 3,
+    }
+}
+
+fn is_large((width, height): (u16, u16)) -> bool {
+    height >= LARGE && width >= LARGE_WIDTH
+}
+
+/// Rows that it takes on a screen of this size.
+pub(super) fn wanted_rows(state: &State, (width, height): (u16, u16)) -> u16 {
+    let beside = if is_large((width, height)) { LARGE_CELLS } else { 0 };
+    let lines = lines(state, width - 4 - beside, (beside > 0, true)).len();
+    u16::try_from(lines).unwrap_or(u16::MAX).max(least_rows((width, height)))
+}
+
+/// The lines of it, in an area that is high enough.
+pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let is_large = is_large(screen);
+    let x = if is_large { LARGE_CELLS } else { 0 };
+    if is_large {
+        large_rate(&mut canvas, state);
+    }
+    let mut all = lines(state, area.width - x, (is_large, true));
+    if all.len() > usize::from(area.height) {
+        // On the smallest screens: what holds it back and what a pin has brought go before what else there is to say.
+        all = lines(state, area.width - x, (is_large, false));
+    }
+    for (y, line) in (0..area.height).zip(all) {
+        let mut at = x;
+        for (tone, text) in line {
+            let used = canvas.left(at, y, area.width - at, tone, &text);
+            if tone == Tone::Key {
+                canvas.spot(at, y, used, key_action(state, &text));
+            }
+            at += used;
+        }
+    }
+    canvas
+}
+
+/// The rate in large digits, its unit beside the last row.
+fn large_rate(canvas: &mut Canvas, state: &State) {
+    let Some((figure, unit, tone)) = state.metrics().and_then(rate) else { return };
+    let rows = digits::rows(&figure, state.settings().utf8);
+    let used = u16::try_from(cells(&rows[0])).unwrap_or(0);
+    for (y, row) in (0..).zip(rows) {
+        canvas.left(0, y, LARGE_CELLS, tone, row);
+    }
+    canvas.left(used + 1, digits::ROWS - 1, LARGE_CELLS - used - 1, Tone::Title, unit);
+}
+
+/// What a click on a key in brackets does.
+fn key_action(state: &State, text: &str) -> Action {
+    let key = text.chars().find(|c| !matches!(c, '[' | ' '));
+    let action = key.and_then(|key| state.keys().action_for(Key::Char(key), state.context()));
+    action.unwrap_or(Action::Findings)
+}
+
+/// The mean rate of the spread's window, else the rate now; of a test that has stopped its own mean. Figure, unit, tone.
+fn rate(metrics: &Metrics) -> Option<(String, &'static str, Tone)> {
+    let of = |bits: f64, tone| {
+        let scale = Scale::of(bits, Units::Bits);
+        (scale.number(bits), scale.unit, tone)
+    };
+    if let Some(ended) = metrics.ended_test() {
+        return ended.mean.map(|mean| of(mean.bits_per_s, Tone::Title));
+    }
+    let jitter = metrics.subject.jitter.map(|jitter| of(jitter.mean, flow::tone(jitter.cv)));
+    jitter.or_else(|| metrics.subject.flow.bits_per_s.map(|bits| of(bits, Tone::Title)))
+}
+
+/// Everything but a large rate, for lines of this width.
+fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec<Line> {
+    let Some(metrics) = state.metrics() else { return Vec::new() };
+    let mut all = first_line(state, metrics, (width, is_large));
+    let mut add = |head: &str, tone: Tone, text: &str| {
+        let lines = wrap(&format!("{head}{text}"), width);
+        all.extend(lines.into_iter().enumerate().map(|(at, line)| match line.strip_prefix(head.trim_end()) {
+            Some(rest) if at == 0 => vec![(Tone::FocusedTitle, head.trim_end().to_owned()), (tone, rest.to_owned())],
+            _ => vec![(tone, line.replace('\u{a0}', " "))],
+        }));
+    };
+    if let Some((tone, text)) = compared(state, metrics) {
+        add("PIN  ", tone, &text);
+    }
+    if let Some((text, more)) = cause(state, metrics).filter(|_| says_cause) {
+        // Of one piece: `more` alone in a line says nothing.
+        let key = state.keys().key("findings");
+        let more = if more > 0 { format!(" ({key}:\u{a0}{more}\u{a0}more)") } else { String::new() };
+        add("", Tone::Normal, &format!("{text}{more}"));
+    }
+    if let Some(limit) = metrics.conclusions.limit.as_ref().filter(|_| metrics.ended_test().is_none()) {
+        add("LIMIT  ", Tone::Normal, &limit.text);
+    }
+    all
+}
+
+/// `30.4 Gbit/s  UNSTEADY  5.69 to 35.7 · CV 34 %      [p] pin to cores 4, 6`; on two lines where it is too long for one.
+fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) -> Vec<Line> {
+    let mut line: Line = Vec::new();
+    if let Some((figure, unit, tone)) = rate(metrics).filter(|_| !is_large) {
+        line.push((tone, format!("{figure} {unit}")));
+        line.push((Tone::Title, flow::beside(metrics).unwrap_or_default()));
+        line.push((Tone::Normal, "  ".to_owned()));
+    } else if is_large && let Some(beside) = flow::beside(metrics) {
+        line.push((Tone::Title, format!("{}  ", beside.trim_start())));
+    }
+    let (tone, word) = state_word(metrics);
+    line.push((tone, word));
+    line.push((Tone::Normal, "  ".to_owned()));
+    let used = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
+    let press = press(state, metrics);
+    let keys = used(&press) + usize::from(!press.is_empty()) * 2;
+    let width = usize::from(width);
+    let mut below = Vec::new();
+    let is_beside = used(&line) + keys <= width;
+    let room = width.saturating_sub(used(&line) + if is_beside { keys } else { 0 });
+    let mut figures = figures(metrics);
+    while !figures.is_empty() && cells(&figures.join(" · ")) > room {
+        figures.pop();
+    }
+    line.push((Tone::Normal, figures.join(" · ")));
+    if is_beside {
+        line.push((Tone::Normal, " ".repeat(width.saturating_sub(used(&line) + used(&press)))));
+        line.extend(press);
+    } else {
+        below = press;
+    }
+    [line, below].into_iter().filter(|line| !line.is_empty()).collect()
+}
+
+/// How the rate is, in a word.
+fn state_word(metrics: &Metrics) -> (Tone, String) {
+    let word = |tone, word: &str| (tone, word.to_owned());
+    if metrics.ended_test().is_some() {
+        return word(Tone::Title, "ENDED");
+    }
+    let is_first = |id| metrics.conclusions.findings.first().is_some_and(|finding| finding.id == id);
+    if is_first(FindingId::NothingArrives) {
+        return word(Tone::Bad, "STALLED");
+    }
+    let lost = metrics.subject.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
+    if lost >= LOSING {
+        return (Tone::Bad, format!("LOSING {}", Share(lost)));
+    }
+    match metrics.subject.jitter.map(|jitter| jitter.cv) {
+        None if metrics.subject.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
+        None => word(Tone::Muted, "MEASURING"),
+        Some(Some(cv)) if cv >= flow::SWINGS => word(Tone::Warning, "UNSTEADY"),
+        Some(Some(cv)) if cv < flow::STEADY => word(Tone::Good, "STEADY"),
+        Some(_) => word(Tone::Title, "FAIRLY STEADY"),
+    }
+}
+
+/// What stands behind the word, what is needed most first.
+fn figures(metrics: &Metrics) -> Vec<String> {
+    if let Some(ended) = metrics.ended_test() {
+        let seconds = |ns: u64| Seconds((ns as f64 / 1e9).round());
+        let ago = seconds(metrics.machine.at_ns.saturating_sub(ended.ended_ns.unwrap_or(metrics.machine.at_ns)));
+        let ran = seconds(ended.metrics.machine.at_ns.saturating_sub(ended.began_ns));
+        let ran = ended.mean.map_or(ran, |mean| Seconds(mean.known_s));
+        let mut all = vec![format!("{ago} ago"), format!("mean over {ran}")];
+        all.push(format!("{} lost", Count(Some(ended.lost))));
+        let last = ended.metrics.jitter.as_ref().and_then(|jitter| Some((jitter.cv?, jitter.window_s)));
+        all.extend(last.map(|(cv, window_s)| format!("CV {} in its last {}", Share(cv), Seconds(window_s))));
+        return all;
+    }
+    let Some(jitter) = &metrics.subject.jitter else { return Vec::new() };
+    let scale = Scale::of(jitter.mean, Units::Bits);
+    let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
+    let range = format!("{} to {}", scale.number(jitter.p5), scale.number(jitter.p95));
+    let wanted = ["CV", "over", "dip"];
+    let mut rest: Vec<String> = all.filter(|text| wanted.iter().any(|word| text.starts_with(word))).collect();
+    rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
+    [vec![range], rest].concat()
+}
+
+fn trimmed(text: &str) -> String {
+    text.trim_start_matches([' ', '·']).to_owned()
+}
+
+/// What can be pressed now, what helps most first.
+fn press(state: &State, metrics: &Metrics) -> Line {
+    let key = |name: &str| state.keys().key(name);
+    let mut line = Line::new();
+    let mut add = |key: String, text: String| {
+        line.push((Tone::Key, format!("[{key}]")));
+        line.push((Tone::Normal, format!(" {text} ")));
+    };
+    let is_open = state.settings().mode != Mode::Replay;
+    if state.is_placed() {
+        if is_open {
+            add(key("undo"), "undo".to_owned());
+        }
+        add(key("card"), "before and after".to_owned());
+        return line;
+    }
+    let conclusions = &metrics.conclusions;
+    if metrics.ended_test().is_some() {
+        return line;
+    }
+    let offers = |key: Option<char>| key == Some('p');
+    if conclusions.findings.iter().any(|finding| offers(finding.key))
+        || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
+    {
+        let cores = conclusions.proposed_cores.to_string().replace(',', ", ");
+        let many = if conclusions.proposed_cores.len() == 1 { "core" } else { "cores" };
+        let whereto = if cores.is_empty() { "pin its threads".to_owned() } else { format!("pin to {many} {cores}") };
+        add(key("propose"), whereto);
+    }
+    line
+}
+
+/// What a pin has brought, or when that is known.
+fn compared(state: &State, metrics: &Metrics) -> Option<(Tone, String)> {
+    if !state.is_placed() {
+        return None;
+    }
+    let Some(result) = &metrics.subject.card else {
+        let what = if state.pins() > 0 {
+            format!("{} pinned", plural(state.pins(), "thread"))
+        } else {
+            format!("{} steered", plural(state.steers(), "link"))
+        };
+        return Some((Tone::Muted, format!("{what}; {}", card::waiting(state, metrics))));
+    };
+    let [before, after] = [&result.before.jitter, &result.after.jitter];
+    let scale = Scale::of(before.mean.max(after.mean), Units::Bits);
+    let sign = super::plus_minus(state);
+    let side = |jitter: &Jitter| format!("{} {sign} {}", scale.number(jitter.mean), scale.number(jitter.deviation));
+    let so_far = if card::is_filling(state, metrics) { ", preliminary" } else { "" };
+    let [headline, ..] = result.headlines();
+    let text = format!("before {}, after {} {}: {headline}{so_far}", side(before), side(after), scale.unit);
+    Some((card::verdict_tone(result.verdict, Tone::Normal), text))
+}
+
+/// Why the rate is as it is, and what that costs; and how many findings there are beside it.
+fn cause(state: &State, metrics: &Metrics) -> Option<(String, usize)> {
+    let findings = &metrics.conclusions.findings;
+    let more = finding::listed(state).saturating_sub(1);
+    let Some(first) = findings.first().filter(|_| metrics.ended_test().is_none()) else {
+        return finding::aside(state).map(|text| (text, more));
+    };
+    let text = by_migrations(metrics, first).unwrap_or_else(|| {
+        // The state says so already.
+        let text = &first.text;
+        let is_said = first.id == FindingId::JitterUnexplained;
+        text.split_once(". ").filter(|_| is_said).map_or(text.as_str(), |(_, rest)| rest).to_owned()
+    });
+    Some((text.replace('±', super::plus_minus(state)), more))
+}
+
+/// `threads migrate 1.6/s (1.1 across NUMA nodes). Each costs 72 ms of traffic: 4.4 of 34.8 Gbit/s`
+fn by_migrations(metrics: &Metrics, finding: &Finding) -> Option<String> {
+    let number = |name: &str| finding.numbers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    if finding.id != FindingId::Jitter {
+        return None;
+    }
+    let [rate, far, without, bytes, mean] =
+        ["moves_per_s", "moves_across_nodes_per_s", "without_move_bits_per_s", "bytes_per_move", "mean_bits_per_s"]
+            .map(number);
+    let (rate, without, bytes, mean) = (rate?, without?, bytes?, mean?);
+    let far = far.filter(|far| *far >= 0.05 && metrics.machine.facts.topology.nodes > 1);
+    let far = far.map_or_else(String::new, |far| format!(" ({far:.1} across NUMA nodes)"));
+    let scale = Scale::of(without, Units::Bits);
+    Some(format!(
+        "threads migrate {rate:.1}/s{far}. Each costs {:.0} ms of traffic, together {} of {}",
+        bytes * 8.0 / without * 1e3,
+        scale.number((without - mean).max(0.0)),
+        scale.with_unit(without),
+    ))
+}
