@@ -17,8 +17,10 @@ use crate::state::{Mode, State};
 pub(super) const ROWS: u16 = 3;
 /// What is known of a place, below its name.
 const FACTS: usize = 2;
-/// Between two columns: at least `═▶ `.
-const JOINT: usize = 3;
+/// Between two columns: at least ` ═▶ `.
+const JOINT: usize = 4;
+/// From this share on it is worth a word that others use a thread's core.
+const OTHERS: f64 = 0.2;
 
 /// An end, a link or a program on the path.
 struct PathPlace {
@@ -169,9 +171,8 @@ fn columns(canvas: &mut Canvas, (y, rows): (u16, usize), line: &[&PathPlace], (c
 
 /// ` ═══▶ ` over so many cells.
 fn joint(canvas: &mut Canvas, (x, y): (u16, u16), width: usize) {
-    let from = u16::from(width > JOINT);
     let width = u16::try_from(width).unwrap_or(u16::MAX);
-    canvas.run(x + from, y, width.saturating_sub(from + 2), Tone::Muted, '═');
+    canvas.run(x + 1, y, width.saturating_sub(3), Tone::Muted, '═');
     canvas.glyph(x + width.saturating_sub(2), y, Tone::Muted, '▶');
 }
 
@@ -200,7 +201,8 @@ fn unknown(text: &str) -> PathPlace {
     PathPlace { name: (Tone::Muted, text.to_owned()), facts: nothing() }
 }
 
-/// `client 39082`, `core 6  97 %`, `softirq 52 %`: a thread with its core; only an address where none is watched.
+/// `client 39082`, `97 % of core 6`, `softirq 52 %`: a thread with its part of its core, and what else that core does; only an
+/// address where none is watched.
 fn end(metrics: &Metrics, pid: Option<u32>, address: &str) -> PathPlace {
     let own = metrics.subject.threads.iter().filter(|thread| Some(thread.sample.id.pid) == pid);
     match own.max_by(|one, other| one.cpu.unwrap_or(0.0).total_cmp(&other.cpu.unwrap_or(0.0))) {
@@ -213,14 +215,20 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     let core = thread.sample.core;
     let shares = metrics.machine.cores.iter().find(|one| one.place.core == core).and_then(CoreMetrics::shares);
     let softirq = shares.map(|shares| shares.softirq);
+    // Threads of the test share a core too: what none of them uses is others'.
+    let own = |one: &ThreadMetrics| if one.sample.core == core { one.cpu.unwrap_or(0.0) } else { 0.0 };
+    let workers = metrics.subject.workers.iter().map(|worker| &worker.thread);
+    let used: f64 = metrics.subject.threads.iter().chain(workers).map(own).sum();
+    let others = shares.map(|shares| shares.user + shares.system - used).filter(|others| *others >= OTHERS);
     // As wide as it gets, so that nothing beside it jumps.
-    let cpu = Percent(thread.cpu).to_string();
+    let percent = |share: Option<f64>| format!("{:>3} %", Percent(share).to_string());
+    let beside = match others {
+        Some(_) => (Tone::Warning, format!("others  {}", percent(others))),
+        None => (Tone::Muted, format!("softirq {}", percent(softirq))),
+    };
     PathPlace {
         name: (Tone::FocusedTitle, name),
-        facts: [
-            (Tone::Normal, format!("core {core:<3} {cpu:>3} %")),
-            (Tone::Muted, format!("softirq {:>3} %", Percent(softirq).to_string())),
-        ],
+        facts: [(Tone::Normal, format!("{} of core {core:<3}", percent(thread.cpu))), beside],
     }
 }
 
@@ -244,12 +252,12 @@ fn link(state: &State, hop: &HopMetrics<'_>) -> PathPlace {
     }
 }
 
-/// `ovs-vswitchd`, `core 3   98 %`: a program, with its busiest thread.
+/// `ovs-vswitchd`, ` 98 % of core 3`: a program, with its busiest thread.
 fn carrier(one: &CarrierMetrics<'_>) -> PathPlace {
     let facts = one.workers.first().map_or_else(nothing, |worker| {
         let thread = &worker.thread;
         [
-            (Tone::Normal, format!("core {:<3} {:>3} %", thread.sample.core, Percent(thread.cpu).to_string())),
+            (Tone::Normal, format!("{:>3} % of core {:<3}", Percent(thread.cpu).to_string(), thread.sample.core)),
             (Tone::Muted, format!("{} {}", worker.noun(), thread.sample.id.tid)),
         ]
     });

@@ -28,7 +28,8 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         row(&mut canvas, y, test, Some(at) == selected, metrics);
     }
     if rows.len() > room {
-        let more = format!("  {} more: n, N", plural(rows.len() - room, "test"));
+        let key = state.keys().now("T", state.context()).unwrap_or_default();
+        let more = format!("  {} more: {key}", plural(rows.len() - room, "test"));
         canvas.left(1, area.height - 1, area.width, Tone::Muted, more);
     }
     canvas

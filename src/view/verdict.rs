@@ -8,6 +8,7 @@ use super::text::{plural, wrap};
 use super::{Tone, card, digits, finding, flow};
 use crate::action::{Action, Key};
 use crate::derive::flow::DatagramTest;
+use crate::derive::placement::no_free_core;
 use crate::derive::{Finding, FindingId, Jitter, Metrics};
 use crate::state::{Mode, State, Units};
 
@@ -196,11 +197,12 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let Some(jitter) = &metrics.subject.jitter else { return Vec::new() };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
-    let range = format!("{} to {}", scale.number(jitter.p5), scale.number(jitter.p95));
+    let now = metrics.subject.flow.bits_per_s.map(|bits| format!("now {}", scale.number(bits)));
+    let range = [("p5", jitter.p5), ("p95", jitter.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits)));
     let wanted = ["CV", "over", "dip"];
     let mut rest: Vec<String> = all.filter(|text| wanted.iter().any(|word| text.starts_with(word))).collect();
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
-    [vec![range], rest].concat()
+    now.into_iter().chain(range).chain(rest).collect()
 }
 
 fn trimmed(text: &str) -> String {
@@ -231,12 +233,24 @@ fn press(state: &State, metrics: &Metrics) -> Line {
     if conclusions.findings.iter().any(|finding| offers(finding.key))
         || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
     {
-        let cores = conclusions.proposed_cores.to_string().replace(',', ", ");
-        let many = if conclusions.proposed_cores.len() == 1 { "core" } else { "cores" };
-        let whereto = if cores.is_empty() { "pin its threads".to_owned() } else { format!("pin to {many} {cores}") };
-        add(key("propose"), whereto);
+        add(key("propose"), proposal(metrics));
     }
     line
+}
+
+/// What the key opens that proposes.
+fn proposal(metrics: &Metrics) -> String {
+    let conclusions = &metrics.conclusions;
+    let cores = conclusions.proposed_cores.to_string().replace(',', ", ");
+    let many = if conclusions.proposed_cores.len() == 1 { "core" } else { "cores" };
+    let steers = conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered);
+    match (cores.is_empty(), steers) {
+        (true, true) => "steer its packets".to_owned(),
+        (true, false) => "what can be done".to_owned(),
+        (false, _) if no_free_core(&metrics.subject).is_some() => "no free core: why".to_owned(),
+        (false, true) => format!("pin to {many} {cores}, steer its packets"),
+        (false, false) => format!("pin to {many} {cores}"),
+    }
 }
 
 /// What a pin has brought, or when that is known.
@@ -284,17 +298,16 @@ fn by_migrations(metrics: &Metrics, finding: &Finding) -> Option<String> {
     if finding.id != FindingId::Jitter {
         return None;
     }
-    let [rate, far, without, bytes, mean] =
-        ["moves_per_s", "moves_across_nodes_per_s", "without_move_bits_per_s", "bytes_per_move", "mean_bits_per_s"]
-            .map(number);
-    let (rate, without, bytes, mean) = (rate?, without?, bytes?, mean?);
+    let [rate, far, without, bytes] =
+        ["moves_per_s", "moves_across_nodes_per_s", "without_move_bits_per_s", "bytes_per_move"].map(number);
+    let (rate, without, bytes) = (rate?, without?, bytes?);
     let far = far.filter(|far| *far >= 0.05 && metrics.machine.facts.topology.nodes > 1);
     let far = far.map_or_else(String::new, |far| format!(" ({far:.1} across NUMA nodes)"));
     let scale = Scale::of(without, Units::Bits);
     Some(format!(
         "threads migrate {rate:.1}/s{far}. Each costs {:.0} ms of traffic, together {} of {}",
         bytes * 8.0 / without * 1e3,
-        scale.number((without - mean).max(0.0)),
+        scale.number(bytes * 8.0 * rate),
         scale.with_unit(without),
     ))
 }

@@ -1,8 +1,10 @@
 //! Whole frames of looking closer: a selected time, a pin and what it brought, one pane alone, a row in full.
 
+use crate::frames::replayed::Replayed;
 use crate::world::change::{machine, own};
 use crate::world::scenes;
 use crate::world::stage::Stage;
+use std::path::Path;
 use std::sync::Arc;
 use vnettop::derive::FlowBasis;
 use vnettop::derive::experiment::Verdict;
@@ -90,4 +92,16 @@ fn links_of_the_test_that_are_not_shown_are_said_with_the_option_that_shows_them
     stage.state.receive(metrics);
     let text = stage.text(120, 40);
     assert!(!text.contains("--netns all"), "an option does not give rights:\n{text}");
+}
+
+#[test]
+fn where_packets_wait_at_every_size() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/latency/tbf.vnettop.zst");
+    let mut shown = Replayed::at_the_benchmark(&file);
+    shown.press("L");
+    for (width, height) in [(60, 15), (80, 24), (120, 40), (200, 60)] {
+        insta::with_settings!({snapshot_suffix => format!("{width}x{height}"), omit_expression => true}, {
+            insta::assert_snapshot!("where_packets_wait", shown.frame(width, height));
+        });
+    }
 }

@@ -17,6 +17,8 @@ const SWINGS_MUCH: f64 = 0.10;
 const TRAFFIC: f64 = 1e6;
 /// Fewer moves a second than this are shown as 0.0.
 const LEAST_RATE: f64 = 0.05;
+/// So much of a test tells whether its migrations cost anything, s.
+const LONG_S: f64 = 20.0;
 
 fn swinging<'a>(input: &LintInput<'a>, from: f64) -> Option<(&'a Jitter, f64)> {
     let jitter = input.diagnosis.conclusion.jitter.as_ref().filter(|jitter| jitter.mean >= TRAFFIC)?;
@@ -94,23 +96,33 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
         let follows = format!("The rate falls with {what}, correlation {:.2}", rival.correlation).replace('-', "−");
         format!("{follows}; {moves}{doubt}")
     } else {
-        let found = input.unsteady_by.map_or_else(|| "No cause found".to_owned(), |by| format!("Cause: {by}"));
-        let ComparedCauses { ticks, starved, worker } = conclusion.compared;
-        let last = match (starved, worker) {
-            (false, false) => "",
-            (true, false) => ", lack of CPU time at the ends",
-            (false, true) => ", lack of CPU time between the ends",
-            (true, true) => ", lack of CPU time at and between the ends",
-        };
-        let compared = if conclusion.compared.is_any() {
-            format!("Ruled out: {ruled_out}, steal, other softirqs, CPU wait, squeezes{last}")
-        } else {
-            let moves = if conclusion.moves_per_s < LEAST_RATE { "No migrations".to_owned() } else { moves };
-            format!("{moves}; {ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)")
-        };
-        format!("{found}. {compared}")
+        unfound(input, jitter, &moves, &ruled_out)
     };
     Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
+}
+
+/// Where nothing is found that the rate follows: what was looked at, and what else is known to make it swing.
+fn unfound(input: &LintInput<'_>, jitter: &Jitter, moves: &str, ruled_out: &str) -> String {
+    let conclusion = &input.diagnosis.conclusion;
+    let is_early = jitter.window_s < LONG_S && conclusion.moves_per_s >= LEAST_RATE;
+    let none = || if is_early { "No cause found yet".to_owned() } else { "No cause found".to_owned() };
+    let found = input.unsteady_by.map_or_else(none, |by| format!("Cause: {by}"));
+    let ComparedCauses { ticks, starved, worker } = conclusion.compared;
+    let last = match (starved, worker) {
+        (false, false) => "",
+        (true, false) => ", lack of CPU time at the ends",
+        (false, true) => ", lack of CPU time between the ends",
+        (true, true) => ", lack of CPU time at and between the ends",
+    };
+    let compared = if conclusion.compared.is_any() && is_early {
+        format!("Too early to tell of {moves}. Ruled out: steal, other softirqs, CPU wait, squeezes{last}")
+    } else if conclusion.compared.is_any() {
+        format!("Ruled out: {ruled_out}, steal, other softirqs, CPU wait, squeezes{last}")
+    } else {
+        let moves = if conclusion.moves_per_s < LEAST_RATE { "No migrations" } else { moves };
+        format!("{moves}; {ticks} samples are too few to compare with steal and waits ({LEAST_TICKS} needed)")
+    };
+    format!("{found}. {compared}")
 }
 
 /// Moves are only counted, so that what they cost cannot be told.

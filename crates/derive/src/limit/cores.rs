@@ -79,6 +79,14 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
     scene.threads.iter().find(|thread| thread.receives && always(thread))
 }
 
+/// What fills the core that a receiving thread waits for, where others have much of it.
+pub(super) fn taken_from_receiver(scene: &Scene) -> Option<Limit> {
+    let waits = scene.threads.iter().filter(|thread| thread.receives && thread.wait >= LATE);
+    let cores = waits.filter_map(|thread| scene.core(thread.home()?)).filter(|core| core.idle <= IDLE);
+    let mut full = cores.map(|core| Full::seen(scene, core));
+    full.find(|full| full.others >= OTHERS).map(|full| full.limit(scene))
+}
+
 /// A thread of the test could always run.
 pub(super) fn starves(scene: &Scene) -> bool {
     scene.threads.iter().any(always)

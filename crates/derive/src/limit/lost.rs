@@ -85,7 +85,8 @@ fn reported(scene: &Scene, lost: &Loss) -> Limit {
         LossPlace::Backlog => lost.core,
         _ => None,
     };
-    match core.and_then(|core| cores::of(scene, core)) {
+    let taken = || cores::taken_from_receiver(scene).filter(|_| lost.place == LossPlace::ReceiveBuffer);
+    match core.and_then(|core| cores::of(scene, core)).or_else(taken) {
         Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), ..full },
         None if is_open(scene, lost) => {
             let limit = limit_of(lost);
