@@ -1,6 +1,6 @@
 //! Arguments, recordings and missing rights as a user meets them: one sentence, the right exit code, nothing half done.
 
-use crate::ground::{Netns, UDP_SENDER, VNETTOP, needs, objects, turn};
+use crate::ground::{Netns, PANES_CONFIG, UDP_SENDER, VNETTOP, needs, objects, turn};
 use std::fs;
 use std::process::{Command, Output, Stdio};
 
@@ -135,7 +135,11 @@ fn names_full_of_escape_codes_are_only_names() {
     needs(&["ip", "nsenter"]);
     let netns = Netns::new();
     netns.run("ip link add $(printf '\\033[31mred') type ifb; ip link add 网络0 type ifb; ip link add $(printf 'a\\377b') type ifb");
-    let out = netns.command(VNETTOP).args(["--print", "100x30", "-d", "0.05"]).output().expect("vnettop runs");
+    let out = netns
+        .command(VNETTOP)
+        .args(["--print", "100x30", "-d", "0.05", "--config", PANES_CONFIG])
+        .output()
+        .expect("vnettop runs");
     let frame = String::from_utf8(out.stdout).expect("the frame is UTF-8");
     assert!(!frame.contains('\u{1b}'), "no escape code is drawn");
     assert!(

@@ -159,9 +159,9 @@ fn stopped_and_continued_it_has_its_screen_again() {
     assert_eq!(state().trim(), "1 0 0", "the terminal is given back while it is stopped");
     tmux.press("fg");
     tmux.press("Enter");
-    await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("Finding"));
+    await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("quit"));
     tmux.press("q");
-    await_that("a single key is obeyed", 5, || state().trim() == "1 0 0" && !tmux.shows("Finding"));
+    await_that("a single key is obeyed", 5, || state().trim() == "1 0 0" && !tmux.shows("Links"));
 }
 
 /// Named namespaces, each at the other end of a pair of links of `near`; gone with the value.
@@ -226,7 +226,7 @@ fn stopped_by_ctrl_z_it_keeps_no_namespace_alive_and_fg_brings_all_of_it_back() 
         tmux.press("Enter");
         await_that("new ones are found", 10, || holds() >= 20);
         if face.is_empty() {
-            await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("Finding"));
+            await_that("the screen is whole again", 5, || tmux.shows("Links") && tmux.shows("quit"));
             assert!(!tmux.shows("late "), "the time of the stop makes no tick late:\n{}", tmux.frame());
             tmux.press("q");
         } else {

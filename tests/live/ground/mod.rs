@@ -27,6 +27,9 @@ use std::time::{Duration, Instant};
 /// The vnettop under test.
 pub const VNETTOP: &str = env!("CARGO_BIN_EXE_vnettop");
 
+/// Settings with which the panes of the machine are shown while a test runs, too.
+pub const PANES_CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/ground/panes.toml");
+
 /// Ticks of the tests are a quarter of a second at most; on a full machine one may be late, but not by a second.
 const HELD_UP_S: f64 = 1.5;
 

@@ -35,6 +35,8 @@ pub struct Seen {
 
 /// A screen on which nothing has to be left out.
 const SCREEN: (u16, u16) = (200, 60);
+/// The key that shows the panes of the machine in place of the bands of a test.
+const PANES: &str = "b";
 /// Of a longer name of a namespace or an owner so many characters are shown at least.
 const LEAST_SHOWN: usize = 8;
 
@@ -167,7 +169,9 @@ impl Seen {
         let told = told.find(|told| told["netns"] == self.after.spaces[space]).expect("it is listed");
         assert_eq!(told["known_as"], *name, "{space} is the namespace of {name}: {told}");
         let Some(link) = link else { return };
-        let frame = Replayed::at_the_benchmark(&self.recording).text(SCREEN.0, SCREEN.1);
+        let mut shown = Replayed::at_the_benchmark(&self.recording);
+        shown.press(PANES);
+        let frame = shown.text(SCREEN.0, SCREEN.1);
         let row = |line: &str| line.contains(name) && line.split_whitespace().any(|word| word == link);
         assert!(frame.lines().any(row), "a row has {link} in {name}:\n{frame}");
     }
@@ -181,6 +185,7 @@ impl Seen {
     /// owner, and the way, as far as it is known, in its order.
     pub fn holds_screen(&self, known: usize, way: &WalkedPath) {
         let mut shown = Replayed::at_the_benchmark(&self.recording);
+        shown.press(PANES);
         let frame = shown.text(SCREEN.0, SCREEN.1);
         for (space, name) in way {
             let words = words(shown.metrics(), self.after.spaces[space], name);

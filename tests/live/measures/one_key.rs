@@ -67,7 +67,8 @@ impl Screen {
     }
 
     fn pin_so_many(&self, threads: usize, workers: usize) {
-        self.tmux.await_shown("the threads are shown", 10, &format!("{threads} threads"));
+        let (of_a_pane, of_a_line) = (format!("{threads} threads"), format!("Threads {threads} of"));
+        await_that("the threads are shown", 10, || self.tmux.shows(&of_a_pane) || self.tmux.shows(&of_a_line));
         self.propose(workers);
         self.tmux.press("p");
     }
