@@ -235,12 +235,18 @@ fn live_screen(
     let (guard, mut screen) =
         term::Guard::take(config.preferences.mouse, signals.asked()).map_err(AppError::Terminal)?;
     let mut utf8 = !look::ascii(&config.preferences, environment);
-    if utf8 && configured.look.answers && guard.is_wide(&mut screen).map_err(AppError::Terminal)? {
-        utf8 = false;
-        hosts.keep_to_ascii();
+    let mut typed = String::new();
+    if utf8 && configured.look.answers {
+        let width = guard.character_width(&mut screen).map_err(AppError::Terminal)?;
+        typed = width.typed;
+        if width.is_wide {
+            utf8 = false;
+            hosts.keep_to_ascii();
+        }
     }
     let themes = configured.look.colors().map(|colors| Theme { colors, utf8 }).collect();
     let mut terminal = app::Terminal::new(&guard, screen, signals, themes);
+    terminal.was_typed(&typed);
     if configured.look.asks {
         terminal.ask_background().map_err(AppError::Terminal)?;
     }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Once};
 
 pub use out::{StdoutWriter, WaitingStdout};
 pub use suspend::suspend;
+pub use width::CharacterWidth;
 
 /// What the screen is painted on. A frame is one write: the buffer holds all that changes within a tick.
 pub type Screen = CrosstermBackend<BufWriter<WaitingStdout>>;
@@ -132,12 +133,12 @@ impl Guard {
         Ok(rustix::termios::tcsetattr(&self.input, rustix::termios::OptionalActions::Now, &modes)?)
     }
 
-    /// Whether it shows lines and blocks two cells wide; for the start, before any key is read.
+    /// Asks whether it shows lines and blocks two cells wide; for the start, before any key is read.
     ///
     /// # Errors
     /// The terminal is gone.
-    pub fn is_wide(&self, screen: &mut Screen) -> io::Result<bool> {
-        width::is_wide(&self.input, screen)
+    pub fn character_width(&self, screen: &mut Screen) -> io::Result<CharacterWidth> {
+        width::ask(&self.input, screen)
     }
 
     /// Readable when a key waits.

@@ -16,11 +16,20 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// An answer is shorter.
 const LONGEST: usize = 64;
 
-/// Asks, and waits a little for the answer. What is typed meanwhile is lost.
+/// What a terminal has answered.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct CharacterWidth {
+    /// Lines and blocks take two cells.
+    pub is_wide: bool,
+    /// The characters that somebody typed meanwhile.
+    pub typed: String,
+}
+
+/// Asks, and waits a little for the answer.
 ///
 /// # Errors
 /// The terminal is gone.
-pub(super) fn is_wide(input: impl AsFd, out: &mut impl Write) -> io::Result<bool> {
+pub(super) fn ask(input: impl AsFd, out: &mut impl Write) -> io::Result<CharacterWidth> {
     out.write_all(QUESTION.as_bytes())?;
     out.flush()?;
     let (asked, mut answer) = (Instant::now(), Vec::new());
@@ -37,7 +46,17 @@ pub(super) fn is_wide(input: impl AsFd, out: &mut impl Write) -> io::Result<bool
         }
     }
     out.write_all(ERASE.as_bytes())?;
-    Ok(column(&answer).is_some_and(|column| column > 2))
+    Ok(CharacterWidth { is_wide: column(&answer).is_some_and(|column| column > 2), typed: typed(&answer) })
+}
+
+/// What stands beside answers and keys of several bytes: those begin with ESC and end with a letter.
+fn typed(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut parts = text.split('\x1b');
+    let first = parts.next().unwrap_or_default();
+    let after = |part: &str| part.split_once(|c: char| c.is_ascii_alphabetic()).map(|(_, rest)| rest.to_owned());
+    let all: String = std::iter::once(first.to_owned()).chain(parts.filter_map(after)).collect();
+    all.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// The column of `ESC [ row ; column R`, counted from 1, wherever it stands.
@@ -54,6 +73,7 @@ mod tests {
     fn the_answer_is_found_among_what_was_typed() {
         assert_eq!(column(b"\x1b[1;2R"), Some(2), "one cell: the cursor stands in the second column");
         assert_eq!(column(b"q\x1b[A\x1b[12;3Rj"), Some(3), "among keys");
+        assert_eq!(typed(b"q\x1b[A\x1b[12;3Rjp"), "qjp", "and what was typed is kept");
         assert_eq!([&b"\x1b[1;2"[..], b"", b"R;1"].map(column), [None; 3], "not whole, or none");
     }
 
@@ -61,7 +81,7 @@ mod tests {
     fn one_that_says_nothing_is_not_waited_for_long() {
         let (input, _held) = rustix::pipe::pipe().expect("a pipe");
         let (mut out, asked) = (Vec::new(), Instant::now());
-        assert!(!is_wide(&input, &mut out).expect("it is open"), "as most are");
+        assert_eq!(ask(&input, &mut out).expect("it is open"), CharacterWidth::default(), "as most are");
         assert!(asked.elapsed() < 10 * PATIENCE, "{:?}", asked.elapsed());
         assert!(out.ends_with(ERASE.as_bytes()), "nothing is left of the question");
     }

@@ -1,9 +1,10 @@
 //! The real console: keys, the mouse and signals of a terminal, and its cells.
 
 use super::{Console, Woken};
+use crate::action::Key;
 use crate::app::Signals;
 use crate::app::signals::{Waiting, look, wait};
-use crate::input::{self, Background, BackgroundReply, QUESTION};
+use crate::input::{self, Background, BackgroundReply, Input, QUESTION};
 use crate::term::{Guard, Screen};
 use crate::ui::{Painter, Theme};
 use crate::view::View;
@@ -29,6 +30,8 @@ pub struct Terminal<'a> {
     /// The wait before ended for a signal, and for keys: nothing else is looked at.
     signalled: bool,
     typed: bool,
+    /// What was typed before anything was read, the newest first.
+    ahead: Vec<char>,
 }
 
 impl<'a> Terminal<'a> {
@@ -46,7 +49,13 @@ impl<'a> Terminal<'a> {
             reading: false,
             signalled: true,
             typed: true,
+            ahead: Vec::new(),
         }
+    }
+
+    /// Takes these characters for keys that were typed before.
+    pub fn was_typed(&mut self, characters: &str) {
+        self.ahead = characters.chars().rev().collect();
     }
 
     /// Asks for its background, together with the first frame; the answer is one of what comes ([`Woken::Background`]).
@@ -76,6 +85,9 @@ impl Console for Terminal<'_> {
             if self.signals.continued() {
                 self.take_again()?;
             }
+        }
+        if let Some(c) = self.ahead.pop() {
+            return Ok(Some(Woken::Input(Input::Key(Key::Char(c)))));
         }
         while self.typed {
             // On a terminal that is gone crossterm would read for ever.
