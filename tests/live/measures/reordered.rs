@@ -153,7 +153,7 @@ fn p_puts_packets_onto_one_core_and_u_takes_it_back() {
     let watched = test.watched().join(" ");
     let command = format!("XDG_STATE_HOME={} exec {VNETTOP} -d 0.5 {watched}", state.path().display());
     let screen = Tmux::start("reordered", 140, 45, &command);
-    screen.await_shown("the finding", 30, "overtake each other");
+    screen.await_shown("the finding", 30, "overtake");
     await_that("the steer is proposed", 20, || {
         screen.press("p");
         await_that("p is answered", 5, || screen.shows("Esc closes"));

@@ -36,7 +36,7 @@ fn packets_beside_both_ends_on_a_full_core_are_put_onto_the_idle_one() {
     let state = tempfile::tempdir().expect("a directory");
     let command = format!("XDG_STATE_HOME={} exec {VNETTOP} -d 0.5 {}", state.path().display(), watched.join(" "));
     let screen = Tmux::start("spare_core", 140, 45, &command);
-    screen.await_shown("the finding has its key", 30, "[p] core 0 is full");
+    screen.await_shown("the finding is there", 30, "core 0 is full");
     screen.press("p");
     screen.await_shown("the line is listed and off", 5, "[ ] rps_cpus of spare0");
     screen.await_shown("why no pin is", 5, "only core 0 may run the busy threads");
