@@ -19,6 +19,8 @@ pub(super) const ROWS: u16 = 3;
 const FACTS: usize = 2;
 /// Between two columns: at least ` ═▶ `.
 const JOINT: usize = 4;
+/// Where the whole path fits into one line with it: ` ▶ `.
+const TIGHT: usize = 3;
 /// From this share on it is worth a word that others use a thread's core.
 const OTHERS: f64 = 0.2;
 
@@ -102,8 +104,8 @@ pub(super) fn title(state: &State) -> String {
 
 /// The places of a path in lines that fit.
 fn wrapped<'a>(places: &'a [PathPlace], width: usize) -> Vec<Vec<&'a PathPlace>> {
-    let whole: usize = places.iter().map(|place| place.width() + JOINT).sum();
-    if whole <= width + JOINT {
+    let whole: usize = places.iter().map(|place| place.width() + TIGHT).sum();
+    if whole <= width + TIGHT {
         return vec![places.iter().collect()];
     }
     let mut lines: Vec<Vec<&'a PathPlace>> = Vec::new();
@@ -141,16 +143,17 @@ fn brief(canvas: &mut Canvas, places: &[PathPlace]) {
 fn columns(canvas: &mut Canvas, (y, rows): (u16, usize), line: &[&PathPlace], (comes, goes_on): (bool, bool)) {
     let width = usize::from(canvas.area.width) - 2;
     let joints = line.len() - 1 + usize::from(comes) + usize::from(goes_on);
-    let used: usize = line.iter().map(|place| place.width()).sum::<usize>() + joints * JOINT;
-    let spare = width.saturating_sub(used);
+    let places: usize = line.iter().map(|place| place.width()).sum();
+    let least = if places + joints * JOINT <= width { JOINT } else { TIGHT };
+    let spare = width.saturating_sub(places + joints * least);
     // So wide that the path reaches from border to border.
     let more = |at: usize| spare / joints.max(1) + usize::from(at < spare % joints.max(1));
     let mut at = 0;
     let mut x = 1;
     let cell = |value: usize| u16::try_from(value).unwrap_or(u16::MAX);
     if comes {
-        joint(canvas, (x, y), JOINT + more(at));
-        x += cell(JOINT + more(at));
+        joint(canvas, (x, y), least + more(at));
+        x += cell(least + more(at));
         at += 1;
     }
     for (n, place) in line.iter().enumerate() {
@@ -161,9 +164,9 @@ fn columns(canvas: &mut Canvas, (y, rows): (u16, usize), line: &[&PathPlace], (c
         }
         let is_last = n + 1 == line.len();
         if !is_last || goes_on {
-            let gap = place.width() - usize::from(named) + JOINT + more(at);
+            let gap = place.width() - usize::from(named) + least + more(at);
             joint(canvas, (x + named, y), gap);
-            x += cell(place.width() + JOINT + more(at));
+            x += cell(place.width() + least + more(at));
             at += 1;
         }
     }
@@ -243,13 +246,14 @@ fn link(state: &State, hop: &HopMetrics<'_>) -> PathPlace {
     let times = times.map_or_else(String::new, |times| Times(times).to_string());
     let lost = hop.all_drops_per_s();
     let tone = if lost.is_some_and(|lost| lost > 0.0) { Tone::Bad } else { Tone::Muted };
-    PathPlace {
-        name: (Tone::Title, name),
-        facts: [
-            (Tone::Normal, format!("{rate:<5} {times:>5}")),
-            (tone, format!("{:>4} lost/s", Count(lost).to_string())),
-        ],
-    }
+    // What nothing is counted at takes no room from what is.
+    let losses = if lost.is_none() && hop.hop.way == HopWay::Passed {
+        String::new()
+    } else {
+        format!("{:>4} lost/s", Count(lost).to_string())
+    };
+    let rate = if hop.hop.way == HopWay::Passed { rate } else { format!("{rate:<5} {times:>5}") };
+    PathPlace { name: (Tone::Title, name), facts: [(Tone::Normal, rate), (tone, losses)] }
 }
 
 /// `ovs-vswitchd`, ` 98 % of core 3`: a program, with its busiest thread.
