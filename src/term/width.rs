@@ -2,7 +2,7 @@
 //! printed, and the terminal asked where its cursor is then (CPR).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::read;
+use rustix::io::{Errno, read};
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -36,13 +36,19 @@ pub(super) fn ask(input: impl AsFd, out: &mut impl Write) -> io::Result<Characte
     while column(&answer).is_none() && answer.len() < LONGEST {
         let left = PATIENCE.saturating_sub(asked.elapsed());
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(left.subsec_nanos()) };
-        if left.is_zero() || poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&timeout))? == 0 {
-            break;
-        }
+        match poll(&mut [PollFd::new(&input, PollFlags::IN)], Some(&timeout)) {
+            _ if left.is_zero() => break,
+            Ok(0) => break,
+            // A signal, as when the window gets another size, is no answer.
+            Err(Errno::INTR) => continue,
+            waited => waited?,
+        };
         let mut bytes = [0; LONGEST];
-        match read(&input, &mut bytes)? {
-            0 => break,
-            count => answer.extend(&bytes[..count]),
+        match read(&input, &mut bytes) {
+            Ok(0) => break,
+            Err(Errno::INTR) => {}
+            Ok(count) => answer.extend(&bytes[..count]),
+            Err(gone) => return Err(gone.into()),
         }
     }
     out.write_all(ERASE.as_bytes())?;

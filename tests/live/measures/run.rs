@@ -90,9 +90,9 @@ fn what_cannot_be_started_is_one_sentence() {
 #[test]
 fn wrong_arguments_are_one_sentence_and_two() {
     let cases: &[(&[&str], &str)] = &[
-        (&["run"], "COMMAND"),
-        (&["run", "--"], "COMMAND"),
-        (&["run", "true"], "true"),
+        (&["run"], "needs a command"),
+        (&["run", "--"], "needs a command"),
+        (&["run", "true"], "put -- before"),
         (&["run", "--max-cv", "5", "--", "true"], "5% or 0.05"),
         (&["run", "--max-drops", "-1", "--", "true"], "-1"),
         (&["run", "--pin", "always", "--", "true"], "compare"),

@@ -2,7 +2,7 @@
 //! Space and `p`, silent then, and back by `U`. It needs a machine on which nothing else runs.
 
 use crate::ground::tmux::Tmux;
-use crate::ground::{VNETTOP, Watching, await_that, listening, needs, needs_two_cores, pid, veth_pair};
+use crate::ground::{PANES_CONFIG, VNETTOP, Watching, await_that, listening, needs, needs_two_cores, pid, veth_pair};
 use crate::measures::faults::finding;
 use std::process::Command;
 
@@ -34,7 +34,9 @@ fn packets_beside_both_ends_on_a_full_core_are_put_onto_the_idle_one() {
     assert!(text.contains("the test's packets and both of its ends; core 1 is idle"), "{text}");
 
     let state = tempfile::tempdir().expect("a directory");
-    let command = format!("XDG_STATE_HOME={} exec {VNETTOP} -d 0.5 {}", state.path().display(), watched.join(" "));
+    let (state_home, watched) = (state.path().display(), watched.join(" "));
+    // A test's first lines have room for one finding.
+    let command = format!("XDG_STATE_HOME={state_home} exec {VNETTOP} --config {PANES_CONFIG} -d 0.5 {watched}");
     let screen = Tmux::start("spare_core", 140, 45, &command);
     screen.await_shown("the finding is there", 30, "core 0 is full");
     screen.press("p");

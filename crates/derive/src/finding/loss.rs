@@ -178,7 +178,7 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         }
         LossPlace::ReceiveBuffer if loss.is_of_vpn() => return vpn(loss),
         LossPlace::ReceiveBuffer => {
-            "for bursts raise net.core.rmem_max and iperf3 -w; if constant, the receiving core is saturated"
+            "for bursts raise net.core.rmem_max and iperf3 -w; if it goes on, the reader gets too little of a core (LIMIT)"
         }
         LossPlace::SendBuffer => "raise net.core.wmem_max and iperf3 -w",
         LossPlace::Reassembly => {
@@ -271,7 +271,7 @@ fn vpn(loss: &Loss) -> String {
         Some("tincd") => "for bursts raise net.core.rmem_max and its UDPRcvBuf",
         _ => "for bursts raise net.core.rmem_default and restart it",
     };
-    format!("{option}; if constant, the core of {name} is saturated (ss -uamp there)")
+    format!("{option}; if it goes on, {name} gets too little of a core (ss -uamp there)")
 }
 
 fn conntrack(metrics: &TestMetrics) -> String {
