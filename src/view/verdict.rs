@@ -8,7 +8,6 @@ use super::text::{plural, wrap};
 use super::{Tone, card, digits, finding, flow};
 use crate::action::{Action, Key};
 use crate::derive::flow::DatagramTest;
-use crate::derive::placement::no_free_core;
 use crate::derive::{Finding, FindingId, Jitter, Metrics};
 use crate::state::{Mode, State, Units};
 
@@ -247,7 +246,7 @@ fn proposal(metrics: &Metrics) -> String {
     match (cores.is_empty(), steers) {
         (true, true) => "steer its packets".to_owned(),
         (true, false) => "what can be done".to_owned(),
-        (false, _) if no_free_core(&metrics.subject).is_some() => "no free core: why".to_owned(),
+        (false, _) if conclusions.no_free_core => "no free core: why".to_owned(),
         (false, true) => format!("pin to {many} {cores}, steer its packets"),
         (false, false) => format!("pin to {many} {cores}"),
     }

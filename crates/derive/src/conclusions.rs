@@ -15,4 +15,6 @@ pub struct Conclusions {
     pub placement_may_help: bool,
     /// The cores of that proposal; empty where there is none.
     pub proposed_cores: CoreSet,
+    /// Others have every core that it could use, so that it is not made before somebody insists.
+    pub no_free_core: bool,
 }

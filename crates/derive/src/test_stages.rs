@@ -138,6 +138,8 @@ impl TestStages {
         let unsteady_by = limit.as_ref().and_then(Limit::makes_unsteady);
         let findings = finding::all(metrics, unsteady_by.as_deref(), placement_may_help, history, &self.diagnosis);
         let offered = placement_may_help.then(|| self.diagnosis.conclusion.proposed_cores.clone());
-        Conclusions { limit, findings, placement_may_help, proposed_cores: offered.unwrap_or_default() }
+        let no_free_core = placement_may_help && self.diagnosis.conclusion.no_free_core;
+        let proposed_cores = offered.unwrap_or_default();
+        Conclusions { limit, findings, placement_may_help, proposed_cores, no_free_core }
     }
 }
