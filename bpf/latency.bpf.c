@@ -554,12 +554,7 @@ struct {
 struct arrival {
 	__u64 at_ns;
 	__u64 in_look;
-	__u64 count; /* of this look */
-	/* Of the look's first read on: reads, and what had come and still waited then. Of what came since, what was neither read nor
-	 * waits was dropped by the socket. */
-	__u64 reads;
-	__u64 count_then;
-	__u64 still_then;
+	__u64 count; /* of this look, without those that were dropped since */
 };
 
 struct {
@@ -589,6 +584,21 @@ struct {
 	__type(key, __u32);
 	__type(value, struct came);
 } arrivals SEC(".maps");
+
+/* The datagram that came to its end last on a core, until it is freed: its socket drops it before another one comes there. A tap
+ * hands on a copy, with the same head. */
+struct came_last {
+	__u64 head; /* 0: none */
+	__u32 flow;
+	__u32 _pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct came_last);
+} came_last SEC(".maps");
 
 static __always_inline __u32 place_of(__u32 flow, __u64 number)
 {
@@ -636,16 +646,17 @@ static __always_inline void note_end(__u64 mark)
 	end->at_ns = bpf_ktime_get_ns();
 }
 
-static __always_inline void note_arrival(__u32 flow, __u32 proto, __u64 now, const struct look *this)
+static __always_inline void note_arrival(const struct sk_buff *skb, __u32 flow, __u32 proto, __u64 now, const struct look *this)
 {
 	struct arrival *before = bpf_map_lookup_elem(&arrived, &flow);
-	__u32 place;
+	struct came_last *last;
+	__u32 place, zero = 0;
 	struct came *kept;
 
 	if (!before)
 		return;
 	if (before->in_look != this->number)
-		before->count = before->reads = 0;
+		before->count = 0;
 	else if (now > before->at_ns)
 		note(ARRIVAL_GAP, flow, 0, now - before->at_ns);
 	place = place_of(flow, before->count);
@@ -658,9 +669,33 @@ static __always_inline void note_arrival(__u32 flow, __u32 proto, __u64 now, con
 	before->count += 1;
 	before->at_ns = now;
 	before->in_look = this->number;
+	last = kept ? bpf_map_lookup_elem(&came_last, &zero) : 0;
+	if (last) {
+		last->head = (__u64)skb->head;
+		last->flow = flow;
+	}
 }
 
-static __always_inline void pass(__u32 lane_number, __u32 flow, __u32 proto, __u64 mark)
+/* kfree_skb(struct sk_buff *skb, ...): what is dropped at its end is in no socket's queue, so that the next one takes its place. */
+SEC("tp_btf/kfree_skb")
+int datagram_is_dropped(__u64 *ctx)
+{
+	const struct sk_buff *skb = (const struct sk_buff *)ctx[0];
+	__u32 zero = 0, flow;
+	struct came_last *last = bpf_map_lookup_elem(&came_last, &zero);
+	struct arrival *arrival;
+
+	if (!last || !last->head || last->head != (__u64)skb->head)
+		return 0;
+	last->head = 0;
+	flow = last->flow;
+	arrival = bpf_map_lookup_elem(&arrived, &flow);
+	if (arrival && arrival->count)
+		arrival->count -= 1;
+	return 0;
+}
+
+static __always_inline void pass(const struct sk_buff *skb, __u32 lane_number, __u32 flow, __u32 proto, __u64 mark)
 {
 	__u32 slot = mark & (MOST_ON_THE_WAY - 1), lane = lane_number & LANE_BITS, zero = 0;
 	struct on_the_way *packet = bpf_map_lookup_elem(&on_the_way, &slot);
@@ -670,7 +705,7 @@ static __always_inline void pass(__u32 lane_number, __u32 flow, __u32 proto, __u
 	if (!packet || !this)
 		return;
 	if (lane_number & IS_LAST)
-		note_arrival(flow, proto, now, this);
+		note_arrival(skb, flow, proto, now, this);
 	if (packet->mark == mark && packet->lane < lane && now > packet->at_ns) {
 		note(PACKET, packet->lane, lane, now - packet->at_ns);
 		if (lane_number & IS_LAST && packet->first_ns)
@@ -848,7 +883,7 @@ static __always_inline void look_at(const struct sk_buff *skb, const struct net_
 		note_end(end);
 	if (of->lane & IS_FIRST)
 		note_answer(skb);
-	pass(of->lane, of->flow, of->proto, mark);
+	pass(skb, of->lane, of->flow, of->proto, mark);
 }
 
 /* netif_receive_skb(struct sk_buff *skb) */
@@ -923,29 +958,20 @@ static __always_inline __u32 flow_of_unconnected(const struct sock *sk, __be16 p
 }
 
 /* When a datagram came that has been read now; 0: not known. The queue of a socket gives out what came first, so with so many
- * still in it the one that was read came so many arrivals before the last one: or more, by as much as the socket drops. */
+ * still in it the one that was read came so many before the last one. */
 static __always_inline __u64 datagram_came(const struct sock *sk, __u32 flow)
 {
 	const struct udp_sock *udp = (const void *)sk;
 	struct arrival *arrival = bpf_map_lookup_elem(&arrived, &flow);
 	__u32 zero = 0, place;
 	struct look *this = bpf_map_lookup_elem(&looks, &zero);
-	__u64 still, arrivals_since, taken, number;
+	__u64 still, number;
 	struct came *came;
 
 	if (!arrival || !this || arrival->in_look != this->number)
 		return 0;
 	still = BPF_CORE_READ(sk, sk_receive_queue.qlen) + BPF_CORE_READ(udp, reader_queue.qlen);
-	if (!arrival->reads) {
-		arrival->count_then = arrival->count;
-		arrival->still_then = still;
-	}
-	arrivals_since = arrival->count - arrival->count_then;
-	taken = arrival->reads + still - arrival->still_then;
-	arrival->reads += 1;
-	/* More reads than arrivals are no drops: they were there before. */
-	if (taken && taken < (1u << 31) && arrivals_since > taken)
-		still = still * arrivals_since / taken;
+	/* More than have come in this look: it came before. */
 	if (still >= arrival->count || still >= MOST_KEPT)
 		return 0;
 	number = arrival->count - 1 - still;

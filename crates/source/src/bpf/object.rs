@@ -40,8 +40,12 @@ const SOFTIRQS: [(&str, &str); 2] = [("softirq_begins", "softirq_entry"), ("soft
 const HOPS: [(&str, &str); 2] = [("hop_receives", "netif_receive_skb"), ("hop_sends", "net_dev_start_xmit")];
 const LATE_THREADS: [(&str, &str); 2] = [("thread_wakes", "sched_waking"), ("threads_switch", "sched_switch")];
 /// Linux 6.3.
-const READS: [(&str, &str); 3] =
-    [("data_are_read", "sock_recv_length"), ("thread_reads", "sock_recv_length"), ("thread_sends", "sock_send_length")];
+const READS: [(&str, &str); 4] = [
+    ("data_are_read", "sock_recv_length"),
+    ("datagram_is_dropped", "kfree_skb"),
+    ("thread_reads", "sock_recv_length"),
+    ("thread_sends", "sock_send_length"),
+];
 const LATE_PACKETS: [(&str, &str); 4] = [
     ("receiving_is_raised", "softirq_raise"),
     ("receiving_begins", "softirq_entry"),

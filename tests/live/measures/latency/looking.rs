@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The programs of `bpf/latency.bpf.c`, as the kernel calls them: 15 letters.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
     "thread_wakes",
     "threads_switch",
     "thread_reads",
@@ -19,6 +19,7 @@ const NAMES: [&str; 10] = [
     "packet_is_sent",
     "packet_is_queue",
     "data_are_read",
+    "datagram_is_dro",
 ];
 
 /// Every program of the kernel: its number and its name.

@@ -2,6 +2,7 @@
 
 read ADDRESS PORT [PRIORITY BUSY_MS PERIOD_MS]   how long each datagram waited, from SO_TIMESTAMPNS to the return of recvmsg;
                                with a priority as SCHED_FIFO, and it works so long after a datagram every period
+read_few ADDRESS PORT          the same with room for few
 arrive ADDRESS PORT            how long each was on the way, from its sender to SO_TIMESTAMPNS
 send ADDRESS PORT RATE         numbered datagrams of 64 bytes with the time, so many a second
 answer ADDRESS PORT            sends back over TCP whatever it is sent
@@ -39,9 +40,11 @@ def every(period_s):
         time.sleep(max(0, begins - time.monotonic()))
 
 
-def datagrams(address, port):
+def datagrams(address, port, room=None):
     """When each arrived (CLOCK_REALTIME, ns), and what it says."""
     wire, here = at(address, port, socket.SOCK_DGRAM)
+    if room:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
     wire.bind(here)
     wire.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     ready()
@@ -64,6 +67,11 @@ def read(address, port, priority=None, busy_ms=0, period_ms=0):
             works_next = now_monotonic + float(period_ms) / 1e3
             while time.monotonic() < now_monotonic + float(busy_ms) / 1e3:
                 pass
+
+
+def read_few(address, port):
+    for arrived, _ in datagrams(address, port, 8192):
+        measured.append([time.monotonic_ns(), time.time_ns() - arrived])
 
 
 def arrive(address, port):
@@ -128,4 +136,4 @@ def stop(pid, stopped_ms, period_ms):
 
 
 signal.signal(signal.SIGTERM, end)
-{"read": read, "arrive": arrive, "send": send, "answer": answer, "ask": ask, "hog": hog, "stop": stop}[what](*told)
+{"read": read, "read_few": read_few, "arrive": arrive, "send": send, "answer": answer, "ask": ask, "hog": hog, "stop": stop}[what](*told)

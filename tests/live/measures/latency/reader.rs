@@ -21,8 +21,12 @@ impl Line {
 
     /// The reader has these arguments beside its address, and no share of its own.
     fn read_by(more: &str, per_second: u32) -> Self {
+        Self::to(format!("read {FAR} 7000 {more}").trim_end(), per_second)
+    }
+
+    fn to(reader: &str, per_second: u32) -> Self {
         let (near, far) = veth_pair();
-        let reader = Part::on(&far, "1", format!("read {FAR} 7000 {more}").trim_end());
+        let reader = Part::on(&far, "1", reader);
         let sender = Part::on(&near, "0", &format!("send {FAR} 7000 {per_second}"));
         let first = Group::first();
         first.take(sender.pid());
@@ -96,6 +100,22 @@ fn datagrams_wait_for_a_reader_that_stands_still() {
     assert_same("the 99th percentile in the socket, by how long it stands still", so_far(socket, "p99_us"), 1e5, 0.1);
     // One of some 60 reads is the first after that.
     assert_same("the 99th percentile between two reads", so_far(told.only("read_gap"), "p99_us"), 1e5, 0.15);
+    line.compare(&told);
+}
+
+/// What is dropped waits for nobody: what came before that has waited all the longer.
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn what_waits_is_known_beside_what_finds_no_room() {
+    needs(PROGRAMS);
+    needs_two_cores();
+    let _alone = alone();
+    let line = Line::to(&format!("read_few {FAR} 7000"), 1_000);
+    line.first.take(line.reader.pid());
+    let _stopper = Part::outside("0", &format!("stop {} 100 300", line.reader.pid()));
+    let told = line.told(24);
+    let (arrivals, read) = (told.mean(told.only("arrival_gap")).1, told.mean(told.only("socket")).1);
+    assert!(read < 0.85 * arrivals, "it loses many: {read} of {arrivals}");
     line.compare(&told);
 }
 
