@@ -39,7 +39,11 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     };
     let mut lines = Vec::new();
     match &latency.cause {
-        Some(cause) => lines.extend(sentences(Tone::Bad, &cause.text, width)),
+        Some(cause) => {
+            lines.extend(sentences(Tone::Bad, &cause.text, width));
+            let remedy = cause.remedy.iter().flat_map(|remedy| sentences(Tone::Key, remedy, width));
+            lines.extend(remedy);
+        }
         None if latency.stages.is_empty() => {}
         None => lines.extend(sentences(Tone::Good, "no stage takes 1 ms (p99)", width)),
     }

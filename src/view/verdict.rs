@@ -157,6 +157,12 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     [line, below].into_iter().filter(|line| !line.is_empty()).collect()
 }
 
+/// Rate and state, for what lies over them.
+pub(super) fn in_short(metrics: &Metrics) -> String {
+    let rate = rate(metrics).map(|(figure, unit, _)| format!("{figure} {unit}, ")).unwrap_or_default();
+    format!("{rate}{}", state_word(metrics).1)
+}
+
 /// How the rate is, in a word.
 fn state_word(metrics: &Metrics) -> (Tone, String) {
     let word = |tone, word: &str| (tone, word.to_owned());

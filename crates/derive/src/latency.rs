@@ -5,6 +5,7 @@ mod cause;
 mod ground;
 mod histogram;
 mod place;
+mod remedy;
 mod stage;
 
 pub use cause::LatencyCause;

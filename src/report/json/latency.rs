@@ -114,6 +114,7 @@ impl JsonObject for LatencyCause {
         object.serialize_entry("waits_for_pid", &by.map(|by| by.pid))?;
         object.serialize_entry("waits_for_name", &by.map(|by| &*by.name))?;
         object.serialize_entry("core", &by.map(|by| by.core))?;
-        object.serialize_entry("text", &self.text)
+        object.serialize_entry("text", &self.text)?;
+        object.serialize_entry("remedy", &self.remedy)
     }
 }

@@ -2,8 +2,9 @@
 //! program between two links. A wait is told once, at its cause: a packet that waits in a socket for a reader that waits for a
 //! core, waits for the core.
 
+use super::remedy::WaitsFor;
 use super::stage::{Stage, StageKey};
-use super::{LatencyGround, Spread, StageLatency, TestLatency, place};
+use super::{LatencyGround, Spread, StageLatency, TestLatency, place, remedy};
 use crate::cores::CoreMetrics;
 use crate::figure::{percent, time};
 use crate::workers::Worker;
@@ -18,6 +19,8 @@ const EXPLAINS: f64 = 0.5;
 const MATTERS: f64 = 0.25;
 /// Waits shorter than this part of the packets' have nothing to do with them.
 const FREE: f64 = 0.1;
+/// From this part of the 99th percentile on the median says how long packets wait.
+const EVERY: f64 = 0.5;
 /// A core of which the hypervisor takes so much is not the kernel's to give.
 const STOLEN: f64 = 0.05;
 
@@ -51,6 +54,8 @@ pub struct LatencyCause {
     pub pin_may_help: bool,
     /// The sentence.
     pub text: String,
+    /// What to do about it; `None` where nothing is known that fits.
+    pub remedy: Option<String>,
     /// The numbers behind it.
     pub numbers: Vec<(&'static str, f64)>,
 }
@@ -78,8 +83,12 @@ pub(super) fn of(scene: &LatencyScene<'_>) -> Option<LatencyCause> {
 }
 
 impl LatencyCause {
+    fn with(self, remedy: Option<String>) -> Self {
+        Self { remedy, ..self }
+    }
+
     fn because_of(self, waits: ThreadWaits) -> Self {
-        Self { waited: Some((waits.thread, waits.by)), pin_may_help: waits.pin_may_help, ..self }
+        Self { waited: Some((waits.thread, waits.by)), pin_may_help: waits.pin_may_help, remedy: waits.remedy, ..self }
     }
 }
 
@@ -89,6 +98,7 @@ struct ThreadWaits {
     by: Option<WaitedFor>,
     text: String,
     pin_may_help: bool,
+    remedy: Option<String>,
 }
 
 /// What the sentence is made of.
@@ -113,7 +123,7 @@ impl LatencyScene<'_> {
                     self.latency.qdisc(link),
                     place::link(self.ground, link)
                 );
-                Some(told(stage, None, text))
+                Some(told(stage, None, text).with(remedy::for_stage((self.ground, self.latency), stage.key, None)))
             }
             Stage::Socket => {
                 let readers =
@@ -122,8 +132,9 @@ impl LatencyScene<'_> {
                     let text = format!("packets wait {} in the receiver's socket: {}", figures(now), waits.text);
                     return Some(told(stage, Some(cause), text).because_of(waits));
                 }
-                let text = format!("packets wait {} in the receiver's socket: {}", figures(now), self.reader(now));
-                Some(told(stage, None, text))
+                let (reader, does) = self.reader(now);
+                let text = format!("packets wait {} in the receiver's socket: {does}", figures(now));
+                Some(told(stage, None, text).with(remedy::for_stage((self.ground, self.latency), stage.key, reader)))
             }
             Stage::Hop { from, to } => Some(self.of_hop(stage, now, from, to)),
             _ => None,
@@ -183,61 +194,61 @@ impl LatencyScene<'_> {
     }
 
     /// These threads got a core as soon as they could run, as far as a latency of this size goes; false where that is not known.
-    fn are_free(&self, mut threads: impl Iterator<Item = ThreadId>, now: Spread) -> bool {
-        let mut is_any = false;
-        let are_all = threads.all(|id| {
-            is_any = true;
-            let waits = self.latency.stage(Stage::Wakeup(id)).and_then(|one| one.now);
-            waits.is_some_and(|waits| waits.max_s < FREE * now.p99_s)
-        });
-        is_any && are_all
+    /// One that was not woken at all, among others that were, has waited for none.
+    fn are_free(&self, threads: impl Iterator<Item = ThreadId>, now: Spread) -> bool {
+        let waits = threads.filter_map(|id| self.latency.stage(Stage::Wakeup(id)).and_then(|one| one.now));
+        waits.map(|waits| waits.max_s < FREE * now.p99_s).reduce(|one, other| one && other).unwrap_or(false)
     }
 
-    /// Who does not read.
-    fn reader(&self, now: Spread) -> String {
+    /// Who does not read, and how that is.
+    fn reader(&self, now: Spread) -> (Option<ThreadId>, String) {
         let gap = |id: ThreadId| self.latency.stage(Stage::ReadGap(id)).and_then(|one| Some((id, one.now?)));
         let readers = self.ground.threads.iter().map(|one| one.sample.id).filter(|id| self.latency.reads(*id));
         let longest = readers.filter_map(gap).max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s));
-        longest.map_or_else(
-            || "its reader is slow".to_owned(),
-            |(id, gaps)| {
-                let who = self.latency.thread(self.ground, id);
-                let free = if self.are_free([id].into_iter(), now) { ", and not for want of a core" } else { "" };
-                format!("the {who} did not read for up to {}{free}", time(gaps.max_s))
-            },
-        )
+        let Some((id, gaps)) = longest else { return (None, "its reader is slow".to_owned()) };
+        let who = self.latency.thread(self.ground, id);
+        let free = if self.are_free([id].into_iter(), now) { ", though it did not wait for a core" } else { "" };
+        (Some(id), format!("the {who} did not read for up to {}{free}", time(gaps.max_s)))
     }
 
     /// A thread that waits for a core, and for whom.
     fn thread(&self, id: ThreadId, how_long: &str) -> ThreadWaits {
         let by = self.latency.waited_for.iter().find(|one| one.thread == id);
         let waits = format!("the {} waits {how_long}", self.latency.thread(self.ground, id));
-        let (why, pin_may_help) = by.map_or_else(|| (" for a core".to_owned(), true), |by| self.why(id, by));
-        ThreadWaits { thread: id, by: by.cloned(), text: format!("{waits}{why}"), pin_may_help }
+        let (why, text) = by.map_or_else(|| (WaitsFor::Others, " for a core".to_owned()), |by| self.why(id, by));
+        let (pin_may_help, remedy) = (why == WaitsFor::Others, remedy::for_thread(why, by));
+        ThreadWaits { thread: id, by: by.cloned(), text: format!("{waits}{text}"), pin_may_help, remedy }
     }
 
-    /// Why it waits, and whether another core may help.
-    fn why(&self, id: ThreadId, by: &WaitedFor) -> (String, bool) {
+    /// Why it waits, in words too.
+    fn why(&self, id: ThreadId, by: &WaitedFor) -> (WaitsFor, String) {
         let core = by.core;
         let shares = self.ground.machine.core(core).and_then(CoreMetrics::shares);
         let stolen = shares.map_or(0.0, |shares| shares.steal);
         if self.throttled.contains(&id) {
-            return (": the CPU quota of its control group is used up".to_owned(), false);
+            return (WaitsFor::Quota, format!(": the CPU quota of its control group{} is used up", self.quota(id)));
         }
         if by.own_real_time > 0 && by.real_time == 0 {
             let who = if by.by == 0 { "nobody" } else { &*by.name };
             let why = "it is real-time, and throttled (rt_runtime_us)";
-            return (format!(" for core {core}: {why}; {who} runs there"), false);
+            return (WaitsFor::RealTime, format!(" for core {core}: {why}; {who} runs there"));
         }
         if stolen >= STOLEN {
             let share = percent(stolen);
-            return (format!(" for core {core}, of which the hypervisor takes {share} % (steal)"), false);
+            return (WaitsFor::Host, format!(" for core {core}, of which the hypervisor takes {share} % (steal)"));
         }
         if by.by == 0 {
-            return (format!(", though core {core} is idle"), false);
+            return (WaitsFor::Nobody, format!(", though core {core} is idle"));
         }
         let how = if by.real_time > 0 { format!(" (real-time, priority {})", by.real_time) } else { String::new() };
-        (format!(" for core {core}: {} {}{how} runs there", by.name, by.pid), true)
+        (WaitsFor::Others, format!(" for core {core}: {} {}{how} runs there", by.name, by.pid))
+    }
+
+    /// How much of a core a thread's quota is.
+    fn quota(&self, id: ThreadId) -> String {
+        let quota = self.ground.threads.iter().find(|one| one.sample.id == id).and_then(|one| one.sample.quota);
+        let cores = quota.map(|quota| quota.quota_us as f64 / quota.period_us.max(1) as f64);
+        cores.map_or_else(String::new, |cores| format!(" ({} % of a core)", percent(cores)))
     }
 }
 
@@ -245,10 +256,21 @@ fn told(stage: &StageLatency, by: Option<&StageLatency>, text: String) -> Latenc
     let now = stage.now;
     let figure = |of: fn(Spread) -> f64| now.map_or(0.0, of);
     let numbers = vec![("p50_us", 1e6 * figure(|now| now.p50_s)), ("p99_us", 1e6 * figure(|now| now.p99_s))];
-    LatencyCause { key: stage.key, by: by.map(|by| by.key), waited: None, pin_may_help: false, text, numbers }
+    LatencyCause {
+        key: stage.key,
+        by: by.map(|by| by.key),
+        waited: None,
+        pin_may_help: false,
+        text,
+        remedy: None,
+        numbers,
+    }
 }
 
-/// The two figures of a sentence.
+/// The two figures of a sentence: first how long every packet waits, where most do.
 fn figures(spread: Spread) -> String {
+    if spread.p50_s >= EVERY * spread.p99_s {
+        return format!("{} (p50; p99 {})", time(spread.p50_s), time(spread.p99_s));
+    }
     format!("{} (p99; p50 {})", time(spread.p99_s), time(spread.p50_s))
 }

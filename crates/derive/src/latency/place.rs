@@ -12,13 +12,13 @@ impl TestLatency {
             Stage::SendGap(id) => format!("between sends of {}", name(ground, id)),
             Stage::ReadGap(id) => format!("between reads of {}", name(ground, id)),
             Stage::Answer(id) => format!("{} has read, until it sends", name(ground, id)),
-            Stage::ArrivalGap => "between arrivals at the last link".to_owned(),
+            Stage::ArrivalGap => "between arrivals".to_owned(),
             Stage::Qdisc(key) => format!("{} of {}", self.qdisc(key), link(ground, key)),
             Stage::Hop { from, to } => hop(ground, from, to),
             Stage::Socket => "in the receiver's socket".to_owned(),
             Stage::Softirq(core) => format!("softirq of core {core} starts"),
-            Stage::Wakeup(id) => format!("{} gets a core", self.thread(ground, id)),
-            Stage::Whole => "all of it, from the first link to the last".to_owned(),
+            Stage::Wakeup(id) => format!("wake-up of {}", self.thread(ground, id)),
+            Stage::Whole => "from first to last link".to_owned(),
             Stage::Alike => "packets that carry the same".to_owned(),
         }
     }

@@ -149,7 +149,7 @@ fn a_wait_in_the_socket_is_told_at_its_cause() {
     let text = cause(&metrics, rows(), vec![for_whom(99, "hog", 50, 0)]);
     assert_eq!(
         text,
-        "packets wait 18 ms (p99; p50 18 ms) in the receiver's socket: the reader iperf3 7 waits up to 20 ms for core 1: \
+        "packets wait 18 ms (p50; p99 18 ms) in the receiver's socket: the reader iperf3 7 waits up to 20 ms for core 1: \
          hog 99 (real-time, priority 50) runs there"
     );
     let text = cause(&metrics, rows(), vec![for_whom(99, "rustc", 0, 0)]);
@@ -166,7 +166,7 @@ fn a_wait_in_the_socket_is_told_at_its_cause() {
     assert!(text.ends_with("the reader iperf3 7 did not read for up to 60 ms"), "its waits are not known: {text}");
     let free = waits(READER, 20_000, 100);
     let text = cause(&metrics, vec![hop(2_000, 1_000), read(18 * MS, 1_000), long(), free], Vec::new());
-    assert!(text.ends_with("did not read for up to 60 ms, and not for want of a core"), "{text}");
+    assert!(text.ends_with("did not read for up to 60 ms, though it did not wait for a core"), "{text}");
     assert_eq!(cause(&metrics, vec![hop(2_000, 1_000), read(50_000, 1_000)], Vec::new()), "", "nothing takes long");
 }
 
@@ -190,7 +190,9 @@ fn a_stolen_core_and_a_used_up_quota_are_told_apart() {
     let now = sample(2 * SECOND, rows(), vec![for_whom(0, "swapper/1", 0, 0)]);
     let latency = track.observe(&now, after.latency_ground()).expect("looked at");
     let text = &latency.cause.as_ref().expect("it waits").text;
-    assert!(text.contains("the CPU quota of its control group is used up"), "{text}");
+    assert!(text.ends_with("the CPU quota of its control group (20 % of a core) is used up"), "{text}");
+    let remedy = latency.cause.as_ref().and_then(|cause| cause.remedy.as_deref());
+    assert_eq!(remedy, Some("raise that quota: cpu.max (cgroup v1: cpu.cfs_quota_us)"));
 }
 
 #[test]
@@ -198,9 +200,9 @@ fn a_softirq_that_starts_late_explains_the_hop_before_it() {
     let metrics = test();
     let late = |ns| row(LatencyOf::Softirq { flow: flow(), core: 1 }, ns, 100);
     let text = cause(&metrics, vec![hop(5 * MS, 1_000), late(4 * MS)], Vec::new());
-    assert_eq!(text, "softirqs that receive start 4 ms (p99; p50 4 ms) late on core 1");
+    assert_eq!(text, "softirqs that receive start 4 ms (p50; p99 4 ms) late on core 1");
     let text = cause(&metrics, vec![hop(5 * MS, 1_000), late(2_000)], Vec::new());
-    assert!(text.starts_with("packets take 5 ms (p99; p50 5 ms) from "), "{text}");
+    assert!(text.starts_with("packets take 5 ms (p50; p99 5 ms) from "), "{text}");
 }
 
 #[test]
