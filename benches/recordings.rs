@@ -18,6 +18,8 @@ mod load;
 use load::Load;
 use std::time::{Duration, Instant};
 use vnettop::app::Player;
+use vnettop::app::convert::{AskedFile, convert};
+use vnettop::convert::{ConvertedTo, TableKind};
 use vnettop::record::{Recorder, StoredIn};
 use vnettop::sample::Item;
 use vnettop::state::{Mode, Settings, State};
@@ -49,6 +51,18 @@ fn main() {
         worst,
         writing.as_secs_f64() / seconds as f64 * 100.0
     );
+    for format in [ConvertedTo::Perfetto, ConvertedTo::Table(TableKind::Bins), ConvertedTo::Table(TableKind::Links)] {
+        let (output, begin, memory) = (directory.path().join("converted"), Instant::now(), resident());
+        let asked =
+            AskedFile { recording: &path, host: None, from: Duration::ZERO, to: None, format, output: Some(&output) };
+        convert(&asked).unwrap();
+        let (took, size) = (begin.elapsed(), output.metadata().unwrap().len() >> 20);
+        println!(
+            "convert  {took:?} for {seconds} s to {format:?}: {size} MiB, {} MiB of memory",
+            resident().saturating_sub(memory) >> 20
+        );
+        std::fs::remove_file(&output).unwrap();
+    }
     let memory = resident();
     let begin = Instant::now();
     let mut player = Player::open(StoredIn::File(path)).unwrap().unwrap();

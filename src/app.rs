@@ -3,6 +3,7 @@
 
 mod agent;
 pub mod compare;
+pub mod convert;
 pub mod doctor;
 #[cfg(feature = "export")]
 mod export;

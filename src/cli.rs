@@ -2,6 +2,7 @@
 
 mod answer;
 mod compare;
+mod convert;
 mod cut;
 mod export;
 mod fleet;
@@ -15,7 +16,8 @@ mod values;
 mod wrong_word;
 
 pub use compare::AskedComparison;
-pub use cut::AskedCut;
+pub use convert::AskedConversion;
+pub use cut::{AskedCut, AskedPart};
 pub use export::AskedExport;
 pub use fleet::AskedFleet;
 pub use hosts::AskedHosts;
@@ -72,6 +74,7 @@ impl Config {
             Face::Undo
                 | Face::Card(_)
                 | Face::Cut(_)
+                | Face::Convert(_)
                 | Face::Report(_)
                 | Face::Doctor(_)
                 | Face::ListWays
@@ -150,6 +153,8 @@ pub enum Face {
     Card(AskedCard),
     /// A part of a recording, as a recording of its own.
     Cut(AskedCut),
+    /// A recording is written for other programs.
+    Convert(AskedConversion),
     /// A report of recordings.
     Report(AskedReport),
 }
@@ -212,6 +217,7 @@ Examples:
   vnettop replay                  the built-in recording
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
                                   half a minute of it, in a file of its own
+  vnettop convert run.zst -o run.pftrace   it, for ui.perfetto.dev; or a CSV
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop report run.zst -o run.html   what was measured, on one page
   vnettop compare                 virtual networks of this machine in turn
@@ -250,6 +256,8 @@ enum CliCommand {
     Card(AskedCard),
     /// Write a part of a recording to a file of its own
     Cut(AskedCut),
+    /// Write a recording as a trace for Perfetto, or as a table (CSV)
+    Convert(AskedConversion),
     /// Write a report of recordings: one page with plots (HTML), Markdown or JSON
     Report(ReportArguments),
     /// Measure each virtual network that this machine can make, unpinned and pinned
@@ -353,6 +361,7 @@ fn face(command: Option<&CliCommand>, options: &Options, terminal: bool) -> Resu
         (Some(CliCommand::Run(run)), _) => Face::Run(run.checked(options.readonly)?),
         (Some(CliCommand::Card(card)), _) => Face::Card(card.clone()),
         (Some(CliCommand::Cut(cut)), _) => cut.clone().face()?,
+        (Some(CliCommand::Convert(asked)), _) => asked.clone().face()?,
         (Some(CliCommand::Report(report)), _) => report.checked()?,
         (Some(CliCommand::Compare(compare)), _) => compare.clone().face(options.json, options.readonly),
         (Some(CliCommand::Export(export)), _) => Face::Export(export.clone()),

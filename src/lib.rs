@@ -52,6 +52,7 @@ pub mod ui;
 pub mod update;
 pub mod view;
 
+pub use vnettop_convert as convert;
 pub use vnettop_derive as derive;
 pub use vnettop_export as export;
 pub use vnettop_networks as networks;

@@ -105,18 +105,8 @@ fn missing_namespace(config: &Config) -> Option<String> {
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
-        (
-            Face::Undo
-            | Face::Card(_)
-            | Face::Cut(_)
-            | Face::Report(_)
-            | Face::Doctor(_)
-            | Face::Settings { .. }
-            | Face::Fleet(_)
-            | Face::ListWays
-            | Face::ShowScript(_),
-            _,
-        ) => {}
+        (Face::Settings { .. } | Face::Fleet(_), _) => {}
+        _ if !config.reads_settings() => {}
         (_, Origin::Replay { .. }) => enough_descriptors(LEAST_TO_REPLAY)?,
         _ => enough_descriptors(LEAST_TO_WATCH)?,
     }
@@ -145,6 +135,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Doctor(json) => doctor(config, configured, *json),
         Face::Run(run) => run::command(config, run),
         Face::Cut(asked) => recordings::cut(asked),
+        Face::Convert(asked) => recordings::convert(asked),
         Face::Card(asked) => recordings::card(asked),
         Face::Report(asked) => recordings::report(asked),
     }

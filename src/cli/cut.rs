@@ -20,25 +20,42 @@ Examples:
 pub struct AskedCut {
     /// The recording to cut from
     pub recording: PathBuf,
-    /// First moment of the new recording, as time since the first sample: 90, 1:30 or 1:02:03 [default: the start]
-    #[arg(long, value_name = "TIME", value_parser = place, default_value = "0", hide_default_value = true)]
-    pub from: Duration,
-    /// Last moment of it, as --from [default: the end]
-    #[arg(long, value_name = "TIME", value_parser = place)]
-    pub to: Option<Duration>,
+    /// Which part of it.
+    #[command(flatten)]
+    pub part: AskedPart,
     /// The new recording, compressed when it ends in .zst; a file that is there already is left as it is
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: PathBuf,
+}
+
+/// A part of a recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
+pub struct AskedPart {
+    /// First moment, as time since the first sample: 90, 1:30 or 1:02:03 [default: the start]
+    #[arg(long, value_name = "TIME", value_parser = place, default_value = "0", hide_default_value = true)]
+    pub from: Duration,
+    /// Last moment, as --from [default: the end]
+    #[arg(long, value_name = "TIME", value_parser = place)]
+    pub to: Option<Duration>,
+}
+
+impl AskedPart {
+    /// # Errors
+    /// The sentence of what contradicts itself.
+    pub(super) fn checked(self) -> Result<(), CliError> {
+        match self.to {
+            Some(to) if self.from > to => Err(CliError::usage("--from is after --to: exchange the two")),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl AskedCut {
     /// # Errors
     /// The sentence of what contradicts itself.
     pub(super) fn face(self) -> Result<Face, CliError> {
-        match self.to {
-            Some(to) if self.from > to => Err(CliError::usage("--from is after --to: exchange the two")),
-            _ => Ok(Face::Cut(self)),
-        }
+        self.part.checked()?;
+        Ok(Face::Cut(self))
     }
 
     /// Options of every command that mean nothing where a recording is the result.

@@ -30,6 +30,7 @@ const TAKEN: &[(&str, &[&[&str]])] = &[
     ("run", &[&["delay", "record", "iperf3_json", "readonly", "no_realtime"], SCOPE, SOCKETS, COUNTED, SETTINGS]),
     ("card", &[]),
     ("cut", &[]),
+    ("convert", &[]),
     ("report", &[]),
     (
         "compare",

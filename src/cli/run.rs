@@ -1,5 +1,6 @@
 //! The arguments of `vnettop run` and `vnettop card`.
 
+use super::convert::AskedConversion;
 use super::cut::AskedCut;
 use super::export::AskedExport;
 use super::fleet::FleetArguments;
@@ -287,6 +288,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
             (options.latency, "--latency cannot be combined with a replay: it shows what was recorded"),
         ],
         Some(CliCommand::Cut(_)) => &AskedCut::refused(options),
+        Some(CliCommand::Convert(_)) => &AskedConversion::refused(options),
         Some(CliCommand::Compare(_)) => &[
             (options.print.is_some(), "--print cannot be combined with compare: it prints tables"),
             (options.record.is_some(), "--record cannot be combined with compare: -o FILE.json keeps what it measures"),

@@ -91,6 +91,16 @@ vnettop cut RECORDING -o FILE: write a part of a recording
 All options: vnettop cut --help",
     ),
     (
+        Some("convert"),
+        "\
+vnettop convert RECORDING -o FILE: write it for other programs
+  -o run.pftrace      a trace, which https://ui.perfetto.dev opens
+  --table bins        a CSV instead: bins, links, threads or tests
+  --from 1:30         first moment; default: the start
+  --to 2:00           last moment; default: the end
+All options: vnettop convert --help",
+    ),
+    (
         Some("report"),
         "\
 vnettop report RECORDING... -o FILE: write a report of recordings

@@ -19,6 +19,7 @@ const NEEDED: &[(&str, &str)] = &[
     ("run", "a command after --: vnettop run -- iperf3 -c HOST"),
     ("card", "a RECORDING: vnettop card run.zst"),
     ("cut", "a RECORDING and -o FILE: vnettop cut run.zst --from 1:30 -o dip.zst"),
+    ("convert", "a RECORDING and -o FILE: vnettop convert run.zst -o run.pftrace"),
     ("report", "a RECORDING: vnettop report run.zst -o report.html"),
 ];
 
@@ -107,7 +108,7 @@ fn one_too_many(word: &str, command: Option<&str>) -> String {
         Some("compare") => format!("did you mean --only {word}? vnettop compare --list names all paths"),
         Some("export") => format!("did you mean --web.listen-address {word}?"),
         Some("fleet") => format!("did you mean --prometheus {word}?"),
-        Some(command @ ("replay" | "card" | "cut")) => {
+        Some(command @ ("replay" | "card" | "cut" | "convert")) => {
             format!("vnettop {command} reads one recording: '{word}' is one too many")
         }
         Some(command) => format!("vnettop {command} takes options only: remove '{word}'"),

@@ -5,12 +5,28 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use vnettop::app::run::{CardError, Destination};
+use vnettop::convert::ConvertedTo;
 use vnettop::{app, cli, record, rights, term};
 
 /// A part of a recording as a file of its own.
 pub fn cut(asked: &cli::AskedCut) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(rights::Work::Replaying);
-    let missing = record::cut(&asked.recording, asked.from, asked.to, &asked.output)?;
+    let missing = record::cut(&asked.recording, asked.part.from, asked.part.to, &asked.output)?;
+    missing.iter().for_each(term::say);
+    Ok(ExitCode::from(u8::from(missing.is_some())))
+}
+
+/// A recording for other programs.
+pub fn convert(asked: &cli::AskedConversion) -> Result<ExitCode, Box<dyn Error>> {
+    keep_rights(rights::Work::Replaying);
+    let missing = app::convert::convert(&app::convert::AskedFile {
+        recording: &asked.recording,
+        host: asked.of.as_deref(),
+        from: asked.part.from,
+        to: asked.part.to,
+        format: asked.table.map_or(ConvertedTo::Perfetto, ConvertedTo::Table),
+        output: Some(&*asked.output).filter(|output| output.as_os_str() != "-"),
+    })?;
     missing.iter().for_each(term::say);
     Ok(ExitCode::from(u8::from(missing.is_some())))
 }

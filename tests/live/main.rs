@@ -9,6 +9,7 @@ mod ground;
 
 mod bpf_object;
 mod containers;
+mod convert;
 mod demo;
 mod descriptors;
 mod doctor;

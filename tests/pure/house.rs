@@ -20,6 +20,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("record", &["sample", "text"]),
     ("source", &["sample", "clock", "sched", "mounts", "bpf", "record", "text"]),
     ("derive", &["sample"]),
+    ("convert", &["sample", "derive"]),
     ("report", &["sample", "derive", "text"]),
     ("effect", &["sample", "clock", "sched", "source", "trust"]),
     ("action", &["sample"]),
@@ -33,7 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("rights", &[]),
     ("config", &["sample", "action", "state", "ui", "text", "trust"]),
     ("term", &["text"]),
-    ("cli", &["sample", "derive", "report", "action", "config", "export"]),
+    ("cli", &["sample", "derive", "convert", "report", "action", "config", "export"]),
     ("networks", &[]),
     ("export", &[]),
     ("prometheus", &["text"]),
@@ -42,7 +43,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         "app",
         &[
             "sample", "clock", "sched", "record", "source", "derive", "report", "effect", "action", "input", "state",
-            "update", "view", "ui", "term", "text", "config", "networks", "export",
+            "update", "view", "ui", "term", "text", "config", "networks", "export", "convert",
         ],
     ),
     (
@@ -51,6 +52,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "app",
             "cli",
             "config",
+            "convert",
             "demo",
             "networks",
             "derive",

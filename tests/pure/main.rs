@@ -45,3 +45,4 @@ mod strings;
 mod systems;
 mod threads;
 mod timelines;
+mod traces;

@@ -83,7 +83,8 @@ fn the_options_exist() {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
-    let commands = ["run", "cut", "report", "compare", "export", "fleet"].map(|command| help(&[command, "--help"]));
+    let commands =
+        ["run", "cut", "convert", "report", "compare", "export", "fleet"].map(|command| help(&[command, "--help"]));
     let help = help(&["--help"]) + &commands.concat();
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);

@@ -76,7 +76,7 @@ pub enum RecordError {
         version: u32,
     },
     /// The recording has nothing between two moments.
-    #[error("nothing is cut from recording {}: {}", path.display(), cut::nothing_there(*from, *to, *last, truncated.as_deref()))]
+    #[error("nothing is taken from recording {}: {}", path.display(), cut::nothing_there(*from, *to, *last, truncated.as_deref()))]
     NothingThere {
         /// The recording.
         path: PathBuf,

@@ -61,7 +61,7 @@ impl Bin {
 impl Ledger<Bin> {
     /// Carries the bins of a whole run on with the newest ones as they are known now. Those that can still change are replaced,
     /// unless they begin before `from_ns`.
-    pub(crate) fn follow<'a>(&mut self, now: impl DoubleEndedIterator<Item = &'a Bin>, from_ns: u64) {
+    pub fn follow<'a>(&mut self, now: impl DoubleEndedIterator<Item = &'a Bin>, from_ns: u64) {
         let mut now = now.rev().peekable();
         let newest_ns = now.peek().map_or(0, |bin| bin.from_ns);
         let known_ns = self.last().map_or(0, |bin| bin.from_ns).min(newest_ns);
@@ -74,7 +74,7 @@ impl Ledger<Bin> {
     }
 
     /// Takes out the bins that cannot change any more.
-    pub(crate) fn take_settled(&mut self) -> std::collections::vec_deque::Drain<'_, Bin> {
+    pub fn take_settled(&mut self) -> std::collections::vec_deque::Drain<'_, Bin> {
         let settled_ns = self.last().map_or(0, |newest| newest.from_ns.saturating_sub(CAN_CHANGE_NS));
         self.0.drain(..self.0.partition_point(|bin| bin.to_ns <= settled_ns))
     }
