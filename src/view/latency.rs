@@ -93,7 +93,7 @@ fn legend(latency: &TestLatency) -> (Tone, String) {
     match latency.packets_looked {
         Some(share) if share < 0.95 => {
             // A look is 0.2 s long at least, and follows packets from its first half on.
-            let text = format!("{over}; packets followed {} of the time: waits over 0.1 s may be missed", Share(share));
+            let text = format!("{over}; packets sampled {} of the time: waits over 0.1 s may be missed", Share(share));
             (Tone::Warning, text)
         }
         _ => (Tone::Muted, over),
@@ -133,7 +133,7 @@ fn row(
 ) -> Line {
     let back = if stage.key.is_back { "back: " } else { "" };
     // What stands beside the path is indented: it is in the stages above, or no wait at all.
-    let indent = if stage.key.is_of_packets() { "" } else { "  " };
+    let indent = if stage.key.is_of_packets() { "" } else { " " };
     let place = format!("{indent}{back}{}", latency.place(metrics.latency_ground(), &stage.key));
     let slow = stage.now.filter(|_| !stage.key.is_gap()).map_or(Tone::Normal, |now| tone(now.p99_s));
     let time = |of: fn(&crate::derive::latency::Spread) -> f64| {

@@ -219,6 +219,19 @@ pub enum SpaceEntry {
     Unknown,
 }
 
+impl SpaceEntry {
+    /// The same command, run there. What it looks at is asked of the kernel, not read in files.
+    #[must_use]
+    pub fn command(&self, line: &str) -> String {
+        match self {
+            Self::Own => line.to_owned(),
+            Self::Named(name) => format!("ip netns exec {} {line}", shell_word(name)),
+            Self::Process(pid) => format!("nsenter -t {pid} -n {line}"),
+            Self::Unknown => format!("in its namespace: {line}"),
+        }
+    }
+}
+
 impl SteerRequest {
     /// What sets each queue by hand, a line of the shell; names are quoted where they need it.
     #[must_use]

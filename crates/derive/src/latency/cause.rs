@@ -152,7 +152,7 @@ impl LatencyScene<'_> {
             let own = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(Worker::id);
             let text =
                 if self.are_free(own, now) { format!("{takes}, whose threads do not wait for a core") } else { takes };
-            return told(stage, None, text);
+            return told(stage, None, text).with(Some(remedy::for_carrier(carrier)));
         }
         let (from_name, to_name) = (self.name(from), self.name(to));
         let takes = format!("packets take {} from {from_name} to {to_name}", figures(now));

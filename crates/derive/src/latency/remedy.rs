@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, StageKey};
 use super::{LatencyGround, TestLatency};
-use vnettop_sample::{LinkKey, ThreadId, WaitedFor};
+use vnettop_sample::{Carrier, CarrierKind, LinkKey, ThreadId, WaitedFor, shell_word};
 
 /// Why a thread waits for a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(super) fn for_thread(why: WaitsFor, by: Option<&WaitedFor>) -> Option<String
     match why {
         WaitsFor::Others => {
             let WaitedFor { name, pid, .. } = by?;
-            Some(format!("give it a core of its own (p), or {name} another one: taskset -apc CORES {pid}"))
+            Some(format!("press p to pin the test, or give {name} another core: taskset -apc CORES {pid}"))
         }
         WaitsFor::Quota => Some("raise that quota: cpu.max (cgroup v1: cpu.cfs_quota_us)".to_owned()),
         WaitsFor::RealTime => Some("raise rt_runtime_us of its group, or give up its priority".to_owned()),
@@ -46,8 +46,19 @@ pub(super) fn for_stage(
     }
 }
 
+/// Where a program between two links holds packets, and not for want of a core.
+pub(super) fn for_carrier(carrier: &Carrier) -> String {
+    match carrier.kind {
+        // A virtual machine, and no program that holds a tap.
+        CarrierKind::Guest if carrier.name.starts_with("the guest ") => {
+            format!("look inside {}: run vnettop there", carrier.name)
+        }
+        _ => format!("see what it does meanwhile: strace -fp {}", carrier.pid),
+    }
+}
+
 fn of_qdisc(ground: LatencyGround<'_>, latency: &TestLatency, link: LinkKey) -> String {
     let name = ground.machine.link(link).map_or("LINK", |link| link.facts.name.as_str());
-    let kind = latency.qdisc(link);
-    format!("raise the rate of {kind} or send less (tc -s qdisc show dev {name}): a longer queue only waits longer")
+    let look = ground.machine.space_entry(link.netns).command(&format!("tc -s qdisc show dev {}", shell_word(name)));
+    format!("raise the rate of {} or send less ({look}): a longer queue only waits longer", latency.qdisc(link))
 }
