@@ -1,39 +1,10 @@
 //! A part of a recording as a recording of its own: the facts and pins that stood at its start come first.
 
+use super::standing::StandingEvents;
 use super::{RecordError, Recorder, Recording};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
-use vnettop_sample::{Event, Item, SteeredFile, ThreadId};
-
-/// Events before a place that still hold there; facts are left out, since each sample carries them.
-#[derive(Default)]
-struct StandingEvents {
-    /// What is known of a run: that it was asked for, its start, its newest phase.
-    run: [Option<Event>; 3],
-    pins: BTreeMap<ThreadId, Event>,
-    steers: BTreeMap<SteeredFile, Event>,
-}
-
-impl StandingEvents {
-    fn pass(&mut self, event: Event) {
-        match &event {
-            Event::Pinned { thread, .. } => drop(self.pins.insert(*thread, event)),
-            Event::Restored { thread, .. } => drop(self.pins.remove(thread)),
-            Event::Steered { file, .. } => drop(self.steers.insert(*file, event)),
-            Event::Unsteered { file, .. } => drop(self.steers.remove(file)),
-            Event::RunAsked(_) => self.run = [Some(event), None, None],
-            Event::RunStarted { .. } => self.run[1] = Some(event),
-            Event::Stretch { .. } => self.run[2] = Some(event),
-            Event::RunEnded { .. } => self.run = [None, None, None],
-            _ => {}
-        }
-    }
-
-    fn events(self) -> impl Iterator<Item = Item> {
-        self.run.into_iter().flatten().chain(self.pins.into_values()).chain(self.steers.into_values()).map(Item::Event)
-    }
-}
+use vnettop_sample::Item;
 
 /// Writes the part of a recording between two moments, both as time since its first sample, to a new file; without `to` up to
 /// its end. Gives the sentence of what is missing at the end of a damaged recording.

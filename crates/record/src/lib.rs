@@ -28,7 +28,10 @@ mod frames;
 mod line;
 mod line_reader;
 mod line_writer;
+mod piece;
 mod read;
+mod ring;
+mod standing;
 mod stream;
 mod timeout_writer;
 mod write;
@@ -41,6 +44,7 @@ use std::time::Duration;
 pub use command::{command_line, command_of};
 pub use cut::cut;
 pub use read::{Bookmark, Recording, StoredIn};
+pub use ring::{KeptRecording, RecordingRing, RingBounds};
 pub use stream::{STREAM_PIECE, StreamError, StreamItem, StreamReader, StreamWriter};
 pub use write::Recorder;
 

@@ -18,6 +18,8 @@ const FROM_THE_FIRST: [&str; 4] = ["host", "topology", "links", "problems"];
 /// Lines being written.
 pub(super) struct LineWriter<W: Write> {
     to: LineSink<W>,
+    /// The first sample has a line for every fact, so that whatever was read before means nothing.
+    is_keyframe: bool,
     /// The line being written; kept for its room.
     line: Vec<u8>,
     /// Bytes of text in the frame that was begun.
@@ -38,11 +40,22 @@ impl<W: Write> LineWriter<W> {
     /// Begins with the first line, which is on its way when this returns.
     pub fn headed(to: W, is_compressed: bool, hosts: &[String]) -> io::Result<Self> {
         let to = if is_compressed { LineSink::Zstd(Some(frame(to, 0)?)) } else { LineSink::Plain(to) };
-        let mut writer = Self { to, line: Vec::new(), in_frame: 0, sample: 0, is_fitted: false };
+        let mut writer = Self { to, is_keyframe: false, line: Vec::new(), in_frame: 0, sample: 0, is_fitted: false };
         let (vnettop, hosts) = (env!("CARGO_PKG_VERSION").to_owned(), hosts.to_vec());
         writer.line(&Header { vnettop_recording: SCHEMA_VERSION, vnettop, hosts })?;
         writer.flush()?;
         Ok(writer)
+    }
+
+    /// Begins a piece that may stand anywhere in a recording: without the first line of one. What the lines go to compresses them.
+    pub fn piece(to: W) -> Self {
+        let to = LineSink::Plain(to);
+        Self { to, is_keyframe: true, line: Vec::new(), in_frame: 0, sample: 0, is_fitted: true }
+    }
+
+    /// Bytes of text of the newest sample.
+    pub fn sample_bytes(&self) -> usize {
+        self.sample
     }
 
     pub fn is_compressed(&self) -> bool {
@@ -53,7 +66,8 @@ impl<W: Write> LineWriter<W> {
     pub fn item(&mut self, written: &mut Option<Facts>, item: &Item) -> io::Result<()> {
         if let Item::Sample(sample) = item {
             self.begin_frame_if_due()?;
-            let writer = &mut FactWriter { are_first: written.is_none(), out: self };
+            let are_first = written.is_none();
+            let writer = &mut FactWriter { are_first, are_all_due: are_first && self.is_keyframe, out: self };
             written.get_or_insert_default().visit(&sample.facts, writer)?;
         }
         self.line(item)?;
@@ -91,9 +105,14 @@ impl<W: Write> LineWriter<W> {
 
     /// Ends the last frame.
     pub fn finish(self) -> io::Result<()> {
+        self.end()?.map_or(Ok(()), |mut to| to.flush())
+    }
+
+    /// Ends the last frame, and gives what the lines went to; none after a frame that could not be ended.
+    pub fn end(self) -> io::Result<Option<W>> {
         match self.to {
-            LineSink::Plain(mut to) => to.flush(),
-            LineSink::Zstd(frame) => frame.map_or(Ok(()), |frame| frame.finish().and_then(|mut to| to.flush())),
+            LineSink::Plain(to) => Ok(Some(to)),
+            LineSink::Zstd(frame) => frame.map(Encoder::finish).transpose(),
         }
     }
 
@@ -140,6 +159,8 @@ fn frame<W: Write>(to: W, sample: usize) -> io::Result<Encoder<'static, W>> {
 struct FactWriter<'a, W: Write> {
     out: &'a mut LineWriter<W>,
     are_first: bool,
+    /// Even those in which there is nothing.
+    are_all_due: bool,
 }
 
 impl<W: Write> FactVisitor for FactWriter<'_, W> {
@@ -149,7 +170,7 @@ impl<W: Write> FactVisitor for FactWriter<'_, W> {
     where
         T: Clone + PartialEq + Serialize + DeserializeOwned,
     {
-        let is_due = was != is || self.are_first && FROM_THE_FIRST.contains(&name);
+        let is_due = was != is || self.are_all_due || self.are_first && FROM_THE_FIRST.contains(&name);
         was.clone_from(is);
         if is_due { self.out.line(&BTreeMap::from([(name, is)])) } else { Ok(()) }
     }
