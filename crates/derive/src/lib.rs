@@ -73,6 +73,7 @@ pub mod threads;
 pub mod timeline;
 pub mod totals;
 mod traffic;
+pub mod triggers;
 pub mod workers;
 
 pub use conclusions::Conclusions;
@@ -107,4 +108,5 @@ pub use test_metrics::TestMetrics;
 pub use threads::ThreadMetrics;
 pub use timeline::Timeline;
 pub use totals::Totals;
+pub use triggers::{Trigger, TriggerKind, TriggerPlan, TriggerWatch, TriggeredEvent};
 pub use workers::{Unplaceable, Worker};

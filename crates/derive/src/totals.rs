@@ -6,6 +6,7 @@ mod bounded;
 mod latency;
 mod links;
 mod losses;
+mod saves;
 mod space_labels;
 mod test_steps;
 mod threads;
@@ -17,6 +18,7 @@ use threads::ThreadSteps;
 
 pub use latency::{LATENCY_BOUNDS_NS, LatencyTotal, LatencyTotals};
 pub use links::{LinkCounts, LinkName, LinkSeries, LinkTotal};
+pub use saves::SaveTotals;
 pub use space_labels::SpaceLabels;
 
 /// Groups of threads, of tests and of losses kept, each.
@@ -97,6 +99,8 @@ pub struct Totals {
     pub links: LinkSeries,
     /// Tests that have begun.
     pub begun: u64,
+    /// Recordings that were saved by themselves.
+    pub saves: SaveTotals,
     thread_steps: ThreadSteps,
     test_steps: TestSteps,
 }
@@ -111,6 +115,7 @@ impl Totals {
             losses: Bounded::new(MOST_GROUPS),
             links: LinkSeries::new(most_links),
             begun: 0,
+            saves: SaveTotals::default(),
             thread_steps: ThreadSteps::default(),
             test_steps: TestSteps::default(),
         }
