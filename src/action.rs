@@ -108,6 +108,8 @@ pub enum WorldAction {
     SaveCard,
     /// Begin or end a recording.
     Record,
+    /// Save the last minutes as a recording.
+    SaveLast,
     /// Save what the screen is like now to the configuration.
     SaveSettings,
 }

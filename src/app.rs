@@ -2,6 +2,7 @@
 //! and perform effects; they compute nothing and draw nothing themselves.
 
 mod agent;
+mod black_box;
 pub mod compare;
 pub mod convert;
 pub mod doctor;
@@ -9,6 +10,7 @@ pub mod doctor;
 mod export;
 mod headless;
 mod hosts;
+mod kept_file;
 pub mod look;
 mod phase_schedule;
 mod player;
@@ -26,7 +28,7 @@ use crate::action::{Action, Key};
 use crate::config::SaveSource;
 use crate::derive::{SummaryRoom, SummaryTrack};
 use crate::effect::{Effect, Outcome};
-use crate::sample::{AgentCommand, Event, Item, OnRequest};
+use crate::sample::{AgentCommand, Event, Item, OnRequest, OutcomeLine};
 use crate::source::SourceError;
 use crate::source::feed::{Feed, FeedCommand, Next, Pace};
 use crate::state::{Mode, State};
@@ -41,6 +43,7 @@ use std::time::{Duration, Instant};
 const LONGEST_TAKEN: Duration = Duration::from_millis(100);
 
 pub use agent::Agent;
+pub use black_box::{AskError, AskedVnettop, BlackBox, BlackBoxOptions, SaveNews, ask, runtime_folders};
 #[cfg(feature = "export")]
 pub use export::export;
 pub use headless::{json, lines};
@@ -234,7 +237,9 @@ impl App {
             self.options.count = self.options.count.map(|left| left.saturating_sub(1));
         }
         self.seen.observe(&metrics);
+        let saved = self.stream.watch(&metrics);
         self.state.receive(metrics);
+        self.tell_saved(saved);
         self.ask();
         update::tick(&mut self.state).map_or(Ok(()), |effect| self.perform(effect))?;
         Ok(true)
@@ -312,6 +317,7 @@ impl App {
                 return Ok(());
             }
             Effect::ToggleRecording => self.toggle_recording().into(),
+            Effect::SaveLast => self.save_last().into(),
             Effect::WriteReport => self.write_report().into(),
             Effect::WriteCard => self.write_card().into(),
             Effect::SaveSettings => self.save_settings().into(),
@@ -362,7 +368,7 @@ impl App {
     /// Puts masks back if that was asked for, else says which stay; closes the recording. What is left is to be waited for.
     fn close(mut self) -> (Outcome, Option<AppError>, Feed) {
         let restores = self.options.restore_on_exit;
-        let outcome = match &mut self.controls {
+        let mut outcome = match &mut self.controls {
             Controls::Here(controller) if restores => controller.restore(),
             Controls::Here(controller) => controller.staying(),
             // Its agent restores by itself when its input ends.
@@ -371,6 +377,8 @@ impl App {
         for event in &outcome.events {
             self.stream.record(&Item::Event(event.clone()));
         }
+        let saved = self.stream.end_saves().into_iter();
+        outcome.lines.extend(saved.map(|news| OutcomeLine { warning: news.is_warning, text: news.text }));
         let finished = self.stream.finish();
         (outcome, finished.err().map(AppError::Record), self.feed)
     }

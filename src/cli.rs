@@ -11,6 +11,7 @@ mod offered;
 mod options;
 mod report;
 mod run;
+mod save;
 mod short_help;
 mod values;
 mod wrong_word;
@@ -23,9 +24,11 @@ pub use fleet::AskedFleet;
 pub use hosts::AskedHosts;
 pub use report::AskedReport;
 pub use run::{AskedCard, CardFormat, ObservedCommand};
+pub use save::AskedSave;
 
 use crate::action::KeyStep;
 use crate::config::{Override, Preferences};
+use crate::derive::TriggerPlan;
 use answer::{cli_error, matched, named_command};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use fleet::FleetArguments;
@@ -60,6 +63,8 @@ pub struct Config {
     pub named: bool,
     /// Write a recording here.
     pub record: Option<PathBuf>,
+    /// What of the last minutes is saved when.
+    pub plan: TriggerPlan,
     /// What iperf 3 writes with `--json-stream`.
     pub iperf3_json: Option<PathBuf>,
 }
@@ -76,6 +81,7 @@ impl Config {
                 | Face::Cut(_)
                 | Face::Convert(_)
                 | Face::Report(_)
+                | Face::Save(_)
                 | Face::Doctor(_)
                 | Face::ListWays
                 | Face::ShowScript(_)
@@ -88,6 +94,9 @@ impl Config {
     /// The sentence of what contradicts the command line.
     pub fn settle(&mut self, preferences: Preferences, is_watch_chosen: bool) -> Result<(), CliError> {
         self.preferences = preferences;
+        if !self.plan.triggers.is_empty() && self.preferences.recorder.minutes <= 0.0 {
+            return Err(CliError::usage("--on saves what is kept, and recorder.minutes is 0: add --keep 3m"));
+        }
         match &self.face {
             Face::Watch(Presentation::Screen) => self.interval = self.preferences.interval,
             Face::Run(run) if self.preferences.readonly && run.asked.takes_turns() => {
@@ -151,6 +160,8 @@ pub enum Face {
     ShowScript(String),
     /// The card of a recorded run.
     Card(AskedCard),
+    /// What another vnettop has kept, as a recording.
+    Save(AskedSave),
     /// A part of a recording, as a recording of its own.
     Cut(AskedCut),
     /// A recording is written for other programs.
@@ -218,6 +229,8 @@ Examples:
   vnettop cut run.zst --from 1:30 --to 2:00 -o dip.zst
                                   half a minute of it, in a file of its own
   vnettop convert run.zst -o run.pftrace   it, for ui.perfetto.dev; or a CSV
+  vnettop --json --on dip         JSON, and a recording of every dip
+  vnettop save                    the last minutes of a running vnettop
   vnettop run -- iperf3 -c HOST   that command, and how steady its rate was
   vnettop report run.zst -o run.html   what was measured, on one page
   vnettop compare                 virtual networks of this machine in turn
@@ -258,6 +271,8 @@ enum CliCommand {
     Cut(AskedCut),
     /// Write a recording as a trace for Perfetto, or as a table (CSV)
     Convert(AskedConversion),
+    /// Save the last minutes that a running vnettop has kept in memory
+    Save(AskedSave),
     /// Write a report of recordings: one page with plots (HTML), Markdown or JSON
     Report(ReportArguments),
     /// Measure each virtual network that this machine can make, unpinned and pinned
@@ -301,7 +316,7 @@ fn parsed(given: &[OsString], terminal: bool) -> Result<Config, CliError> {
     let options = arguments.options;
     run::refuse_others(arguments.command.as_ref(), &options)?;
     offered::refuse(&matches)?;
-    let overrides = options.overrides();
+    let (overrides, plan) = (options.overrides(), options.plan());
     let named = match &arguments.command {
         Some(CliCommand::Run(run)) if !run.hosts.is_empty() => &run.hosts,
         _ => &arguments.hosts,
@@ -346,6 +361,7 @@ fn parsed(given: &[OsString], terminal: bool) -> Result<Config, CliError> {
         overrides,
         config_file: options.config,
         no_config: options.no_config,
+        plan,
         record: options.record,
         iperf3_json: options.iperf3_json,
     })
@@ -362,6 +378,7 @@ fn face(command: Option<&CliCommand>, options: &Options, terminal: bool) -> Resu
         (Some(CliCommand::Card(card)), _) => Face::Card(card.clone()),
         (Some(CliCommand::Cut(cut)), _) => cut.clone().face()?,
         (Some(CliCommand::Convert(asked)), _) => asked.clone().face()?,
+        (Some(CliCommand::Save(save)), _) => Face::Save(save.clone()),
         (Some(CliCommand::Report(report)), _) => report.checked()?,
         (Some(CliCommand::Compare(compare)), _) => compare.clone().face(options.json, options.readonly),
         (Some(CliCommand::Export(export)), _) => Face::Export(export.clone()),

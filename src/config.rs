@@ -80,8 +80,24 @@ pub struct Preferences {
     pub realtime: bool,
     pub restore_on_exit: bool,
     pub on_request: OnRequest,
+    pub recorder: RecorderSettings,
     pub choices: Choices,
     pub keys: KeyMap,
+}
+
+/// What the flight recorder keeps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "schema says what each is")]
+pub struct RecorderSettings {
+    pub minutes: f64,
+    pub mib: f64,
+    pub socket: bool,
+}
+
+impl Default for RecorderSettings {
+    fn default() -> Self {
+        Self { minutes: 3.0, mib: 4.0, socket: true }
+    }
 }
 
 impl Default for Preferences {
@@ -100,6 +116,7 @@ impl Default for Preferences {
             realtime: true,
             restore_on_exit: false,
             on_request: OnRequest::default(),
+            recorder: RecorderSettings::default(),
             choices: Choices::default(),
             keys: KeyMap::default(),
         }

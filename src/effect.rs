@@ -43,6 +43,8 @@ pub enum Effect {
     SetInterval(Duration),
     /// Begin a recording, or end the one that runs.
     ToggleRecording,
+    /// Save the last minutes, which are always kept, as a recording.
+    SaveLast,
     /// Write a report of what was seen so far to a file.
     WriteReport,
     /// Write the card that is shown to files.

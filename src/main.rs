@@ -1,5 +1,7 @@
 //! Parses, builds the world, runs, prints the error chain, sets the exit code. Everything else is in the library.
 
+#[path = "main/black_box.rs"]
+mod black_box;
 #[path = "main/compare.rs"]
 mod compare;
 #[cfg(feature = "export")]
@@ -17,7 +19,7 @@ mod recordings;
 #[path = "main/run.rs"]
 mod run;
 
-use origin::{Opened, choice, docker, environment, open, ovs_places, watched};
+use origin::{Opened, docker, environment, missing_namespace, open, ovs_places, watched};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,13 +97,6 @@ struct Configured {
     look: Look,
 }
 
-/// What is named and not there would be an empty screen. A command may make its namespace itself.
-fn missing_namespace(config: &Config) -> Option<String> {
-    let is_looked_at =
-        matches!(config.face, Face::Watch(_) | Face::Export(_) | Face::Agent) && config.origin == Origin::Live;
-    if is_looked_at { choice(config, None).missing() } else { None }
-}
-
 fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std::error::Error>> {
     match (&config.face, &config.origin) {
         // Doctor says itself how many there are.
@@ -134,6 +129,7 @@ fn run(config: &Config, configured: &Configured) -> Result<ExitCode, Box<dyn std
         Face::Undo => undo(config),
         Face::Doctor(json) => doctor(config, configured, *json),
         Face::Run(run) => run::command(config, run),
+        Face::Save(asked) => black_box::save(asked),
         Face::Cut(asked) => recordings::cut(asked),
         Face::Convert(asked) => recordings::convert(asked),
         Face::Card(asked) => recordings::card(asked),
@@ -175,9 +171,10 @@ fn watch(
         keep_rights(if config.origin == Origin::Live { rights::Work::Watching } else { rights::Work::Replaying });
     }
     let recorder = config.record.as_deref().map(Recorder::create).transpose()?;
-    let Opened { stream, feed, player } = open(config, demo.as_ref(), recorder)?;
+    let Opened { mut stream, feed, player } = open(config, demo.as_ref(), recorder)?;
+    stream.black_box = black_box::of(config, true);
     // Only after the files are open: a fifo may keep us waiting for ever. JSON lines alone have nothing to put in order.
-    let plain = *presentation == Presentation::Json && config.record.is_none();
+    let plain = *presentation == Presentation::Json && config.record.is_none() && config.plan.triggers.is_empty();
     let signals = if plain { Signals::none() } else { Signals::take() }.map_err(AppError::Signals)?;
     let ended = match presentation {
         Presentation::Json => {

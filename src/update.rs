@@ -117,6 +117,7 @@ fn effect_of(wish: WorldAction) -> Effect {
     match wish {
         WorldAction::Mark => Effect::Mark,
         WorldAction::Record => Effect::ToggleRecording,
+        WorldAction::SaveLast => Effect::SaveLast,
         WorldAction::Report => Effect::WriteReport,
         WorldAction::SaveCard => Effect::WriteCard,
         WorldAction::SaveSettings => Effect::SaveSettings,

@@ -79,7 +79,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "stop",
         ],
     ),
-    ("Files", &["report", "save_card", "record", "mark", "save_settings"]),
+    ("Files", &["report", "save_card", "save_last", "record", "mark", "save_settings"]),
 ];
 
 /// A line of the help: keys, and what they do.

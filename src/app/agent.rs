@@ -1,6 +1,7 @@
 //! `vnettop agent`: what a vnettop on another machine starts here over ssh. Samples out as a stream on standard output, commands in on
 //! standard input, one JSON object a line; pins are this side's own, with its own journal. Its end is that of its input.
 
+use super::black_box::BlackBox;
 use super::headless::stop_if_asked;
 use super::{AppError, Ended, Signals};
 use crate::effect::{Kernel, Outcome, PinController, undo};
@@ -28,6 +29,8 @@ pub struct Agent<'a> {
     pub journals: Option<PathBuf>,
     /// Restore every mask at the end.
     pub restore_on_exit: bool,
+    /// What keeps the last minutes here, for `vnettop save`.
+    pub black_box: Option<BlackBox>,
     /// Said at the start.
     pub greeting: Vec<OutcomeLine>,
 }
@@ -94,9 +97,14 @@ impl Agent<'_> {
     }
 
     /// Puts what waits in the feed into the stream; whether there was anything.
-    fn take_waiting(&self, stream: &mut StreamWriter) -> Result<bool, AppError> {
+    fn take_waiting(&mut self, stream: &mut StreamWriter) -> Result<bool, AppError> {
         match self.feed.next()? {
-            Next::Item(item) => stream.item(&item).map(|()| true).map_err(AppError::Output),
+            Next::Item(item) => {
+                if let Some(black_box) = &mut self.black_box {
+                    black_box.record(&item);
+                }
+                stream.item(&item).map(|()| true).map_err(AppError::Output)
+            }
             Next::Waiting => Ok(false),
             Next::End => Err(AppError::SourceEnded),
         }

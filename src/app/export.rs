@@ -1,6 +1,7 @@
 //! `vnettop export`: samples in, scrapes answered. A scrape gets figures of its own instant: the sampler is asked for a sample
 //! then, so that rates over two scrapes are over the time between them.
 
+use super::black_box::{BlackBox, SaveNews};
 use super::headless::stop_if_asked;
 use super::signals::wait;
 use super::{AppError, Ended, Signals};
@@ -9,6 +10,7 @@ use crate::export::{Exporter, Scrape, ScrapeAnswer};
 use crate::report::exposition::{ExpositionFormat, exposition};
 use crate::source::feed::{Feed, FeedCommand, Next};
 use crate::source::now_ns;
+use crate::term;
 use std::time::Duration;
 
 /// A sample that was so young when a scrape came answers it.
@@ -20,30 +22,44 @@ const PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The source failed.
-pub fn export(feed: &Feed, signals: &Signals, exporter: &Exporter, most_links: usize) -> Result<Ended, AppError> {
-    let mut desk = ExportDesk::new(most_links);
-    loop {
-        let ending = signals.ending();
-        stop_if_asked(signals, feed);
-        if let Some(signal) = ending {
-            return Ok(Ended::Signal(signal));
-        }
+pub fn export(
+    feed: &Feed,
+    signals: &Signals,
+    exporter: &Exporter,
+    most_links: usize,
+    black_box: Option<BlackBox>,
+) -> Result<Ended, AppError> {
+    let mut desk = ExportDesk::new(most_links, black_box);
+    let ended = desk.serve(feed, signals, exporter);
+    desk.end_saves();
+    ended
+}
+
+impl ExportDesk {
+    fn serve(&mut self, feed: &Feed, signals: &Signals, exporter: &Exporter) -> Result<Ended, AppError> {
         loop {
-            match feed.next()? {
-                Next::Item(item) => desk.take(item),
-                Next::Waiting => break,
-                Next::End => return Err(AppError::SourceEnded),
+            let ending = signals.ending();
+            stop_if_asked(signals, feed);
+            if let Some(signal) = ending {
+                return Ok(Ended::Signal(signal));
             }
+            loop {
+                match feed.next()? {
+                    Next::Item(item) => self.take(item),
+                    Next::Waiting => break,
+                    Next::End => return Err(AppError::SourceEnded),
+                }
+            }
+            let came = exporter.waiting().ok_or(AppError::ExporterEnded)?;
+            self.waiting.extend(came.into_iter().map(|scrape| WaitingScrape { came_ns: now_ns(), scrape }));
+            self.answer();
+            if !self.waiting.is_empty() && !self.asked {
+                self.asked = true;
+                feed.command(FeedCommand::Now);
+            }
+            let at_most = self.waiting.first().map(|one| PATIENCE.saturating_sub(one.waited()));
+            wait(&[feed.ready(), signals.fd(), exporter.ready()], at_most);
         }
-        let came = exporter.waiting().ok_or(AppError::ExporterEnded)?;
-        desk.waiting.extend(came.into_iter().map(|scrape| WaitingScrape { came_ns: now_ns(), scrape }));
-        desk.answer();
-        if !desk.waiting.is_empty() && !desk.asked {
-            desk.asked = true;
-            feed.command(FeedCommand::Now);
-        }
-        let at_most = desk.waiting.first().map(|one| PATIENCE.saturating_sub(one.waited()));
-        wait(&[feed.ready(), signals.fd(), exporter.ready()], at_most);
     }
 }
 
@@ -62,6 +78,7 @@ impl WaitingScrape {
 /// What a scrape is answered from.
 struct ExportDesk {
     derivation: Derivation,
+    black_box: Option<BlackBox>,
     totals: Totals,
     newest: Option<Metrics>,
     /// What was answered from the newest sample: a thousand scrapes at once cost as much as one of each form.
@@ -73,10 +90,14 @@ struct ExportDesk {
 }
 
 impl ExportDesk {
-    fn new(most_links: usize) -> Self {
+    fn new(most_links: usize, black_box: Option<BlackBox>) -> Self {
+        let mut totals = Totals::new(most_links);
+        // A counter that is there from the start: its first step is not lost.
+        black_box.iter().flat_map(BlackBox::triggers).for_each(|kind| totals.saves.count(kind, 0));
         Self {
             derivation: Derivation::default(),
-            totals: Totals::new(most_links),
+            black_box,
+            totals,
             newest: None,
             answered: Vec::new(),
             waiting: Vec::new(),
@@ -85,11 +106,31 @@ impl ExportDesk {
     }
 
     fn take(&mut self, item: crate::sample::Item) {
+        if let Some(black_box) = &mut self.black_box {
+            black_box.record(&item);
+        }
         let Some(metrics) = self.derivation.advance(item) else { return };
         self.totals.observe(&metrics);
+        if let Some(news) = self.black_box.as_mut().and_then(|black_box| black_box.observe(&metrics)) {
+            self.tell_saved(&news);
+        }
         self.newest = Some(metrics);
         self.answered.clear();
         self.asked = false;
+    }
+
+    fn tell_saved(&mut self, news: &SaveNews) {
+        term::say(&news.text);
+        if let Some(kind) = news.kind.filter(|_| !news.is_warning) {
+            self.totals.saves.count(kind, 1);
+        }
+    }
+
+    fn end_saves(&mut self) {
+        let saved = self.black_box.take().map(|mut black_box| black_box.finish()).unwrap_or_default();
+        for news in saved {
+            self.tell_saved(&news);
+        }
     }
 
     /// Answers those for whom there is a fresh sample, and those that have waited long enough.

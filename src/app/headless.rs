@@ -55,6 +55,7 @@ fn written(
     write: impl FnMut(&mut Vec<u8>, &Metrics) -> io::Result<()>,
 ) -> Result<Ended, AppError> {
     let ended = write_each(&mut stream, feed, signals, count, out, write);
+    stream.end_saves().iter().for_each(|news| term::say(&news.text));
     // However it ended, the recording is closed.
     let finished = stream.finish();
     let ended = ended?;
@@ -96,6 +97,9 @@ fn write_each(
         }
         let Some(metrics) = stream.derivation.advance(item) else { continue };
         reported.report(&metrics.machine.facts.problems);
+        if let Some(news) = stream.watch(&metrics) {
+            term::say(&news.text);
+        }
         if metrics.machine.elapsed_s.is_none() {
             continue;
         }

@@ -4,7 +4,7 @@
 mod headless;
 
 use super::stream::RecorderShare;
-use super::{App, AppError, LONGEST_TAKEN};
+use super::{App, AppError, BlackBox, LONGEST_TAKEN};
 use crate::action::{Action, Key, KeyContext, WorldAction};
 use crate::derive::Metrics;
 use crate::derive::end_to_end::{HostMetrics, end_to_end};
@@ -75,8 +75,12 @@ impl Hosts {
     /// Presses one key and does what follows from it.
     pub(super) fn press(&mut self, key: Key) -> Result<(), AppError> {
         let Some(all) = &self.all else { return self.each[0].app.press(key) };
-        let of_all =
-            |action: &Action| matches!(action, Action::NextHost | Action::World(WorldAction::Record) | Action::Undo);
+        let of_all = |action: &Action| {
+            matches!(
+                action,
+                Action::NextHost | Action::World(WorldAction::Record | WorldAction::SaveLast) | Action::Undo
+            )
+        };
         if let Some(at) = all.open() {
             let state = &self.each[at].app.state;
             let action = state.keys().action_for(key, state.context()).filter(of_all);
@@ -100,6 +104,10 @@ impl Hosts {
         match (action, all.open()) {
             (Action::World(WorldAction::Record), _) => {
                 self.toggle_recording();
+                return Ok(());
+            }
+            (Action::World(WorldAction::SaveLast), _) => {
+                self.save_last();
                 return Ok(());
             }
             // Whatever has the screen: every mask that this vnettop has replaced.
@@ -257,6 +265,22 @@ impl Hosts {
             Ok(text) => (false, text),
             Err(why) => (true, why),
         };
+        self.each.iter_mut().for_each(|host| host.app.state.notice(is_warning, text.clone()));
+    }
+
+    /// Saves what every host has kept, as one recording.
+    fn save_last(&mut self) {
+        let mut kept = Vec::new();
+        for WatchedHost { name, app } in &self.each {
+            let of_host = app.stream.black_box.as_ref().and_then(BlackBox::kept);
+            kept.extend(of_host.map(|of_host| (name.clone(), of_host)));
+        }
+        let saved = match self.each[0].app.stream.black_box.as_mut().filter(|_| !kept.is_empty()) {
+            Some(black_box) => black_box.save_hosts(kept).map_err(|error| error.to_string()),
+            None => Ok("nothing was saved: nothing is kept here".to_owned()),
+        };
+        let is_warning = saved.is_err();
+        let (Ok(text) | Err(text)) = saved;
         self.each.iter_mut().for_each(|host| host.app.state.notice(is_warning, text.clone()));
     }
 

@@ -9,6 +9,7 @@ mod passed_signals;
 mod session;
 
 use super::AppError;
+use super::black_box::BlackBox;
 use super::stream::Stream;
 use crate::clock::wall_ms;
 use crate::derive::run::{BestTreatment, Run, RunCard};
@@ -53,7 +54,6 @@ pub struct Plan {
 }
 
 /// What came of a run.
-#[derive(Debug)]
 pub struct Observed {
     /// The exit code of the command, as a shell would give it: 127 and 126 where it could not be started.
     pub code: u8,
@@ -63,6 +63,8 @@ pub struct Observed {
     pub notes: Vec<String>,
     /// The recording that was asked for is not whole; a note says why.
     pub unrecorded: bool,
+    /// What was kept of it; none where nothing was to be kept.
+    pub black_box: Option<BlackBox>,
     /// To be dropped last, when everything is said: it waits for whoever still writes to the command's output.
     pub rest: Rest,
 }
@@ -77,10 +79,12 @@ pub fn run(
     feed: Feed,
     far: Vec<FarEnd>,
     controller: PinController,
-    recorder: Option<Recorder>,
+    (recorder, black_box): (Option<Recorder>, Option<BlackBox>),
 ) -> Result<Observed, AppError> {
     let signals = PassedSignals::take().map_err(AppError::Signals)?;
-    let mut session = RunSession::new(plan, Stream::new(recorder), (feed, far), controller, signals);
+    let mut stream = Stream::new(recorder);
+    stream.black_box = black_box;
+    let mut session = RunSession::new(plan, stream, (feed, far), controller, signals);
     session.report(crate::sample::Event::RunAsked(asked(plan)));
     if let Some(sentence) = session.look() {
         return Ok(session.refused(1, sentence));

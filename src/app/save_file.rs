@@ -2,40 +2,20 @@
 //! is there, never through a link, and for nobody else to read, because they hold other users' command lines.
 
 use super::App;
+use super::black_box::SaveNews;
+use super::kept_file::{KeepError, place, stamp};
 use super::player::Player;
 use crate::config::{self, Preferences, SaveError};
-use crate::record::{RecordError, StoredIn};
+use crate::record::StoredIn;
 use crate::report::card::card;
 use crate::report::recording::{ReportOptions, ReportedRecording, length, report};
-use crate::report::{Format, WrittenAs, timestamp};
+use crate::report::{Format, WrittenAs};
 use crate::text;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-/// Why a key wrote no file.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum KeepError {
-    #[error("nothing was written: set XDG_STATE_HOME to a directory that you can write")]
-    NoDirectory,
-    #[error("nothing was written: cannot create {}: {}", .0.display(), .1)]
-    Directory(PathBuf, #[source] io::Error),
-    /// What it was to be, and where.
-    #[error("cannot write {} {}: {}", .0, .1.display(), .2)]
-    File(&'static str, PathBuf, #[source] io::Error),
-    #[error(transparent)]
-    Record(#[from] RecordError),
-}
-
-/// Where a file of this name is kept; makes the directory.
-fn place(directory: Option<&Path>, name: &str) -> Result<PathBuf, KeepError> {
-    let directory = directory.ok_or(KeepError::NoDirectory)?;
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-    made.map_err(|error| KeepError::Directory(directory.to_owned(), error))?;
-    Ok(directory.join(name))
-}
 
 /// Writes a new file, and says in an error what it was to be; one that could not be written whole is none.
 fn write(what: &'static str, path: &Path, text: &str) -> Result<(), KeepError> {
@@ -55,6 +35,26 @@ impl App {
         self.stream.begin_recording(&path)?;
         self.state.is_recorded = true;
         Ok(format!("recording to {}", path.display()))
+    }
+
+    /// What somebody has asked for takes the place of the sentence that it is being saved.
+    pub(super) fn tell_saved(&mut self, news: Option<SaveNews>) {
+        let Some(news) = news else { return };
+        if news.kind.is_none() {
+            self.state.notice(news.is_warning, news.text);
+        } else {
+            self.state.add_notice(news.is_warning, &news.text);
+        }
+    }
+
+    /// The last minutes that are kept in memory, as a recording.
+    pub(super) fn save_last(&mut self) -> Result<String, KeepError> {
+        let is_replay = self.is_replay();
+        match &mut self.stream.black_box {
+            Some(black_box) => black_box.save(),
+            None if is_replay => Ok("this is a recording: vnettop cut saves a part of it".to_owned()),
+            None => Ok("nothing was saved: recorder.minutes is 0".to_owned()),
+        }
     }
 
     /// The page that `vnettop report` makes of a recording, of what the screen has seen so far.
@@ -123,9 +123,7 @@ impl App {
 
     /// The file that a key writes now.
     pub(super) fn new_file(&self, name: &str, ending: &str) -> Result<PathBuf, KeepError> {
-        let time = timestamp(self.state.metrics().map_or(0, |metrics| metrics.machine.wall_ms));
-        // UTC: `20260102-030405`.
-        let stamp: String = time.get(..19).unwrap_or_default().replace(['-', ':'], "").replace('T', "-");
+        let stamp = stamp(self.state.metrics().map_or(0, |metrics| metrics.machine.wall_ms));
         place(self.options.kept_in.as_deref(), &format!("{name}-{stamp}.{ending}"))
     }
 }
@@ -133,6 +131,7 @@ impl App {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]

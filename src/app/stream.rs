@@ -1,6 +1,7 @@
 //! What happens to every item whatever the face: it is recorded as it is, then derived from.
 
-use crate::derive::Derivation;
+use super::black_box::{BlackBox, SaveNews};
+use crate::derive::{Derivation, Metrics};
 use crate::record::{RecordError, Recorder};
 use crate::sample::Item;
 use std::cell::RefCell;
@@ -32,6 +33,8 @@ impl RecorderShare {
 pub struct Stream {
     /// What was derived so far.
     pub derivation: Derivation,
+    /// What keeps the last minutes; none in a replay and where nothing is to be kept.
+    pub black_box: Option<BlackBox>,
     recorder: Option<RecorderShare>,
     /// Why a recording that was asked for is not whole.
     broken: Option<RecordError>,
@@ -52,10 +55,23 @@ impl Stream {
 
     /// Records the item; the recording is given up when it cannot be written: why, told once.
     pub fn record(&mut self, item: &Item) -> Option<String> {
+        if let Some(black_box) = &mut self.black_box {
+            black_box.record(item);
+        }
         let error = self.recorder.as_mut()?.write(item).err()?;
         let sentence = error.to_string();
         (self.recorder, self.broken) = (None, Some(error));
         Some(sentence)
+    }
+
+    /// Saves what was kept where something has happened; what came of a save.
+    pub fn watch(&mut self, metrics: &Metrics) -> Option<SaveNews> {
+        self.black_box.as_mut()?.observe(metrics)
+    }
+
+    /// Saves what still waits to be saved, and stops keeping; what came of it.
+    pub fn end_saves(&mut self) -> Vec<SaveNews> {
+        self.black_box.take().map(|mut black_box| black_box.finish()).unwrap_or_default()
     }
 
     /// Begins a recording in this new file. One that begins in the middle starts with the newest sample, so that its

@@ -14,6 +14,8 @@ const COUNTED: &[&str] = &["drops", "exact_softirqs", "hop_cores", "latency"];
 const SOCKETS: &[&str] = &["ovs_socket", "docker_socket"];
 /// What of the machine is read.
 const SCOPE: &[&str] = &["watch", "netns"];
+/// What is kept of the last minutes, and what is saved when.
+const KEPT: &[&str] = &["keep", "no_socket", "on", "on_before", "on_after", "on_keep"];
 /// One frame as text.
 const FRAME: &[&str] = &["keys", "print"];
 
@@ -21,13 +23,31 @@ const FRAME: &[&str] = &["keys", "print"];
 const TAKEN: &[(&str, &[&[&str]])] = &[
     (
         "demo",
-        &[&["delay", "count", "json", "lines", "record", "readonly", "no_realtime"], FRAME, COUNTED, LOOK, SETTINGS],
+        &[
+            &["delay", "count", "json", "lines", "record", "readonly", "no_realtime"],
+            FRAME,
+            COUNTED,
+            KEPT,
+            LOOK,
+            SETTINGS,
+        ],
     ),
     ("replay", &[&["delay", "count", "json", "lines"], FRAME, LOOK, SETTINGS]),
     ("doctor", &[&["json", "ascii", "theme", "no_color"], SOCKETS]),
     ("undo", &[]),
-    ("config", &[&["delay", "readonly", "no_realtime", "restore_on_exit"], SCOPE, SOCKETS, COUNTED, LOOK, SETTINGS]),
-    ("run", &[&["delay", "record", "iperf3_json", "readonly", "no_realtime"], SCOPE, SOCKETS, COUNTED, SETTINGS]),
+    (
+        "config",
+        &[
+            &["delay", "readonly", "no_realtime", "restore_on_exit", "keep", "no_socket"],
+            SCOPE,
+            SOCKETS,
+            COUNTED,
+            LOOK,
+            SETTINGS,
+        ],
+    ),
+    ("run", &[&["delay", "record", "iperf3_json", "readonly", "no_realtime"], SCOPE, SOCKETS, COUNTED, KEPT, SETTINGS]),
+    ("save", &[]),
     ("card", &[]),
     ("cut", &[]),
     ("convert", &[]),
@@ -41,9 +61,18 @@ const TAKEN: &[(&str, &[&[&str]])] = &[
             SETTINGS,
         ],
     ),
-    ("export", &[&["delay", "drops", "hop_cores", "latency"], SCOPE, SOCKETS, SETTINGS]),
+    ("export", &[&["delay", "drops", "hop_cores", "latency"], SCOPE, SOCKETS, KEPT, SETTINGS]),
     ("fleet", &[&["delay", "json", "readonly"], LOOK, SETTINGS]),
-    ("agent", &[&["delay", "readonly", "no_realtime", "restore_on_exit"], SCOPE, SOCKETS, COUNTED, SETTINGS]),
+    (
+        "agent",
+        &[
+            &["delay", "readonly", "no_realtime", "restore_on_exit", "keep", "no_socket"],
+            SCOPE,
+            SOCKETS,
+            COUNTED,
+            SETTINGS,
+        ],
+    ),
 ];
 
 /// Accepted without an effect: an alias of a shell may give them to every command.

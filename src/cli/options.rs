@@ -1,8 +1,9 @@
 //! The options of every command, and which of them stand for a setting.
 
-use super::values::{count, lines, netns, pair, place, seconds, size, speed, watch};
+use super::values::{count, files, kept, lines, netns, pair, place, seconds, size, span, speed, watch};
 use crate::action::{KeyStep, parse_keys};
 use crate::config::{Override, Value, typed};
+use crate::derive::{Trigger, TriggerKind, TriggerPlan};
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -54,6 +55,24 @@ pub(super) struct Options {
     /// Record every sample to FILE, compressed when it ends in .zst
     #[arg(long, value_name = "FILE", global = true)]
     pub(super) record: Option<PathBuf>,
+    /// Time that is always kept in memory, for B, save and --on: 5m or 90s; 0 keeps nothing [default: 3m]
+    #[arg(long, value_name = "TIME", value_parser = kept, global = true)]
+    pub(super) keep: Option<Duration>,
+    /// Have no socket for vnettop save
+    #[arg(long, global = true)]
+    pub(super) no_socket: bool,
+    /// Save what was kept when it happens: dip, loss, latency, limit-change or migration-burst, as in dip:50%; repeatable
+    #[arg(long, value_name = "EVENT[:THRESHOLD]", global = true)]
+    pub(super) on: Vec<Trigger>,
+    /// Time before the event that --on saves [default: 10]
+    #[arg(long, value_name = "SECONDS", value_parser = span, requires = "on", global = true)]
+    pub(super) on_before: Option<Duration>,
+    /// Time after it, whatever happens meanwhile [default: 5]
+    #[arg(long, value_name = "SECONDS", value_parser = span, requires = "on", global = true)]
+    pub(super) on_after: Option<Duration>,
+    /// Files of --on that are left, at most 100 MB; the oldest go [default: 10]
+    #[arg(long, value_name = "N", value_parser = files, requires = "on", global = true)]
+    pub(super) on_keep: Option<usize>,
     /// Show the recording FILE instead of this machine
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores", "latency"])]
     pub(super) replay: Option<PathBuf>,
@@ -134,6 +153,23 @@ impl Options {
         each("--watch", &self.watch).into_iter().chain(each("--netns", &self.netns)).chain(given).collect()
     }
 
+    /// What is waited for must be measured.
+    fn waits_for_latency(&self) -> bool {
+        self.on.iter().any(|trigger| trigger.kind == TriggerKind::Latency)
+    }
+
+    /// What is saved when.
+    pub(super) fn plan(&self) -> TriggerPlan {
+        let usual = TriggerPlan::default();
+        TriggerPlan {
+            triggers: self.on.clone(),
+            before: self.on_before.unwrap_or(usual.before),
+            after: self.on_after.unwrap_or(usual.after),
+            most_files: self.on_keep.unwrap_or(usual.most_files),
+            ..usual
+        }
+    }
+
     /// What of them is a setting.
     pub(super) fn overrides(&self) -> Vec<Override> {
         let path = |path: &PathBuf| path.to_string_lossy().into_owned();
@@ -150,10 +186,12 @@ impl Options {
             ("drops", "--drops", flag(self.drops, true)),
             ("exact_softirqs", "--exact-softirqs", flag(self.exact_softirqs, true)),
             ("hop_cores", "--hop-cores", flag(self.hop_cores, true)),
-            ("latency", "--latency", flag(self.latency, true)),
+            ("latency", "--latency", flag(self.latency || self.waits_for_latency(), true)),
             ("readonly", "--readonly", flag(self.readonly, true)),
             ("realtime", "--no-realtime", flag(self.no_realtime, false)),
             ("restore_on_exit", "--restore-on-exit", flag(self.restore_on_exit, true)),
+            ("recorder.minutes", "--keep", self.keep.map(|keep| (keep.as_secs_f64() / 60.0).into())),
+            ("recorder.socket", "--no-socket", flag(self.no_socket, false)),
             ("units", "--bytes", text(self.bytes.then(|| "bytes".to_owned()))),
             ("ascii", "--ascii", flag(self.ascii, true)),
             ("theme", "--theme", text(self.theme.clone())),

@@ -300,7 +300,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
         Some(CliCommand::Export(_)) => &AskedExport::refused(options),
         Some(CliCommand::Fleet(_)) => &FleetArguments::refused(options),
         Some(CliCommand::Agent) => &hosts::refused(options),
-        Some(CliCommand::Demo | CliCommand::Undo) | None => &[],
+        Some(CliCommand::Demo | CliCommand::Undo | CliCommand::Save(_)) | None => &[],
     };
     given.iter().find(|(given, _)| *given).map_or(Ok(()), |(_, sentence)| Err(CliError::usage(sentence)))
 }

@@ -101,6 +101,14 @@ vnettop convert RECORDING -o FILE: write it for other programs
 All options: vnettop convert --help",
     ),
     (
+        Some("save"),
+        "\
+vnettop save [PID]: the last minutes that a running vnettop has kept
+  -o FILE             into this file
+Without PID it asks the only one that runs.
+All options: vnettop save --help",
+    ),
+    (
         Some("report"),
         "\
 vnettop report RECORDING... -o FILE: write a report of recordings

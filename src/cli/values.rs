@@ -108,3 +108,24 @@ pub(super) fn size(text: &str) -> Result<(u16, u16), String> {
         _ => Err(wrong()),
     }
 }
+
+/// Time that is kept: minutes or seconds with their unit.
+pub(super) fn kept(text: &str) -> Result<Duration, String> {
+    let units = [("min", 60.0), ("m", 60.0), ("s", 1.0)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, seconds) = if text == "0" { (text, 1.0) } else { found.unwrap_or(("", 1.0)) };
+    let time = number.trim().parse::<f64>().ok().map(|number| number * seconds);
+    let time = time.filter(|time| (0.0..=3600.0).contains(time)).map(Duration::from_secs_f64);
+    time.ok_or_else(|| "give a time up to 60m with its unit, for example 5m or 90s; 0 keeps nothing".to_owned())
+}
+
+/// Time before or after an event.
+pub(super) fn span(text: &str) -> Result<Duration, String> {
+    seconds_of(text, 0.0..=600.0, "give seconds, 0 to 600")
+}
+
+/// Files that are left.
+pub(super) fn files(text: &str) -> Result<usize, String> {
+    let files = text.parse().ok().filter(|files| (1..=10_000).contains(files));
+    files.ok_or_else(|| "give a number of files, 1 to 10000".to_owned())
+}

@@ -1,6 +1,6 @@
 //! Every setting once: its name, what it is for, what it may be, and where it is kept. `[keys]` has a row for each name of KEYS.
 
-use self::SettingKind::{Choice, Choices, Flag, Seconds, Text, Texts};
+use self::SettingKind::{Choice, Choices, Flag, Number, Seconds, Text, Texts};
 use super::Preferences;
 use super::did_you_mean::{hint, short};
 use crate::sample::Word;
@@ -24,6 +24,8 @@ type TextCheck = fn(&str) -> Result<(), &'static str>;
 enum SettingKind {
     Flag(Access<bool>),
     Seconds(Access<Duration>),
+    /// Between these.
+    Number(Access<f64>, [f64; 2]),
     Text(Access<String>, TextCheck),
     Texts(Access<Vec<String>>, TextCheck),
     Choice(Access<dyn OneWord>),
@@ -128,6 +130,21 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Where packets and threads wait, measured all the time (root or BPF rights)",
     ),
     setting(
+        "recorder.minutes",
+        Number(|p| &mut p.recorder.minutes, [0.0, 60.0]),
+        "Minutes always kept in memory, for B, vnettop save and --on; 0: nothing",
+    ),
+    setting(
+        "recorder.mib",
+        Number(|p| &mut p.recorder.mib, [2.0, 1024.0]),
+        "MiB of memory that they may take; where these hold less, less is kept",
+    ),
+    setting(
+        "recorder.socket",
+        Flag(|p| &mut p.recorder.socket),
+        "Answer vnettop save of the same user at a socket in the runtime directory",
+    ),
+    setting(
         "layout.test",
         Choice(|p| &mut p.choices.arrangement),
         "How a test is shown: bands (verdict, graph, path) or panes",
@@ -171,7 +188,7 @@ pub(super) const SETTINGS: &[Setting] = &[
 ];
 
 /// The words in brackets.
-pub(super) const SECTIONS: [&str; 5] = ["layout", "links", "cores", "threads", "keys"];
+pub(super) const SECTIONS: [&str; 6] = ["recorder", "layout", "links", "cores", "threads", "keys"];
 
 fn any(text: &str) -> Result<(), &'static str> {
     if text.chars().any(char::is_control) { Err("it holds a control character") } else { Ok(()) }
@@ -198,6 +215,7 @@ impl Setting {
         match &self.kind {
             Flag(of) => (*of(&mut read)).into(),
             Seconds(of) => of(&mut read).as_secs_f64().into(),
+            Number(of, _) => (*of(&mut read)).into(),
             Text(of, _) => of(&mut read).as_str().into(),
             Texts(of, _) => texts(of(&mut read)),
             Choice(of) => of(&mut read).value(),
@@ -216,6 +234,12 @@ impl Setting {
                     return Err("must be between 0.01 and 3600 seconds".to_owned());
                 }
                 *of(preferences) = Duration::from_secs_f64(seconds);
+            }
+            Number(of, [least, most]) => {
+                let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
+                let is_within = |number: &f64| (*least..=*most).contains(number);
+                *of(preferences) =
+                    number.filter(is_within).ok_or_else(|| format!("must be a number between {least} and {most}"))?;
             }
             Text(of, check) => {
                 let text = value.as_str().ok_or("must be a text in quotes")?;

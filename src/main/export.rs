@@ -1,5 +1,6 @@
 //! `vnettop export`: the world around it.
 
+use super::black_box;
 use super::keep_rights;
 use super::origin::live_feed;
 use std::error::Error;
@@ -22,6 +23,7 @@ pub fn run(config: &Config, asked: &AskedExport) -> Result<ExitCode, Box<dyn Err
     config.preferences.realtime = false;
     let feed = live_feed(&config, None)?;
     // There is no other end than being asked to.
-    let (Ended::Done | Ended::Signal(_)) = app::export(&feed, &signals, &exporter, asked.most_links)?;
+    let (Ended::Done | Ended::Signal(_)) =
+        app::export(&feed, &signals, &exporter, asked.most_links, black_box::of(&config, true))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,8 +2,8 @@
 
 use super::origin::{live_feed, watched};
 use super::{
-    Configured, app_options, environment, exit_code, first_state, keep_rights, know_this_machine, left_behind,
-    live_screen, own_controller, stdout,
+    Configured, app_options, black_box, environment, exit_code, first_state, keep_rights, know_this_machine,
+    left_behind, live_screen, own_controller, stdout,
 };
 use std::error::Error;
 use std::io;
@@ -76,7 +76,9 @@ pub fn watch(
         if is_live && is_here {
             know_this_machine(&mut state);
         }
-        let app = App::new(state, Stream::sharing(share), controls, feed, app_options(config, configured));
+        let mut stream = Stream::sharing(share);
+        stream.black_box = black_box::of(config, false);
+        let app = App::new(state, stream, controls, feed, app_options(config, configured));
         hosts.push(WatchedHost { name, app });
     }
     let hosts = Hosts::new(hosts);
@@ -153,6 +155,7 @@ pub fn agent(config: &Config) -> Result<ExitCode, Box<dyn Error>> {
         journals: journal_dir(environment).filter(|_| !config.preferences.readonly),
         signals: &signals,
         restore_on_exit: config.preferences.restore_on_exit,
+        black_box: black_box::of(config, true),
         greeting: greeting.into_iter().map(|text| OutcomeLine { warning: false, text }).collect(),
     };
     Ok(exit_code(agent.serve(&mut io::stdin().lock(), &mut stdout()?)?))

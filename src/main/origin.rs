@@ -79,6 +79,13 @@ pub fn live_feed(config: &Config, demo: Option<&Demo>) -> Result<Feed, Box<dyn s
     })?)
 }
 
+/// What is named and not there would be an empty screen. A command may make its namespace itself.
+pub fn missing_namespace(config: &Config) -> Option<String> {
+    let is_looked_at =
+        matches!(config.face, Face::Watch(_) | Face::Export(_) | Face::Agent) && config.origin == Origin::Live;
+    if is_looked_at { choice(config, None).missing() } else { None }
+}
+
 /// The demo shows its own namespaces: nobody else's belong on its screen.
 pub fn choice(config: &Config, demo: Option<&Demo>) -> Choice {
     let names = &config.preferences.netns;

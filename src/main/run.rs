@@ -1,5 +1,6 @@
 //! `vnettop run`: a command under observation, its card, and its exit code.
 
+use super::black_box;
 use super::hosts::far_ends;
 use super::origin::{environment, live_feed};
 use super::recordings::{card_format, write_card};
@@ -7,8 +8,8 @@ use super::{found_placements, own_controller};
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
-use vnettop::app;
 use vnettop::app::run::Destination;
+use vnettop::app::{self, BlackBox};
 use vnettop::cli::{Config, ObservedCommand};
 use vnettop::effect;
 use vnettop::record::Recorder;
@@ -37,7 +38,8 @@ pub fn command(config: &Config, run: &ObservedCommand) -> Result<ExitCode, Box<d
         found,
         asked: run.asked.clone(),
     };
-    let observed = app::run::run(&plan, feed, far_ends(config)?, controller, recorder)?;
+    let black_box = black_box::of(config, true);
+    let mut observed = app::run::run(&plan, feed, far_ends(config)?, controller, (recorder, black_box))?;
     observed.notes.iter().for_each(term::say);
     let Some(card) = &observed.card else { return Ok(ExitCode::from(observed.code)) };
     app::run::remember(card, journals.as_deref()).iter().for_each(term::say);
@@ -50,6 +52,13 @@ pub fn command(config: &Config, run: &ObservedCommand) -> Result<ExitCode, Box<d
     let limits = app::run::limits(card);
     for (_, sentence) in &limits {
         term::say(sentence);
+    }
+    // What was recorded from the first moment on is evidence enough.
+    if config.record.is_none() && limits.iter().any(|(broken, _)| *broken) {
+        let saved = observed.black_box.as_mut().and_then(BlackBox::save_evidence);
+        if let Some(news) = saved {
+            term::say(&news.text);
+        }
     }
     Ok(ExitCode::from(match observed.code {
         0 if limits.iter().any(|(broken, _)| *broken) => LIMIT_BROKEN,

@@ -25,6 +25,7 @@ mod release;
 mod replay;
 mod reported;
 mod rights;
+mod saves;
 mod screen;
 mod steer;
 mod switches;

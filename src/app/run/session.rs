@@ -8,8 +8,8 @@ use super::far_ends::{FarEnd, FarEnds};
 use super::output::{Output, Rest};
 use super::passed_signals::PassedSignals;
 use super::{Observed, Plan};
-use crate::app::Stream;
 use crate::app::phase_schedule::{LOOK_NS, PhaseSchedule, Rule};
+use crate::app::{BlackBox, Stream};
 use crate::derive::Metrics;
 use crate::derive::experiment::side_of;
 use crate::derive::run::Run;
@@ -171,7 +171,12 @@ impl<'a> RunSession<'a> {
         // What the card says need not be said beside it.
         let missing = card.as_ref().map_or(&[][..], |card| &card.missing);
         self.notes.retain(|note| !missing.contains(&Event::nothing_was_pinned(note)));
-        if let Err(error) = std::mem::take(&mut self.stream).finish()
+        let mut stream = std::mem::take(&mut self.stream);
+        let mut black_box = stream.black_box.take();
+        for news in black_box.as_mut().map(BlackBox::finish).unwrap_or_default() {
+            self.note(news.text);
+        }
+        if let Err(error) = stream.finish()
             && !std::mem::replace(&mut self.unrecorded, true)
         {
             self.note(error.to_string());
@@ -179,7 +184,7 @@ impl<'a> RunSession<'a> {
         if self.was_asked_to_end() {
             self.rest.leave();
         }
-        Observed { code, card, notes: self.notes, unrecorded: self.unrecorded, rest: self.rest }
+        Observed { code, card, notes: self.notes, unrecorded: self.unrecorded, black_box, rest: self.rest }
     }
 
     /// Says on a terminal, once, what goes on while only the command's own output is to be seen.
@@ -326,7 +331,11 @@ impl<'a> RunSession<'a> {
         if let Item::Sample(sample) = &item {
             self.reap(sample.facts.family.as_ref().map_or(&[], |family| family));
         }
-        self.run.item(item)
+        let metrics = self.run.item(item)?;
+        if let Some(news) = self.stream.watch(&metrics) {
+            self.note(news.text);
+        }
+        Some(metrics)
     }
 
     /// Lets go of orphans that have ended: nobody else waits for them. The command itself is waited for elsewhere; whoever

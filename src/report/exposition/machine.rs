@@ -91,11 +91,16 @@ fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
     for (kind, count) in totals.left_out() {
         left_out.add(&labels([("what", kind)]), Value::Now(count as f64));
     }
+    let mut saved = MetricFamily::counter("saved_recordings", "Recordings saved because something happened (--on)");
+    for (kind, count) in totals.saves.each() {
+        saved.add(&labels([("event", kind.word())]), Value::Count(count));
+    }
     vec![
         build,
         sources,
         problems,
         left_out,
+        saved,
         MetricFamily::counter("late_ticks", "Samples that were late or left out")
             .of(Value::Count(metrics.machine.own.late_ticks + metrics.machine.own.left_out)),
         MetricFamily::gauge("sample_timestamp_seconds", "When the newest sample was taken, since 1970")
