@@ -179,6 +179,8 @@ pub enum KeyContext {
     Drops,
     /// Where packets and threads wait.
     Latency,
+    /// What one core does.
+    Profile,
     /// Before and after a pin.
     Card,
     /// The details of a row.
@@ -254,6 +256,10 @@ pub enum Action {
     Drops,
     /// Show where packets and threads wait, and measure it meanwhile.
     Latency,
+    /// Show what one core does, and sample it meanwhile.
+    Profile,
+    /// Show the functions of that, or the stages again.
+    ToggleFunctions,
     /// Time softirqs exactly, or take the share sampled at clock ticks.
     ToggleExactSoftirqs,
     /// Show before and after the pin.

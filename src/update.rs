@@ -69,8 +69,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::ToggleTree => next(&mut state.links.chosen.shape),
         Action::ToggleIdle(pane) => toggle_idle(state, pane.unwrap_or(state.focus)),
         Action::ToggleUnits => next(&mut state.settings.units),
-        Action::ToggleFreeze if state.frozen() => state.thaw(),
-        Action::ToggleFreeze => state.phase = ScreenPhase::Frozen,
+        Action::ToggleFreeze => toggle_freeze(state),
         Action::Faster => return faster(state),
         Action::Slower => return slower(state),
         Action::Propose => proposal::open(state),
@@ -92,6 +91,7 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
         Action::Paths => toggle(state, Overlay::Paths { scroll: 0 }),
         Action::Drops => toggle(state, Overlay::Drops { scroll: 0 }),
         Action::Latency => toggle(state, Overlay::Latency { scroll: 0 }),
+        Action::Profile | Action::ToggleFunctions => overlay::profile(state, action),
         Action::ToggleExactSoftirqs => toggle_exact_softirqs(state),
         Action::Details => details(state),
         Action::Card => card(state),
@@ -111,6 +111,14 @@ fn dispatch(state: &mut State, action: Action) -> Option<Effect> {
 fn focused(state: &mut State, pane: Pane) -> &mut State {
     state.focus = pane;
     state
+}
+
+fn toggle_freeze(state: &mut State) {
+    if state.frozen() {
+        state.thaw();
+    } else {
+        state.phase = ScreenPhase::Frozen;
+    }
 }
 
 fn effect_of(wish: WorldAction) -> Effect {

@@ -32,6 +32,7 @@ mod path;
 mod placement;
 mod playback;
 mod process_peers;
+mod profile;
 mod route;
 mod row_details;
 mod strip;

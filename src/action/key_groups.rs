@@ -14,6 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "drops",
             "findings",
             "latency",
+            "profile",
             "next_test",
             "previous_test",
             "exact_softirqs",

@@ -47,6 +47,7 @@ const LISTS: &[KeyContext] = &[
     KeyContext::Paths,
     KeyContext::Drops,
     KeyContext::Latency,
+    KeyContext::Profile,
     KeyContext::Card,
 ];
 /// Where undo is obeyed though the footer has no room for it.
@@ -55,6 +56,7 @@ const BOXES: &[KeyContext] = &[
     KeyContext::Paths,
     KeyContext::Drops,
     KeyContext::Latency,
+    KeyContext::Profile,
     KeyContext::Details,
     KeyContext::Proposal,
 ];
@@ -67,6 +69,7 @@ const FINDINGS: &str = "every finding in full";
 const PATHS: &str = "the path of each flow, hop by hop";
 const DROPS: &str = "drops: every lost packet, by reason";
 const LATENCY: &str = "latency: where packets and threads wait";
+const PROFILE: &str = "profile: what LIMIT's core does, or the selected core";
 const NEXT_TEST: &str = "next test, if there are several";
 const PREVIOUS_TEST: &str = "previous test";
 const SPACE: &str = "pause/resume; proposal: thread off/on";
@@ -150,6 +153,7 @@ pub const KEYS: &[Binding] = &[
             KeyContext::Paths,
             KeyContext::Drops,
             KeyContext::Latency,
+            KeyContext::Profile,
             KeyContext::Card,
         ],
         FINDINGS,
@@ -159,6 +163,8 @@ pub const KEYS: &[Binding] = &[
     row("paths", &[Key::Char('v')], Action::Paths, LISTS, PATHS, ""),
     row("drops", &[Key::Char('d')], Action::Drops, LISTS, DROPS, ""),
     row("latency", &[Key::Char('L')], Action::Latency, LISTS, LATENCY, ""),
+    row("profile", &[Key::Char('K')], Action::Profile, LISTS, PROFILE, ""),
+    row("details", &[Key::Enter], Action::ToggleFunctions, &[KeyContext::Profile], ENTER, ""),
     row(
         "exact_softirqs",
         &[Key::Char('x')],

@@ -100,6 +100,7 @@ fn write_each(
         if let Some(news) = stream.watch(&metrics) {
             term::say(&news.text);
         }
+        stream.profile_limit(&metrics, feed);
         if metrics.machine.elapsed_s.is_none() {
             continue;
         }

@@ -1,9 +1,11 @@
 //! What happens to every item whatever the face: it is recorded as it is, then derived from.
 
 use super::black_box::{BlackBox, SaveNews};
+use super::profiled_limit::ProfiledLimit;
 use crate::derive::{Derivation, Metrics};
 use crate::record::{RecordError, Recorder};
-use crate::sample::Item;
+use crate::sample::{Item, OnRequest};
+use crate::source::feed::Feed;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -38,6 +40,8 @@ pub struct Stream {
     recorder: Option<RecorderShare>,
     /// Why a recording that was asked for is not whole.
     broken: Option<RecordError>,
+    /// The core that LIMIT names is to be profiled.
+    profiled: Option<ProfiledLimit>,
 }
 
 impl Stream {
@@ -51,6 +55,19 @@ impl Stream {
     #[must_use]
     pub fn sharing(recorder: Option<RecorderShare>) -> Self {
         Self { recorder, ..Self::default() }
+    }
+
+    /// The same, of a sampler that was asked for this: the core that LIMIT names, where that is to be profiled, is found out here.
+    #[must_use]
+    pub fn asking(self, asked: OnRequest) -> Self {
+        Self { profiled: ProfiledLimit::of(asked), ..self }
+    }
+
+    /// Has the core profiled that LIMIT names, where that was asked for.
+    pub fn profile_limit(&mut self, metrics: &Metrics, feed: &Feed) {
+        if let Some(profiled) = &mut self.profiled {
+            profiled.follow(metrics, feed);
+        }
     }
 
     /// Records the item; the recording is given up when it cannot be written: why, told once.

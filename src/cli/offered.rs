@@ -24,7 +24,7 @@ const TAKEN: &[(&str, &[&[&str]])] = &[
     (
         "demo",
         &[
-            &["delay", "count", "json", "lines", "record", "readonly", "no_realtime"],
+            &["delay", "count", "json", "lines", "record", "readonly", "no_realtime", "profile"],
             FRAME,
             COUNTED,
             KEPT,
@@ -38,7 +38,7 @@ const TAKEN: &[(&str, &[&[&str]])] = &[
     (
         "config",
         &[
-            &["delay", "readonly", "no_realtime", "restore_on_exit", "keep", "no_socket"],
+            &["delay", "readonly", "no_realtime", "restore_on_exit", "profile", "keep", "no_socket"],
             SCOPE,
             SOCKETS,
             COUNTED,
@@ -46,7 +46,17 @@ const TAKEN: &[(&str, &[&[&str]])] = &[
             SETTINGS,
         ],
     ),
-    ("run", &[&["delay", "record", "iperf3_json", "readonly", "no_realtime"], SCOPE, SOCKETS, COUNTED, KEPT, SETTINGS]),
+    (
+        "run",
+        &[
+            &["delay", "record", "iperf3_json", "readonly", "no_realtime", "profile"],
+            SCOPE,
+            SOCKETS,
+            COUNTED,
+            KEPT,
+            SETTINGS,
+        ],
+    ),
     ("save", &[]),
     ("card", &[]),
     ("cut", &[]),
@@ -66,7 +76,7 @@ const TAKEN: &[(&str, &[&[&str]])] = &[
     (
         "agent",
         &[
-            &["delay", "readonly", "no_realtime", "restore_on_exit", "keep", "no_socket"],
+            &["delay", "readonly", "no_realtime", "restore_on_exit", "profile", "keep", "no_socket"],
             SCOPE,
             SOCKETS,
             COUNTED,

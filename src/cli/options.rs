@@ -1,6 +1,6 @@
 //! The options of every command, and which of them stand for a setting.
 
-use super::values::{count, files, kept, lines, netns, pair, place, seconds, size, span, speed, watch};
+use super::values::{count, files, kept, lines, netns, pair, place, profile, seconds, size, span, speed, watch};
 use crate::action::{KeyStep, parse_keys};
 use crate::config::{Override, Value, typed};
 use crate::derive::{Trigger, TriggerKind, TriggerPlan};
@@ -74,7 +74,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "N", value_parser = files, requires = "on", global = true)]
     pub(super) on_keep: Option<usize>,
     /// Show the recording FILE instead of this machine
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores", "latency"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "iperf3_json", "drops", "exact_softirqs", "hop_cores", "latency", "profile"])]
     pub(super) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(super) pace: PaceArguments,
@@ -96,6 +96,9 @@ pub(super) struct Options {
     /// Measure all the time where packets and threads wait (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) latency: bool,
+    /// Sample what a core does, stage by stage of the path: limit is the core that LIMIT names (root or `CAP_PERFMON`)
+    #[arg(long, value_name = "CORE|limit", value_parser = profile, global = true)]
+    pub(super) profile: Option<String>,
     /// Change nothing on this machine: no pins, no undo
     #[arg(long, global = true)]
     pub(super) readonly: bool,
@@ -150,7 +153,8 @@ impl Options {
             (self.restore_on_exit, "--restore-on-exit"),
         ];
         let given = flags.into_iter().filter(|(given, _)| *given).map(|(_, name)| name.to_owned());
-        each("--watch", &self.watch).into_iter().chain(each("--netns", &self.netns)).chain(given).collect()
+        let texts = each("--watch", &self.watch).into_iter().chain(each("--netns", &self.netns));
+        texts.chain(each("--profile", self.profile.as_slice())).chain(given).collect()
     }
 
     /// What is waited for must be measured.
@@ -187,6 +191,7 @@ impl Options {
             ("exact_softirqs", "--exact-softirqs", flag(self.exact_softirqs, true)),
             ("hop_cores", "--hop-cores", flag(self.hop_cores, true)),
             ("latency", "--latency", flag(self.latency || self.waits_for_latency(), true)),
+            ("profile", "--profile", text(self.profile.clone())),
             ("readonly", "--readonly", flag(self.readonly, true)),
             ("realtime", "--no-realtime", flag(self.no_realtime, false)),
             ("restore_on_exit", "--restore-on-exit", flag(self.restore_on_exit, true)),

@@ -261,6 +261,10 @@ impl RunArguments {
 pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> Result<(), CliError> {
     let given: &[(bool, &str)] = match command {
         Some(CliCommand::Run(_) | CliCommand::Card(_)) => &[
+            (
+                options.profile.as_deref() == Some("limit"),
+                "--profile limit cannot be combined with run: give a core's number",
+            ),
             (options.json, "--json cannot be combined with a card: use --format json"),
             (options.print.is_some(), "--print cannot be combined with a card"),
             (options.bytes, "--bytes cannot be combined with a card: its rates are in bits/s"),
@@ -286,6 +290,7 @@ pub(super) fn refuse_others(command: Option<&CliCommand>, options: &Options) -> 
             (options.exact_softirqs, "--exact-softirqs cannot be combined with a replay: it shows what was recorded"),
             (options.hop_cores, "--hop-cores cannot be combined with a replay: it shows what was recorded"),
             (options.latency, "--latency cannot be combined with a replay: it shows what was recorded"),
+            (options.profile.is_some(), "--profile cannot be combined with a replay: it shows what was recorded"),
         ],
         Some(CliCommand::Cut(_)) => &AskedCut::refused(options),
         Some(CliCommand::Convert(_)) => &AskedConversion::refused(options),

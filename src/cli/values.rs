@@ -25,6 +25,12 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     seconds_of(text, 0.01..=3600.0, "an interval is between 0.01 and 3600 seconds")
 }
 
+/// A core to profile, or `limit`.
+pub(super) fn profile(text: &str) -> Result<String, String> {
+    let is_one = text == "limit" || text.parse::<u32>().is_ok();
+    if is_one { Ok(text.to_owned()) } else { Err("give a core's number, or limit".to_owned()) }
+}
+
 /// Time between sentences.
 pub(super) fn lines(text: &str) -> Result<Duration, String> {
     seconds_of(text, 0.5..=3600.0, "give seconds between lines, 0.5 to 3600, for example 5")

@@ -1,9 +1,9 @@
 //! Every setting once: its name, what it is for, what it may be, and where it is kept. `[keys]` has a row for each name of KEYS.
 
-use self::SettingKind::{Choice, Choices, Flag, Number, Seconds, Text, Texts};
+use self::SettingKind::{Choice, Choices, Flag, Number, Profile, Seconds, Text, Texts};
 use super::Preferences;
 use super::did_you_mean::{hint, short};
-use crate::sample::Word;
+use crate::sample::{MOST_CORES, ProfileOf, Word};
 use std::time::Duration;
 use strum::VariantArray;
 use toml_edit::{Array, Value};
@@ -30,6 +30,7 @@ enum SettingKind {
     Texts(Access<Vec<String>>, TextCheck),
     Choice(Access<dyn OneWord>),
     Choices(Access<dyn SomeWords>),
+    Profile(Access<Option<ProfileOf>>),
 }
 
 /// One of the words of an enum.
@@ -145,6 +146,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Answer vnettop save of the same user at a socket in the runtime directory",
     ),
     setting(
+        "profile",
+        Profile(|p| &mut p.on_request.profile),
+        "A core to profile all the time: \"limit\" (that of LIMIT) or a number; empty: none",
+    ),
+    setting(
         "layout.test",
         Choice(|p| &mut p.choices.arrangement),
         "How a test is shown: bands (verdict, graph, path) or panes",
@@ -220,6 +226,7 @@ impl Setting {
             Texts(of, _) => texts(of(&mut read)),
             Choice(of) => of(&mut read).value(),
             Choices(of) => of(&mut read).value(),
+            Profile(of) => profiled(*of(&mut read)).into(),
         }
     }
 
@@ -253,8 +260,32 @@ impl Setting {
             }
             Choice(of) => of(preferences).set(value)?,
             Choices(of) => of(preferences).set(value)?,
+            Profile(of) => *of(preferences) = profile(value)?,
         }
         Ok(())
+    }
+}
+
+/// The core to profile, as it is written.
+fn profiled(of: Option<ProfileOf>) -> String {
+    match of {
+        None => String::new(),
+        Some(ProfileOf::Limit) => "limit".to_owned(),
+        Some(ProfileOf::Core(core)) => core.to_string(),
+    }
+}
+
+/// The core to profile; a number may stand without quotes.
+fn profile(value: &Value) -> Result<Option<ProfileOf>, &'static str> {
+    let wrong = "must be \"limit\", a core, or empty";
+    let number = value.as_integer().map(|number| number.to_string());
+    match number.as_deref().or(value.as_str()).ok_or(wrong)? {
+        "" => Ok(None),
+        "limit" => Ok(Some(ProfileOf::Limit)),
+        core => match core.parse() {
+            Ok(core) if core < MOST_CORES => Ok(Some(ProfileOf::Core(core))),
+            _ => Err(wrong),
+        },
     }
 }
 

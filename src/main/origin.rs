@@ -27,6 +27,7 @@ pub fn open(
 ) -> Result<Opened, Box<dyn std::error::Error>> {
     let mut stream = Stream::new(recorder);
     let Origin::Replay { file, speed, at } = &config.origin else {
+        let stream = stream.asking(config.preferences.on_request);
         return Ok(Opened { stream, feed: live_feed(config, demo)?, player: None });
     };
     let stored = file.clone().map_or(StoredIn::Program, StoredIn::File);

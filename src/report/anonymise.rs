@@ -5,9 +5,10 @@
 mod labels;
 
 use crate::sample::{
-    Benchmark, Carrier, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts, LinkFacts,
-    NextHop, OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind, Problem,
-    ProblemSource, RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, SpaceEntry, Steering, WireNames,
+    Benchmark, Carrier, CoreProfile, EndName, Ends, Event, Facts, FlowPath, Host, Interrupts, Item, KernelCounts,
+    LinkFacts, NextHop, OvsBridge, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch, Owned, Owner, OwnerBy, OwnerKind,
+    Problem, ProblemSource, RunAsked, Runner, Sample, SearchStep, SilentNeighbour, Space, SpaceEntry, Steering,
+    WireNames,
 };
 use labels::Labels;
 use std::sync::Arc;
@@ -264,6 +265,7 @@ impl Anonymiser {
                 Event::RunAsked(RunAsked { command: command.into_iter().collect(), watch, ..asked })
             }
             Event::NotPinned { at_ns, why: _ } => Event::NotPinned { at_ns, why: "the reason is left out".to_owned() },
+            Event::Profiled(profile) => Event::Profiled(Box::new(without_programs(*profile, &mut self.labels))),
             Event::Search { at_ns, step } => Event::Search { at_ns, step: search_step(step) },
             Event::Pinned { .. }
             | Event::Restored { .. }
@@ -276,6 +278,21 @@ impl Anonymiser {
             | Event::RunEnded { .. } => event,
         }
     }
+}
+
+/// What a core did, without the functions and files of programs; those of the kernel are everybody's.
+fn without_programs(mut profile: CoreProfile, labels: &mut Labels) -> CoreProfile {
+    for stack in &mut profile.stacks {
+        stack.program = stack.program.as_ref().map(|name| labels.program(name));
+    }
+    for function in &mut profile.functions {
+        if !function.kernel {
+            (function.name, function.module) = (None, function.module.as_ref().map(|file| labels.of("file", file)));
+        } else if function.module.as_deref() == Some("bpf") {
+            function.name = Some("bpf_prog".to_owned());
+        }
+    }
+    profile
 }
 
 /// A step of a search, without the names of threads and links, and without sentences, which may hold anything.

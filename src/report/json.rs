@@ -9,6 +9,7 @@ mod latency;
 mod loss;
 mod ovs;
 mod path;
+mod profile;
 mod steer;
 mod test;
 
@@ -102,6 +103,7 @@ impl JsonObject for Metrics {
             })
             .collect();
         object.serialize_entry("threads", &threads)?;
+        object.serialize_entry("profile", &machine.profile.as_deref().map(|profile| InJson(profile, of)))?;
         object.serialize_entry("steers", &Each(&machine.steers, of))?;
         object.serialize_entry("short_lives", &machine.short_lives)?;
         object.serialize_entry("test", &self.test)?;

@@ -4,7 +4,7 @@ use super::{Mode, State};
 use crate::action::{KeyContext, Pane, RowId};
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics};
-use crate::sample::{OnRequest, ProposalPart, ThreadId};
+use crate::sample::{CoreId, OnRequest, ProfileOf, ProposalPart, ThreadId};
 use std::collections::BTreeSet;
 
 /// A half of the help.
@@ -60,6 +60,15 @@ pub enum Overlay {
         /// First line shown.
         scroll: usize,
     },
+    /// What one core does.
+    Profile {
+        /// The core.
+        core: CoreId,
+        /// Functions are listed below their stages.
+        functions: bool,
+        /// First line shown.
+        scroll: usize,
+    },
     /// Before and after a pin.
     Card {
         /// First line shown.
@@ -111,6 +120,7 @@ impl State {
             Overlay::Paths { .. } => KeyContext::Paths,
             Overlay::Drops { .. } => KeyContext::Drops,
             Overlay::Latency { .. } => KeyContext::Latency,
+            Overlay::Profile { .. } => KeyContext::Profile,
             Overlay::Card { .. } => KeyContext::Card,
             Overlay::Details { .. } => KeyContext::Details,
             Overlay::Help { .. } | Overlay::Proposal { result: Err(_), .. } => KeyContext::Help,
@@ -128,6 +138,7 @@ impl State {
                 | KeyContext::Paths
                 | KeyContext::Drops
                 | KeyContext::Latency
+                | KeyContext::Profile
                 | KeyContext::Card
                 | KeyContext::Details
         ) || matches!(self.overlay, Overlay::Proposal { result: Err(_), .. });
@@ -150,7 +161,27 @@ impl State {
             softirqs: asked.softirqs,
             latency: asked.latency || matches!(self.overlay, Overlay::Latency { .. }),
             latency_glance: self.newest().is_some_and(has_unknown_cause),
+            profile: self.profiled(),
         }
+    }
+}
+
+impl State {
+    /// The core that is profiled now: the one that is looked at, else what was asked for.
+    fn profiled(&self) -> Option<ProfileOf> {
+        match (&self.overlay, self.settings.on_request.profile) {
+            (&Overlay::Profile { core, .. }, _) => Some(ProfileOf::Core(core)),
+            (_, Some(ProfileOf::Limit)) => self.newest().and_then(Metrics::profiled_limit),
+            (_, asked) => asked,
+        }
+    }
+
+    /// The core to look at: the selected one of the focused cores, else the one that LIMIT names, else the fullest.
+    pub(crate) fn core_to_profile(&self) -> Option<CoreId> {
+        let metrics = self.newest()?;
+        let selected = self.cores.selection.id().filter(|_| self.focus == Pane::Cores);
+        let of_limit = metrics.conclusions.limit.as_ref().and_then(|limit| limit.core);
+        selected.or(of_limit).or_else(|| metrics.machine.fullest_core())
     }
 }
 

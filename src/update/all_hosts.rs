@@ -52,7 +52,7 @@ pub fn update_all(all: &mut AllHosts, hosts: usize, action: Action) -> HostsWish
             (all.proposes, all.scroll) = (false, 0);
             return HostsWish::Each(action);
         }
-        Action::Card | Action::Findings | Action::Paths | Action::Drops | Action::Latency => {
+        Action::Card | Action::Findings | Action::Paths | Action::Drops | Action::Latency | Action::Profile => {
             all.open = Some(all.selected.min(last));
             return HostsWish::Opened(action);
         }

@@ -20,7 +20,7 @@ const WRAPPED: usize = 2;
 /// A motion key: it scrolls the overlay if there is one.
 pub(super) fn step(state: &mut State, motion: Motion) {
     let (most, path_lines, drop_lines) = (findings_lines(state), path_lines(state), drop_lines(state));
-    let latency_lines = latency_lines(state);
+    let (latency_lines, profile_lines) = (latency_lines(state), profile_lines(state));
     match &mut state.overlay {
         Overlay::Help { scroll, .. } => *scroll = scrolled(*scroll, motion, HELP),
         Overlay::Proposal { result: Ok(proposal), chosen, .. } if matches!(motion, Motion::Up | Motion::Down) => {
@@ -40,6 +40,7 @@ pub(super) fn step(state: &mut State, motion: Motion) {
         Overlay::Paths { scroll } => *scroll = scrolled(*scroll, motion, path_lines),
         Overlay::Drops { scroll } => *scroll = scrolled(*scroll, motion, drop_lines),
         Overlay::Latency { scroll } => *scroll = scrolled(*scroll, motion, latency_lines),
+        Overlay::Profile { scroll, .. } => *scroll = scrolled(*scroll, motion, profile_lines),
         Overlay::Details { scroll, .. } => *scroll = scrolled(*scroll, motion, DETAILS),
         Overlay::Card { scroll } => *scroll = scrolled(*scroll, motion, CARD),
         Overlay::None => select(state, motion),
@@ -75,6 +76,12 @@ fn drop_lines(state: &State) -> usize {
 fn latency_lines(state: &State) -> usize {
     let latency = state.metrics().and_then(|metrics| metrics.subject.latency.as_deref());
     latency.map_or(0, |latency| latency.stages.len() + WRAPPED * latency.unknown.len() + PAGE)
+}
+
+/// Lines that a profile takes at most.
+fn profile_lines(state: &State) -> usize {
+    let profile = state.metrics().and_then(|metrics| metrics.machine.profile.as_deref());
+    profile.map_or(0, |profile| PAGE + profile.stages.iter().map(|stage| 1 + stage.functions.len()).sum::<usize>())
 }
 
 /// The wheel over a pane.

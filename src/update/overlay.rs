@@ -1,7 +1,7 @@
 //! What lies over the panes: opening it, typing into it, saying yes or no.
 
 use super::{refusal, requests};
-use crate::action::{Edit, Pane};
+use crate::action::{Action, Edit, Pane};
 use crate::derive::Metrics;
 use crate::derive::placement::Proposal;
 use crate::effect::{Effect, PinRequest};
@@ -30,6 +30,22 @@ pub(super) fn start_filter(state: &mut State) {
     let pane = if state.focus == Pane::Threads || !state.shows(Pane::Links) { Pane::Threads } else { Pane::Links };
     state.focus = pane;
     state.overlay = Overlay::Filter { pane };
+}
+
+/// What a core does, while that is looked at; a replay has that of the core that was.
+pub(super) fn profile(state: &mut State, action: Action) {
+    if let (Overlay::Profile { functions, scroll, .. }, Action::ToggleFunctions) = (&mut state.overlay, action) {
+        (*functions, *scroll) = (!*functions, 0);
+        return;
+    }
+    let is_open = matches!(state.overlay, Overlay::Profile { .. });
+    let recorded = state.metrics().and_then(|metrics| metrics.machine.profile.as_ref().map(|profile| profile.core));
+    let core = recorded.filter(|_| super::is_replay(state)).or_else(|| state.core_to_profile());
+    match core {
+        _ if is_open => state.overlay = Overlay::None,
+        Some(core) => state.overlay = Overlay::Profile { core, functions: false, scroll: 0 },
+        None => state.notice(false, "no core is known yet: wait for the first samples"),
+    }
 }
 
 pub(super) fn choose_cores(state: &mut State) {

@@ -5,7 +5,7 @@ use super::help::LineSpot;
 use super::host_row::HostRow;
 use super::lines::{Line, sentences};
 use super::placement::{self, PlacementLines};
-use super::{Tone, card, drops, finding, help, latency, path, row_details, verdict};
+use super::{Tone, card, drops, finding, help, latency, path, profile, row_details, verdict};
 use crate::action::Action;
 use crate::derive::placement::Proposal;
 use crate::sample::{ProposalPart, ThreadId, Word};
@@ -36,6 +36,10 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
             let lines = latency::lines(state, (width - 8).min(WIDEST_TABLE));
             return boxed(state, (width, height), &latency_title(state), &lines, *scroll, "Esc closes", &[]);
         }
+        Overlay::Profile { core, functions, scroll } => {
+            let lines = profile::lines(state, (*core, *functions), (width - 8).min(WIDEST_TABLE));
+            ("Profile", lines, *scroll, profile::foot(*functions))
+        }
         Overlay::Details { row, scroll } => ("Details", row_details::lines(state, *row, inner), *scroll, "Esc closes"),
         Overlay::Card { scroll } => (card::title(state), card::lines(state, inner), *scroll, card::foot(state)),
         Overlay::Proposal { result: Ok(proposal), scroll, chosen, off } => {
@@ -62,7 +66,7 @@ pub(super) fn prepare(state: &State, width: u16, height: u16) -> Canvas {
 /// With what the test is like, which the list hides on a small screen.
 fn latency_title(state: &State) -> String {
     let test = state.metrics().filter(|metrics| !metrics.subject.flow.connections.is_empty());
-    test.map_or_else(|| "Latency".to_owned(), |metrics| format!("Latency ── {}", verdict::in_short(&metrics)))
+    test.map_or_else(|| "Latency".to_owned(), |metrics| format!("Latency ── {}", verdict::in_short(metrics)))
 }
 
 /// The placements that several hosts propose, each below its host's name; or why one has none.

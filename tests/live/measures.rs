@@ -13,6 +13,7 @@ mod links;
 mod losses;
 mod moves;
 mod one_key;
+mod profile;
 mod rates;
 mod reordered;
 mod run;

@@ -102,6 +102,8 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("maud", &["report/document/html", "report/plot"]),
     ("plotters", &["report/plot"]),
     ("httparse", &["source/slow"]),
+    // BPF has a file of this name.
+    ("object", &["source/profile", "bpf"]),
     ("prometheus_client", &["report/exposition"]),
     ("hyper", &["export"]),
     ("hyper_util", &["export"]),

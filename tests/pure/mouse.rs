@@ -30,7 +30,7 @@ fn action_for(key: Key, place: KeyContext) -> Option<Action> {
 fn frames() -> Vec<(KeyContext, View)> {
     let mut frames = Vec::new();
     let mut show = |stage: &Stage| frames.push((stage.state.context(), stage.view(SIZE.0, SIZE.1)));
-    for keys in ["", "?", "F", "v", "d", "L", "c", "/", "<tab><tab>ja", "j<enter>", ",", "z"] {
+    for keys in ["", "?", "F", "v", "d", "L", "K", "c", "/", "<tab><tab>ja", "j<enter>", ",", "z"] {
         let mut stage = Stage::after(3, scenes::bridge());
         stage.press(keys);
         show(&stage);

@@ -57,8 +57,8 @@ fn of(machine: &MachineMetrics, event: &Event) -> Option<ToldEvent> {
         Event::Search { at_ns, step } => (*at_ns, "search", search(step)),
         Event::NotPinned { at_ns, why } => (*at_ns, "not_pinned", Event::nothing_was_pinned(why)),
         Event::RunEnded { at_ns, code } => (*at_ns, "run_ended", format!("command ended, exit code {code}")),
-        // One a second of each side: figures, which other tracks have.
-        Event::Reported { .. } => return None,
+        // One a second: figures, which other tracks have, and stacks.
+        Event::Reported { .. } | Event::Profiled(_) => return None,
     };
     Some(ToldEvent { at_ns: if at_ns == 0 { machine.at_ns } else { at_ns }, kind, text })
 }

@@ -5,6 +5,7 @@ use super::links::LinkMetrics;
 use super::moves::TracedMove;
 use super::ovs::DatapathMetrics;
 use super::pins::OverriddenPin;
+use super::profile::CoreActivity;
 use super::short_lives::ShortLivedGroup;
 use super::steers::StandingSteer;
 use super::threads::ThreadMetrics;
@@ -50,6 +51,8 @@ pub struct MachineMetrics {
     pub own_cpu: Option<f64>,
     /// vnettop's own counters.
     pub own: OwnCost,
+    /// What one core did in the last seconds, stage by stage; none while nobody looks.
+    pub profile: Option<Arc<CoreActivity>>,
     /// What vnettop or its user did since the sample before.
     pub events: Vec<Event>,
     /// Pins of vnettop that were found undone by something else since the sample before.
@@ -81,6 +84,13 @@ impl MachineMetrics {
     #[must_use]
     pub fn link(&self, key: LinkKey) -> Option<&LinkMetrics> {
         row_of(&self.links, &key, |link| link.facts.key())
+    }
+
+    /// The core that idles least; none where that is not known of any.
+    #[must_use]
+    pub fn fullest_core(&self) -> Option<CoreId> {
+        let known = self.cores.iter().filter_map(|core| Some((core.load?.shares?.idle, core.place.core)));
+        known.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, core)| core)
     }
 
     /// A core by its number.

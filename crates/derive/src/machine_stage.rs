@@ -4,12 +4,13 @@ use super::history::History;
 use super::machine::MachineMetrics;
 use super::owners::Owners;
 use super::pins::Pins;
+use super::profile::ProfileTrack;
 use super::rate::{per_second, seconds};
 use super::short_lives::ShortLives;
 use super::steers::Steers;
 use super::{cores, links, moves, ovs, threads};
 use std::sync::Arc;
-use vnettop_sample::{Event, Sample};
+use vnettop_sample::{Event, Sample, row_of};
 
 /// What the machine's figures need beyond two samples.
 #[derive(Debug, Clone, Default)]
@@ -22,6 +23,7 @@ pub(super) struct MachineStage {
     steers: Steers,
     switches: ovs::Switches,
     short_lives: ShortLives,
+    profile: ProfileTrack,
     /// As of the sample before.
     datapaths: Vec<ovs::DatapathMetrics>,
     /// What happened since the last sample.
@@ -34,6 +36,7 @@ impl MachineStage {
         for event in &self.events {
             self.pins.event(event);
             self.steers.event(event);
+            self.profile.event(event);
         }
         let mut links = links::between(previous, next);
         let facts = &next.facts;
@@ -46,6 +49,10 @@ impl MachineStage {
             .zip(elapsed_s)
             .and_then(|(prev, elapsed_s)| per_second(prev.own.cpu_ns, next.own.cpu_ns, elapsed_s));
         self.history.observe_links(next, elapsed_s, &links);
+        let cores = cores::between(previous, next);
+        let own = next.threads.iter().map(|thread| thread.id.pid).collect();
+        let idle = |core| row_of(&cores, &core, |row| row.place.core)?.load?.shares.map(|shares| shares.idle);
+        let profile = self.profile.observe(next, &own, idle);
         MachineMetrics {
             wall_ms: next.wall_ms,
             at_ns: next.at_ns,
@@ -57,7 +64,8 @@ impl MachineStage {
             datapaths: self.datapaths.clone(),
             links: Arc::new(links),
             owners: self.owners.join(&facts.owners, &facts.ovs),
-            cores: cores::between(previous, next),
+            cores,
+            profile,
             undone,
             steers: self.steers.observe(next),
             threads: Arc::new(threads),

@@ -11,7 +11,7 @@ use super::threads::ThreadMetrics;
 use super::workers::Worker;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vnettop_sample::{ThreadId, row_of};
+use vnettop_sample::{ProfileOf, ThreadId, row_of};
 
 /// What every face shows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -105,6 +105,13 @@ impl Metrics {
             metrics.workers.iter().map(|worker| (worker.id(), (worker, metrics))).collect()
         };
         tests.chain([&*self.subject]).flat_map(of).collect()
+    }
+
+    /// The core that LIMIT names, as what is to be profiled; the one that is profiled already while it names none.
+    #[must_use]
+    pub fn profiled_limit(&self) -> Option<ProfileOf> {
+        let named = self.conclusions.limit.as_ref().and_then(|limit| limit.core);
+        named.or(self.machine.profile.as_ref().map(|profile| profile.core)).map(ProfileOf::Core)
     }
 
     /// About everything that is watched, where that is this.

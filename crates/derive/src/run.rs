@@ -172,7 +172,11 @@ impl Observation {
                 }
             },
             Event::Steered { .. } => self.steered += 1,
-            Event::Reported { .. } | Event::Restored { .. } | Event::Unsteered { .. } | Event::Mark { .. } => {}
+            Event::Reported { .. }
+            | Event::Restored { .. }
+            | Event::Unsteered { .. }
+            | Event::Mark { .. }
+            | Event::Profiled(_) => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! What happens between two samples: what vnettop has done, what its user asked for, what a benchmark reports.
 
-use super::{CoreSet, Report, RunAsked, SearchStep, Side, SteeredFile, StretchSide, ThreadId};
+use super::{CoreProfile, CoreSet, Report, RunAsked, SearchStep, Side, SteeredFile, StretchSide, ThreadId};
 use serde::{Deserialize, Serialize};
 
 /// Something that happened between two samples and that a recording must tell again.
@@ -110,6 +110,8 @@ pub enum Event {
         /// Its exit code, 128 + the signal that ended it.
         code: i32,
     },
+    /// What a core did for about a second, while that is asked for.
+    Profiled(Box<CoreProfile>),
 }
 
 impl Event {

@@ -1,7 +1,7 @@
 //! What the kernel itself counts for vnettop, by BPF: dropped packets by reason and function, exact softirq time, the cores
 //! of a hop. Absolute, since the programs were attached.
 
-use super::{CoreId, DropFlow, HopWay, Ifindex, Latencies, LinkKey, SOFTIRQ_KINDS};
+use super::{CoreId, DropFlow, HopWay, Ifindex, Latencies, LinkKey, ProfileOf, SOFTIRQ_KINDS};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -62,6 +62,9 @@ pub struct OnRequest {
     pub latency: bool,
     /// The same for a moment of each second.
     pub latency_glance: bool,
+    /// What a core does, function by function.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<ProfileOf>,
 }
 
 /// Dropped packets by where and why, sorted.

@@ -31,6 +31,7 @@ mod losses;
 mod ovs;
 mod owners;
 mod paths;
+mod profile;
 mod reports;
 mod rows;
 mod run;
@@ -74,6 +75,7 @@ pub use owners::{Owned, Owner, OwnerBy, OwnerKind};
 pub use paths::{
     Carrier, CarrierKind, EndName, Ends, FlowPath, Holder, Hop, HopBy, HopWay, NextHop, SilentNeighbour, WireNames,
 };
+pub use profile::{CoreProfile, ProfileClock, ProfileOf, ProfiledFunction, ProfiledStack};
 pub use reports::{Report, Reported, Unread, Whole};
 pub use rows::row_of;
 pub use run::{

@@ -78,7 +78,7 @@ impl KernelReader {
             roots: roots.clone(),
             stage: if refusal.is_none() { LoadStage::Idle } else { LoadStage::Refused },
             since_ns: None,
-            wanted,
+            wanted: of_bpf(wanted),
             flows: BTreeMap::new(),
             spaces: None,
             ended: Vec::new(),
@@ -106,6 +106,7 @@ impl KernelReader {
 
     /// Sets what the kernel is to count on request.
     pub fn want(&mut self, wanted: OnRequest) {
+        let wanted = of_bpf(wanted);
         if let LoadStage::Running(programs, _) = &self.stage
             && wanted.softirqs != self.wanted.softirqs
         {
@@ -315,6 +316,11 @@ impl KernelReader {
             TracerEvent::NoLatency(refusal) => self.no_more = Some(refusal::no_more(&self.roots, &refusal)),
         }
     }
+}
+
+/// What of it these programs count: a profile needs none.
+fn of_bpf(wanted: OnRequest) -> OnRequest {
+    OnRequest { profile: None, ..wanted }
 }
 
 /// The namespaces that flows end in or cross, as the kernel writes their inodes.

@@ -39,6 +39,7 @@ pub mod paths;
 mod peer;
 pub mod policy;
 mod proc_file;
+pub mod profile;
 pub mod remote;
 mod replay;
 pub mod sampler;

@@ -13,6 +13,7 @@ use super::netns::{Choice, Spaces};
 use super::ovs::{OvsReader, SocketPlace};
 use super::owners::{OwnerReader, SocketPlaces};
 use super::paths::{PathReader, WalkState};
+use super::profile::ProfileReader;
 use super::steering::SteeringReader;
 use super::threads::{Carriers, ThreadReader, Watch, WorkerReader};
 use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reader};
@@ -75,6 +76,7 @@ pub struct Live {
     queueing: Vec<LinkKey>,
     steering: SteeringReader,
     pub(super) reports: ReportStreams,
+    pub(super) profile: ProfileReader,
     /// Facts of the last sample.
     facts: Arc<Facts>,
 }
@@ -112,6 +114,7 @@ impl Live {
             queueing: Vec::new(),
             steering: SteeringReader::new(roots),
             reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
+            profile: ProfileReader::new(roots, scope.on_request.profile),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
     }
@@ -259,7 +262,7 @@ impl Live {
             let readers = self.links.problems().iter().chain(self.cores.problems()).chain(self.threads.problems());
             let readers = readers.chain(self.kernel.problems()).chain(self.flows.problems());
             let network = self.spaces.problems().iter().chain(self.owners.problems()).chain(self.ovs.problems());
-            let network = network.chain(self.reports.problems());
+            let network = network.chain(self.reports.problems()).chain(self.profile.problems());
             let readers = readers.chain(network).chain(self.paths.problems()).chain(self.losses.problems());
             readers.chain(&waits).chain(more)
         };

@@ -64,7 +64,7 @@ fn sample_until_stopped(settings: &SamplerSettings, feed: &Sender) -> Result<(),
         };
         let sample = live.sample(own, priority.problem())?;
         seat.choose(&sample);
-        let events = live.reports.events().into_iter().map(Item::Event);
+        let events = live.reports.events().into_iter().chain(live.profile.events()).map(Item::Event);
         for item in events.chain([Item::Sample(Box::new(sample))]) {
             if !feed.send(Ok(item)) {
                 return Ok(());
@@ -186,7 +186,10 @@ impl Schedule {
             Some(&FeedCommand::Interval(interval)) => self.set(interval),
             Some(FeedCommand::Now) => self.due_ns = now_ns().saturating_sub(self.interval_ns),
             Some(&FeedCommand::Watch { pid, with_descendants }) => live.threads.watch(pid, with_descendants),
-            Some(&FeedCommand::Want(wanted)) => live.kernel.want(wanted),
+            Some(&FeedCommand::Want(wanted)) => {
+                live.kernel.want(wanted);
+                live.profile.want(wanted.profile);
+            }
             Some(FeedCommand::LetGo) => {
                 live.release_all_namespaces();
                 ring(&feed.let_go);

@@ -111,6 +111,7 @@ impl JsonObject for Event {
                 object.serialize_entry("side", side)?;
                 reported(object, report, metrics)
             }
+            Self::Profiled(profile) => super::profile::stacks(object, profile),
             Self::RunEnded { at_ns, code } => {
                 object.serialize_entry("kind", "run_ended")?;
                 object.serialize_entry("t_ns", at_ns)?;

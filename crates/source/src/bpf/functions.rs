@@ -82,7 +82,7 @@ impl UsualFunctions {
     pub(super) fn read(proc: &Path) -> Self {
         let Ok(file) = File::open(proc.join("kallsyms")) else { return Self::default() };
         let (mut begins, mut usual) = (Vec::new(), Vec::new());
-        each(BufReader::with_capacity(1 << 16, file), |at, name| {
+        each(BufReader::with_capacity(1 << 16, file), |at, name, _| {
             begins.push(at);
             if let Ok(which) = USUAL.binary_search(&name) {
                 usual.push((at, USUAL[which]));
@@ -122,7 +122,7 @@ pub(super) fn find(proc: &Path, addresses: Vec<u64>) -> Vec<(u64, Option<String>
 
 /// Takes for each address the last function that begins at or before it.
 fn search(lines: impl BufRead, nearest: &mut [(u64, Option<(u64, String)>)]) {
-    each(lines, |begins, name| {
+    each(lines, |begins, name, _| {
         for (at, found) in nearest.iter_mut() {
             if begins <= *at && found.as_ref().is_none_or(|(before, _)| *before < begins) {
                 *found = Some((begins, name.to_owned()));
@@ -131,26 +131,27 @@ fn search(lines: impl BufRead, nearest: &mut [(u64, Option<(u64, String)>)]) {
     });
 }
 
-/// Calls `with` for each function: `ffffffff81a0b2c0 T nf_hook_slow [module]`.
-fn each(mut lines: impl BufRead, mut with: impl FnMut(u64, &str)) {
+/// Calls `with` for each function, with the module that it is of: `ffffffff81a0b2c0 T nf_hook_slow [module]`.
+pub(crate) fn each(mut lines: impl BufRead, mut with: impl FnMut(u64, &str, Option<&str>)) {
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-        if let Some((begins, name)) = symbol(&line) {
-            with(begins, name);
+        if let Some((begins, name, module)) = symbol(&line) {
+            with(begins, name, module);
         }
         line.clear();
     }
 }
 
-/// Where a function begins, and its name; none for data, and where the kernel keeps addresses to itself.
-fn symbol(line: &[u8]) -> Option<(u64, &str)> {
+/// Where a function begins, its name, and its module; none for data, and where the kernel keeps addresses to itself.
+fn symbol(line: &[u8]) -> Option<(u64, &str, Option<&str>)> {
     let line = std::str::from_utf8(line).ok()?;
     let mut words = line.split_ascii_whitespace();
     let begins = u64::from_str_radix(words.next()?, 16).ok().filter(|&at| at != 0)?;
     let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
     // The compiler's copies of a function are the function.
     let name = words.next()?.split('.').next()?;
-    is_code.then_some((begins, name))
+    let module = words.next().map(|module| module.trim_matches(['[', ']']));
+    is_code.then_some((begins, name, module))
 }
 
 #[cfg(test)]

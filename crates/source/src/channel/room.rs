@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use vnettop_sample::{FactVisitor, Facts, Item, Sample};
+use vnettop_sample::{Event, FactVisitor, Facts, Item, Sample};
 
 /// How many items may wait: a benchmark can keep the showing thread off every core for seconds, and nothing is to be lost then.
 const MOST: usize = 1024;
@@ -41,6 +41,7 @@ impl QueueRoom {
     pub fn add(&mut self, item: Option<&Item>, now_ns: u64) {
         let bytes = match item {
             Some(Item::Sample(sample)) => self.weigh(sample),
+            Some(Item::Event(Event::Profiled(profile))) => EVENT + profile.bytes(),
             Some(Item::Event(_)) | None => EVENT,
         };
         self.waiting.push_back((now_ns, bytes));
@@ -94,7 +95,6 @@ impl FactVisitor for NewFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vnettop_sample::Event;
 
     use crate::clock::SECOND_NS;
 
