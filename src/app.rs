@@ -14,7 +14,6 @@ mod kept_file;
 pub mod look;
 mod phase_schedule;
 mod player;
-mod profiled_limit;
 mod remote;
 mod replay;
 pub mod report;

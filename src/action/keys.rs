@@ -68,8 +68,7 @@ const CARD: &str = "the card: before and after the pin";
 const FINDINGS: &str = "every finding in full";
 const PATHS: &str = "the path of each flow, hop by hop";
 const DROPS: &str = "drops: every lost packet, by reason";
-const LATENCY: &str = "latency: where packets and threads wait";
-const PROFILE: &str = "profile: what LIMIT's core does, or the selected core";
+const LOOKS: &str = "where packets and threads wait; what a core does";
 const NEXT_TEST: &str = "next test, if there are several";
 const PREVIOUS_TEST: &str = "previous test";
 const SPACE: &str = "pause/resume; proposal: thread off/on";
@@ -162,8 +161,8 @@ pub const KEYS: &[Binding] = &[
     row("findings", &[Key::Char('F')], Action::Cancel, &[KeyContext::Findings], FINDINGS, ""),
     row("paths", &[Key::Char('v')], Action::Paths, LISTS, PATHS, ""),
     row("drops", &[Key::Char('d')], Action::Drops, LISTS, DROPS, ""),
-    row("latency", &[Key::Char('L')], Action::Latency, LISTS, LATENCY, ""),
-    row("profile", &[Key::Char('K')], Action::Profile, LISTS, PROFILE, ""),
+    row("latency", &[Key::Char('L')], Action::Latency, LISTS, LOOKS, ""),
+    row("profile", &[Key::Char('K')], Action::Profile, LISTS, LOOKS, ""),
     row("details", &[Key::Enter], Action::ToggleFunctions, &[KeyContext::Profile], ENTER, ""),
     row(
         "exact_softirqs",

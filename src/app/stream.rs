@@ -1,11 +1,13 @@
 //! What happens to every item whatever the face: it is recorded as it is, then derived from.
 
+mod profiled_limit;
+
 use super::black_box::{BlackBox, SaveNews};
-use super::profiled_limit::ProfiledLimit;
 use crate::derive::{Derivation, Metrics};
 use crate::record::{RecordError, Recorder};
 use crate::sample::{Item, OnRequest};
 use crate::source::feed::Feed;
+use profiled_limit::ProfiledLimit;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;

@@ -131,6 +131,11 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Where packets and threads wait, measured all the time (root or BPF rights)",
     ),
     setting(
+        "profile",
+        Profile(|p| &mut p.on_request.profile),
+        "A core to profile all the time: \"limit\" (that of LIMIT) or a number; empty: none",
+    ),
+    setting(
         "recorder.minutes",
         Number(|p| &mut p.recorder.minutes, [0.0, 60.0]),
         "Minutes always kept in memory, for B, vnettop save and --on; 0: nothing",
@@ -144,11 +149,6 @@ pub(super) const SETTINGS: &[Setting] = &[
         "recorder.socket",
         Flag(|p| &mut p.recorder.socket),
         "Answer vnettop save of the same user at a socket in the runtime directory",
-    ),
-    setting(
-        "profile",
-        Profile(|p| &mut p.on_request.profile),
-        "A core to profile all the time: \"limit\" (that of LIMIT) or a number; empty: none",
     ),
     setting(
         "layout.test",
