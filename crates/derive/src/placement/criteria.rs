@@ -127,7 +127,7 @@ static COARSE: [Criterion; 8] = [
 ];
 
 /// The criteria that decide between cores which are equal by all of the others.
-static FINE: [Criterion; 8] = [
+static FINE: [Criterion; 9] = [
     // The core is in another cluster than the cores that the network card interrupts.
     Criterion { value: |_, core| core.from_nic as u32, against: |no| no.farther_from_nic() },
     // Power that the core lacks, in tenths.
@@ -171,6 +171,11 @@ static FINE: [Criterion; 8] = [
             0 => "it also runs housekeeping".to_owned(),
             _ => "beside core 0, which also runs housekeeping".to_owned(),
         },
+    },
+    // The thread would leave the core on which it stays by itself. It is the last one: see `are_alike`.
+    Criterion {
+        value: |choice, core| u32::from(choice.thread.stays() && choice.thread.thread.sample.core != core.core),
+        against: |_| "it runs on this one already".to_owned(),
     },
 ];
 
@@ -273,6 +278,11 @@ impl<'a> CoreChoice<'a> {
     /// Adds what speaks against this core, criterion by criterion.
     fn add_to(&self, sums: &mut [u32], criteria: impl Iterator<Item = &'static Criterion>, core: &CandidateCore) {
         sums.iter_mut().zip(criteria).for_each(|(sum, criterion)| *sum += (criterion.value)(self, core));
+    }
+
+    /// One is as good as the other, wherever the thread runs now.
+    pub(super) fn are_alike(&self, one: &CandidateCore, other: &CandidateCore) -> bool {
+        criteria().take(CRITERIA - 1).all(|criterion| (criterion.value)(self, one) == (criterion.value)(self, other))
     }
 
     /// The criterion that decides between two cores, the first by which they differ; `None` if they are equally good.

@@ -106,8 +106,7 @@ fn runners_up(inputs: &Inputs<'_>, placement: &Placement) -> Vec<(CoreSet, Optio
         occupancy.remove(own);
         let choice = CoreChoice::of(nth, chosen, &occupancy, inputs);
         let others = inputs.allowed(nth).filter(|core| core.index != at);
-        let (as_good, less): (Vec<&CandidateCore>, Vec<_>) =
-            others.partition(|other| choice.decisive(own, other).is_none());
+        let (as_good, less): (Vec<&CandidateCore>, Vec<_>) = others.partition(|other| choice.are_alike(own, other));
         let next = choice.best(less.into_iter()).and_then(|other| {
             let no = Rejection { inputs, chosen, nth, own, other, choice: &choice };
             let why = (choice.decisive(own, other)?.against)(&no);
