@@ -11,6 +11,8 @@ pub struct Conclusions {
     pub limit: Option<Limit>,
     /// Sentences of advice, most important first.
     pub findings: Vec<Finding>,
+    /// The limit is a ceiling that is reached, and goes before all findings: none of them would explain more.
+    pub limit_leads: bool,
     /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
     pub placement_may_help: bool,
     /// The cores of that proposal; empty where there is none.

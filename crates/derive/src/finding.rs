@@ -4,11 +4,13 @@
 
 mod jitter;
 mod latency;
+mod limited;
 mod links;
 pub(crate) mod loss;
 mod machine;
 pub(crate) mod nothing;
 mod path;
+mod remedy;
 mod reordered;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,6 +19,7 @@ mod threads;
 use super::TestMetrics;
 use super::diagnosis::RateDiagnosis;
 use super::experiment::Verdict;
+use super::held_back::Limit;
 use super::history::History;
 use super::placement::{propose, steer, with_steers};
 
@@ -32,6 +35,7 @@ pub enum FindingId {
     Fragments,
     HalfDown,
     PortWaits,
+    LacksCpu,
     VxlanHeadroom,
     WireguardHeadroom,
     Softnet,
@@ -90,7 +94,9 @@ type Lint = (FindingId, Option<char>, f64, fn(&LintInput<'_>) -> Option<Diagnost
 /// What a lint may look at.
 struct LintInput<'a> {
     metrics: &'a TestMetrics,
-    unsteady_by: Option<&'a str>,
+    /// What holds the test back.
+    limit: Option<&'a Limit>,
+    pin_may_help: bool,
     history: &'a History,
     diagnosis: &'a RateDiagnosis,
 }
@@ -109,8 +115,8 @@ impl Diagnostic {
 }
 
 /// Everything that is looked for: lost packets, then what slows threads down, then what may, then what misleads.
-const LINTS: [Lint; 42] = [
-    (FindingId::Loss, None, 2.0, loss::lost),
+const LINTS: [Lint; 43] = [
+    (FindingId::Loss, Some('p'), 2.0, loss::lost),
     (FindingId::NothingArrives, None, 1.9, nothing::arrives),
     (FindingId::SameMac, None, 1.6, loss::same_mac),
     (FindingId::PathMtu, None, 1.5, path::mtu),
@@ -120,6 +126,7 @@ const LINTS: [Lint; 42] = [
     (FindingId::VxlanHeadroom, None, 1.2, path::headroom),
     (FindingId::WireguardHeadroom, None, 1.19, path::wireguard_headroom),
     (FindingId::Softnet, None, 1.0, machine::dropped),
+    (FindingId::LacksCpu, Some('p'), 0.9, limited::lacks_cpu),
     (FindingId::Reordered, Some('p'), 0.6, reordered::reordered),
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
     (FindingId::Latency, Some('p'), 0.55, latency::of_threads),
@@ -155,31 +162,35 @@ const LINTS: [Lint; 42] = [
     (FindingId::Untraced, None, 0.02, jitter::untraced),
 ];
 
-/// Every finding of this moment, the dearest first. `unsteady_by` is what LIMIT says that makes any rate unsteady; with
-/// `placement_may_help` a finding whose remedy is a pin has its key; one whose remedy is a steer has it where one is proposed.
+/// Every finding of this moment, the dearest first, as `limit` has them; and whether that goes before all of them. With
+/// `pin_may_help` a finding whose remedy is a pin has its key; one whose remedy is a steer has it where one is proposed.
 #[must_use]
 pub fn all(
     metrics: &TestMetrics,
-    unsteady_by: Option<&str>,
-    placement_may_help: bool,
+    limit: Option<&Limit>,
+    pin_may_help: bool,
     history: &History,
     diagnosis: &RateDiagnosis,
-) -> Vec<Finding> {
-    let input = LintInput { metrics, unsteady_by, history, diagnosis };
+) -> (Vec<Finding>, bool) {
+    let input = LintInput { metrics, limit, pin_may_help, history, diagnosis };
     let found = |&(id, key, weight, check): &Lint| {
         let Diagnostic { text, cost, numbers } = check(&input)?;
         // The key for a proposal is left out when there is none, or it will probably not help.
         let may_help = || match id {
+            _ if limit.is_some_and(|limit| limited::is_contradicted(&input, limit, id)) => false,
+            FindingId::Loss => pin_may_help && loss::is_explained(&input),
             FindingId::Reordered => steer(metrics).is_some(),
             FindingId::SpareCore | FindingId::OneCore => lists_steers(metrics),
-            _ => placement_may_help,
+            _ => pin_may_help,
         };
         let key = key.filter(|_| may_help());
-        Some((cost.unwrap_or(weight), Finding { id, text, numbers, key }))
+        Some((limited::weight(&input, id, cost.unwrap_or(weight)), Finding { id, text, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));
-    found.into_iter().map(|(_, finding)| finding).collect()
+    let findings: Vec<Finding> = found.into_iter().map(|(_, finding)| finding).collect();
+    let limit_leads = limited::leads(&input, &findings);
+    (findings, limit_leads)
 }
 
 /// `p` lists a setting for the packets, be it off.

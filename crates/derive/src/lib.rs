@@ -36,6 +36,7 @@ pub mod finding;
 mod first_backlog;
 pub mod fleet;
 pub mod flow;
+pub mod held_back;
 pub mod highlights;
 pub mod history;
 pub mod jitter;

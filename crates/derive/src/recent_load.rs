@@ -3,6 +3,7 @@
 
 use super::cores::CoreMetrics;
 use super::machine::MachineMetrics;
+use super::share;
 use super::threads::ThreadMetrics;
 use super::traffic::{carrier, sends, servers_send};
 use vnettop_sample::{Benchmark, CoreId, ThreadId, row_of};
@@ -174,11 +175,11 @@ impl CoreMean {
         let rest = (self.process - self.receiving).max(f64::EPSILON);
         let part = if sending > f64::EPSILON { (sending / rest).min(1.0) } else { 0.0 };
         let own_softirq = self.softirq * part;
-        let own = self.watched.max(self.watched.min(self.process) + own_softirq);
+        let (_, others) = share::own_and_others([self.process, self.irq + self.softirq], [self.watched, own_softirq]);
         CoreRecent {
             busy,
             interrupts: self.irq + self.softirq,
-            others: (busy - own).max(self.irq).max(0.0),
+            others: others.max(self.irq),
             others_interrupts: self.irq + self.softirq - own_softirq,
         }
     }

@@ -7,6 +7,16 @@ pub(crate) fn share(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
+/// What of a core's time is the test's own, and what others have; shares of it. `used` is the time of processes and of softirqs, `own`
+/// the CPU time of the test's threads there and its part of the softirqs. Whether a thread's time has softirq time in it depends
+/// on the kernel's configuration (`IRQ_TIME_ACCOUNTING`), so the larger reading counts.
+pub(crate) fn own_and_others(used: [f64; 2], own: [f64; 2]) -> (f64, f64) {
+    let ([process, softirq], [cpu, own_softirq]) = (used, own);
+    let busy = process + softirq;
+    let own = cpu.max(cpu.min(process) + own_softirq).min(busy);
+    (own, busy - own)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -19,6 +29,16 @@ mod tests {
                 prop_assert!((0.0..=1.0).contains(&share), "{part} of {whole}: {share}");
             }
         }
+    }
+
+    #[test]
+    fn a_core_is_shared_out_without_a_rest() {
+        let close = |(own, others): (f64, f64), wanted: (f64, f64)| {
+            assert!((own - wanted.0).abs() < 1e-9 && (others - wanted.1).abs() < 1e-9, "{own}, {others}: {wanted:?}");
+        };
+        close(own_and_others([0.3, 0.7], [0.95, 0.7]), (1.0, 0.0));
+        close(own_and_others([0.8, 0.0], [0.16, 0.0]), (0.16, 0.64));
+        close(own_and_others([0.2, 0.0], [0.5, 0.0]), (0.2, 0.0));
     }
 
     #[test]

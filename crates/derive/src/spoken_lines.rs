@@ -93,7 +93,7 @@ fn verdict(test: &Test) -> String {
     if let Some(card) = &test.metrics.card {
         return format!("Pinned, {}", card.sentence());
     }
-    let first = test.conclusions.findings.first();
+    let first = test.conclusions.findings.first().filter(|_| !test.conclusions.limit_leads);
     let tells_spread = |id: FindingId| matches!(id, FindingId::Jitter | FindingId::JitterUnexplained);
     let steadiness = match test.metrics.jitter.and_then(|jitter| Some((jitter.cv?, jitter.window_s))) {
         _ if first.is_some_and(|finding| tells_spread(finding.id)) => None,

@@ -135,11 +135,11 @@ impl TestStages {
             key: limit.tid.filter(|&tid| placement_may_help && placeable(tid)).map(|_| 'p'),
             ..limit
         });
-        let unsteady_by = limit.as_ref().and_then(Limit::makes_unsteady);
-        let findings = finding::all(metrics, unsteady_by.as_deref(), placement_may_help, history, &self.diagnosis);
+        let (findings, limit_leads) =
+            finding::all(metrics, limit.as_ref(), placement_may_help, history, &self.diagnosis);
         let offered = placement_may_help.then(|| self.diagnosis.conclusion.proposed_cores.clone());
         let no_free_core = placement_may_help && self.diagnosis.conclusion.no_free_core;
         let proposed_cores = offered.unwrap_or_default();
-        Conclusions { limit, findings, placement_may_help, proposed_cores, no_free_core }
+        Conclusions { limit, findings, limit_leads, placement_may_help, proposed_cores, no_free_core }
     }
 }

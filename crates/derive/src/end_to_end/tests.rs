@@ -357,7 +357,19 @@ fn whose_threads_migrate_is_said_of_both_ends() {
 fn what_holds_each_end_back_is_said_with_its_host() {
     let limit = |kind, text: &str| {
         let text = text.to_owned();
-        Some(Limit { kind, text, core: None, name: None, pid: None, tid: None, key: None, numbers: Vec::new() })
+        let (numbers, loses) = (Vec::new(), None);
+        Some(Limit {
+            kind,
+            text,
+            core: None,
+            name: None,
+            pid: None,
+            tid: None,
+            key: None,
+            numbers,
+            because: None,
+            loses,
+        })
     };
     let nothing = "nothing is saturated here: look at the other end";
     let one = findings([0.0, 0.0], |metrics, nth| {

@@ -4,6 +4,7 @@ use super::reordered::reordered;
 use super::{Diagnostic, LintInput};
 use crate::diagnosis::{ComparedCauses, Conclusion, LEAST_TICKS, OtherCause};
 use crate::figure::{Unit, bytes, decimal, percent, rate};
+use crate::held_back::Limit;
 use crate::jitter::Jitter;
 use crate::migration_cost::{Cause, Crossing, LEAST_BINS};
 use crate::{FlowBasis, TestMetrics};
@@ -106,7 +107,7 @@ fn unfound(input: &LintInput<'_>, jitter: &Jitter, moves: &str, ruled_out: &str)
     let conclusion = &input.diagnosis.conclusion;
     let is_early = jitter.window_s < LONG_S && conclusion.moves_per_s >= LEAST_RATE;
     let none = || if is_early { "No cause found yet".to_owned() } else { "No cause found".to_owned() };
-    let found = input.unsteady_by.map_or_else(none, |by| format!("Cause: {by}"));
+    let found = input.limit.and_then(Limit::makes_unsteady).map_or_else(none, |by| format!("Cause: {by}"));
     let ComparedCauses { ticks, starved, worker } = conclusion.compared;
     let last = match (starved, worker) {
         (false, false) => "",

@@ -10,10 +10,13 @@ use super::reordered::reordered;
 use super::{Diagnostic, LintInput};
 use crate::denial::{self, DropsSeen};
 use crate::figure::{decimal, percent, rate};
+use crate::held_back::Limit;
 use crate::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::{TestMetrics, paths, share};
-use vnettop_sample::OvsDatapathKind;
+use vnettop_sample::{Kind, OvsDatapathKind};
 
+/// A thread that could run for less than this share of the time has time to spare.
+const SPARE: f64 = 0.6;
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
 /// A lost segment is sent again within this time, s, unless it is lost several times.
@@ -53,18 +56,28 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
             .map_or_else(|| format!("{} packets/s", rate(packets)), |share| format!("{} %", percent(share)));
         format!("; {much} {}{}", place(loss, input.metrics), kernels_word(loss))
     });
-    let text = format!(
-        "{how_many} {}{}: {}{beside}",
-        place(worst, input.metrics),
-        kernels_word(worst),
-        remedy(worst, input.metrics)
-    );
+    let text =
+        format!("{how_many} {}{}: {}{beside}", place(worst, input.metrics), kernels_word(worst), why(worst, input));
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
     numbers.extend(worst.share.filter(|_| worst.is_of_vpn()).or(share(here)).map(|share| ("share", share)));
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
     Some(Diagnostic::new(text, numbers))
+}
+
+/// The worst place loses because of what LIMIT names.
+pub(super) fn is_explained(input: &LintInput<'_>) -> bool {
+    let explains = |limit: &Limit| Some(limit.explains(worst(&input.metrics.losses)?.0.place)?.len());
+    input.limit.and_then(explains).is_some()
+}
+
+/// Why they are lost there, as far as LIMIT knows that; else what is done about that place.
+fn why(loss: &Loss, input: &LintInput<'_>) -> String {
+    match input.limit.and_then(|limit| Some((limit, limit.explains(loss.place)?))) {
+        Some((limit, because)) => format!("{because}{}", super::remedy::remedy(input, limit)),
+        None => remedy(loss, input.metrics),
+    }
 }
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.
@@ -152,14 +165,14 @@ fn space(loss: &Loss, metrics: &TestMetrics) -> String {
 
 fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
     match loss.place {
-        LossPlace::Qdisc => "its queue is full, or it is set up to drop (tc -s qdisc); raise its limit or rate",
+        LossPlace::Qdisc => qdisc(loss),
         LossPlace::Link if let Some(pair) = bridge::of_pair(loss, metrics) => return pair,
-        LossPlace::Link => "its queue is full, or its other end accepts nothing (ip -s link, ethtool -S)",
+        LossPlace::Link => return link(loss, metrics),
         LossPlace::Ovs if loss.function.is_some() => {
             "a flow or a meter drops them (ovs-dpctl dump-flows, ovs-ofctl meter-stats BRIDGE); or they exceed the output port's MTU (ip link)"
         }
         LossPlace::Ovs => "ovs-appctl dpctl/show and dpif-netdev/pmd-perf-show show why",
-        LossPlace::Backlog => "for bursts raise net.core.netdev_max_backlog; for constant load use RPS on more cores",
+        LossPlace::Backlog => "for bursts raise net.core.netdev_max_backlog",
         LossPlace::Ip | LossPlace::NoSocket
             if let Some(twin) = loss.link.and_then(|link| doubled::sentence(metrics, link)) =>
         {
@@ -177,9 +190,7 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
              checksum (fix: ethtool -K LINK tx off)"
         }
         LossPlace::ReceiveBuffer if loss.is_of_vpn() => return vpn(loss),
-        LossPlace::ReceiveBuffer => {
-            "for bursts raise net.core.rmem_max and iperf3 -w; if it goes on, the reader gets too little of a core (LIMIT)"
-        }
+        LossPlace::ReceiveBuffer => return receive_buffer(metrics),
         LossPlace::SendBuffer => "raise net.core.wmem_max and iperf3 -w",
         LossPlace::Reassembly => {
             "a fragment is missing; or net.ipv4.ipfrag_high_thresh is reached (nstat -az IpReasmFails); send smaller \
@@ -209,6 +220,47 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         }
     }
     .to_owned()
+}
+
+/// The receiver is not seen to lack CPU time: what it cannot read at once is lost.
+fn receive_buffer(metrics: &TestMetrics) -> String {
+    let is_reader = |pid| metrics.flow.connections.iter().any(|one| one.carries && one.to.pid == Some(pid));
+    let readers = metrics.threads.iter().filter(|thread| is_reader(thread.sample.id.pid));
+    let need = readers.filter_map(|thread| metrics.recent.thread_need(thread.sample.id)).reduce(f64::max);
+    let raise = "for bursts raise net.core.rmem_max and iperf3 -w";
+    match need {
+        Some(need) if need < SPARE => format!("its reader has CPU time to spare: {raise}"),
+        _ => raise.to_owned(),
+    }
+}
+
+/// By what kind of qdisc it is.
+fn qdisc(loss: &Loss) -> &'static str {
+    match loss.qdisc.as_ref().map(|(kind, _)| kind.as_str()) {
+        Some("netem") => "it is set up to drop some (tc qdisc show)",
+        Some("tbf" | "htb" | "hfsc" | "cake" | "drr") => "more is sent than its rate: raise that (tc qdisc, tc class)",
+        Some("fq_codel" | "codel" | "red" | "pie" | "sfq" | "fq") => {
+            "it drops what waits too long: more is sent than its link takes (tc -s qdisc)"
+        }
+        Some(kind) if kind.contains("fifo") => "its queue is full: raise its limit (tc -s qdisc)",
+        _ => "its queue is full, or it is set up to drop: tc -s qdisc shows which",
+    }
+}
+
+/// By what the link is, and what is behind it.
+fn link(loss: &Loss, metrics: &TestMetrics) -> String {
+    let unknown = || "its queue is full, or its other end accepts nothing: ip -s link and ethtool -S there show which";
+    let link = loss.link.and_then(|link| metrics.machine.link(link));
+    let Some(link) = link.filter(|link| matches!(link.facts.kind, Kind::Tun | Kind::Tap)) else {
+        return unknown().to_owned();
+    };
+    // What is sent into it waits for the program that has it open.
+    let carriers = metrics.paths.iter().flat_map(|path| &path.carriers).map(|carrier| &carrier.name);
+    let who = carriers.min().map_or_else(|| "the program behind it".to_owned(), Clone::clone);
+    let name = &link.facts.name;
+    format!(
+        "{who} reads {name} more slowly than it fills: for bursts lengthen its queue (ip link set {name} txqueuelen 10000)"
+    )
 }
 
 /// What IP refuses, by the kernel's reason for it.

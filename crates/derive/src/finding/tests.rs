@@ -17,7 +17,7 @@ fn found<'a>(findings: &'a [Finding], id: &str) -> Option<&'a Finding> {
 /// The findings, with the key that mends them where a proposal does not doubt itself.
 pub(crate) fn all(metrics: &TestMetrics, history: &History, diagnosis: &RateDiagnosis) -> Vec<Finding> {
     let may_help = placement::propose(metrics).is_ok_and(|proposal| proposal.doubt.is_none());
-    super::all(metrics, None, may_help, history, diagnosis)
+    super::all(metrics, None, may_help, history, diagnosis).0
 }
 
 /// The findings on metrics that are the first of their run.

@@ -7,6 +7,7 @@ use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
 use crate::figure::{decimal, percent};
 use crate::losses::LossPlace;
+use crate::share;
 use vnettop_sample::{CoreId, Runner};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
@@ -28,13 +29,20 @@ const OWN: f64 = 0.5;
 const ALONE: f64 = 0.85;
 /// What programs are called together that are not named.
 const OTHER_PROGRAMS: &str = "others";
+/// The same with threads or softirqs of the test among them.
+const THE_REST: &str = "other";
+
+/// A part of a core: whose, its share, its name.
+type CorePart = (LimitKind, f64, String);
 /// From this share of a core on others take it from a thread that waits for so much of the time.
 const OTHERS: f64 = 0.2;
 const WAITS: f64 = 0.1;
 /// A smaller part of a core is not named.
 const LEAST: f64 = 0.05;
-/// More parts do not fit into a line.
+/// More parts do not fit into a line; the others are one.
 const MOST_NAMED: usize = 3;
+/// A part that is rounded to nothing.
+const NOTHING: f64 = 0.005;
 /// A cap of the clock closer to the top than this share is none.
 const CAPPED: f64 = 0.98;
 
@@ -47,7 +55,8 @@ struct Full<'a> {
     others: f64,
     /// A thread of the test that could always run.
     starves: Option<&'a Thread>,
-    /// The longest that one of its threads waits for it.
+    /// The one that waits for it longest, and for which share of the time.
+    waits: Option<&'a Thread>,
     wait: f64,
 }
 
@@ -175,16 +184,16 @@ impl<'a> Full<'a> {
             false if sends || core.softirq < LEAST => core.softirq * part,
             false => core.softirq * part.min(cpu),
         };
-        let busy = core.process + core.softirq;
-        let own = cpu.max(process + softirq).min(busy);
+        let (own, others) = share::own_and_others([core.process, core.softirq], [cpu, softirq]);
         let scale = if cpu > 0.0 { (own - softirq).max(0.0) / cpu } else { 0.0 };
         let mut threads: Vec<(&Thread, f64)> = here().map(|thread| (thread, thread.on(core.number) * scale)).collect();
         threads.sort_by(|one, other| other.1.total_cmp(&one.1));
         let lives = here().filter(|thread| thread.home() == Some(core.number));
         let starves = lives.filter(|thread| always(thread)).max_by(|one, other| one.wait.total_cmp(&other.wait));
         let home = here().filter(|thread| thread.home() == Some(core.number));
-        let wait = home.map(|thread| thread.wait).fold(0.0, f64::max);
-        Self { core, threads, softirq, others: (busy - own).max(0.0), starves, wait }
+        let waits = home.max_by(|one, other| one.wait.total_cmp(&other.wait));
+        let wait = waits.map_or(0.0, |thread| thread.wait);
+        Self { core, threads, softirq, others, starves, waits, wait }
     }
 
     /// Share of the core that is the test's.
@@ -233,38 +242,91 @@ impl<'a> Full<'a> {
     }
 
     /// What fills the core, each with its share and its name, most first; what names the limit comes before.
-    fn parts(&self, scene: &Scene, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Vec<(LimitKind, f64, String)> {
+    fn parts(&self, scene: &Scene, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Vec<CorePart> {
         // The number only where the name is that of several: a narrow screen has no room for it.
         let alone = |thread: &Thread| scene.threads.iter().filter(|other| other.label == thread.label).count() == 1;
         let name = |thread: &Thread| {
             if alone(thread) { thread.label.clone() } else { format!("{} {}", thread.label, thread.tid) }
         };
         let of_thread = |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, name(thread));
-        let mut parts: Vec<(LimitKind, f64, String)> = self.threads.iter().map(of_thread).collect();
+        let mut parts: Vec<CorePart> = self.threads.iter().map(of_thread).collect();
         parts.push((LimitKind::OwnSoftirq, self.softirq, "test softirqs".to_owned()));
+        parts.retain(|(_, share, _)| *share >= LEAST);
+        if kind == LimitKind::Others && parts.len() > 1 {
+            parts = vec![(LimitKind::OwnThread, self.own(), "this test".to_owned())];
+        }
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
-        let named: f64 = strangers.iter().take(2).map(|(_, share)| share).sum();
-        let of_stranger = |(runner, share): &(&Runner, f64)| {
-            (LimitKind::Others, *share, format!("{} (pid {})", runner.name, runner.pid))
-        };
-        parts.extend(strangers.iter().take(2).map(of_stranger));
+        let programs = programs(strangers);
+        let named = programs.iter().take(2).filter(|(_, share)| *share >= LEAST);
+        parts.extend(named.map(|(name, share)| (LimitKind::Others, *share, name.clone())));
+        let named: f64 = parts.iter().filter(|part| part.0 == LimitKind::Others).map(|part| part.1).sum();
         parts.push((LimitKind::Others, self.others - named, OTHER_PROGRAMS.to_owned()));
         parts.retain(|(_, share, _)| *share >= LEAST);
         // Programs that have a name come before those that have none.
-        let order =
-            |part: &(LimitKind, f64, String)| (part.0 != kind, part.0 == LimitKind::Others && part.2 == OTHER_PROGRAMS);
+        let order = |part: &CorePart| (part.0 != kind, part.0 == LimitKind::Others && part.2 == OTHER_PROGRAMS);
         parts.sort_by(|one, other| order(one).cmp(&order(other)).then(other.1.total_cmp(&one.1)));
         parts
+    }
+
+    /// The parts that a line has room for, one of them the test's own; all together they are what is used of the core.
+    fn whole(&self, mut parts: Vec<CorePart>) -> Vec<CorePart> {
+        let is_own = |part: &CorePart| matches!(part.0, LimitKind::OwnThread | LimitKind::OwnSoftirq);
+        let mut rest = parts.split_off(parts.len().min(MOST_NAMED));
+        if !parts.iter().any(is_own)
+            && let Some(at) = rest.iter().position(is_own)
+        {
+            let least = parts.iter().rposition(|part| part.2 == OTHER_PROGRAMS).unwrap_or(MOST_NAMED - 1);
+            rest.push(std::mem::replace(&mut parts[least], rest[at].clone()));
+            rest.remove(at);
+        }
+        let used = self.core.process + self.core.softirq + self.core.steal;
+        let left = used - parts.iter().map(|part| part.1).sum::<f64>();
+        if left >= NOTHING {
+            let of_others =
+                self.others - parts.iter().filter(|part| part.0 == LimitKind::Others).map(|part| part.1).sum::<f64>();
+            match parts.iter_mut().find(|part| part.2 == OTHER_PROGRAMS) {
+                Some(others) => others.1 += left,
+                None => {
+                    let name = if of_others < left / 2.0 { THE_REST } else { OTHER_PROGRAMS };
+                    parts.push((LimitKind::Others, left, name.to_owned()));
+                }
+            }
+        }
+        parts
+    }
+
+    /// What that does to the test.
+    fn because(&self, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Option<String> {
+        let (core, waits) = (self.core.number, self.waits);
+        let share = |of: f64| format!("{} %", percent(of));
+        let wait = waits.map(|one| format!("{} waits {} of the time for core {core}", one.label, share(one.wait)));
+        Some(match kind {
+            LimitKind::Others => {
+                let programs = programs(strangers);
+                let who = match programs.first() {
+                    Some((name, most)) if self.others - most >= LEAST => format!("{name} and others take"),
+                    Some((name, _)) => format!("{name} takes"),
+                    None => "other programs take".to_owned(),
+                };
+                format!("{}, of which {who} {}", wait?, share(self.others))
+            }
+            LimitKind::Steal => format!("{}, of which the hypervisor takes {}", wait?, share(self.core.steal)),
+            LimitKind::OwnSoftirq => format!("softirqs of the test use {} of core {core}", share(self.softirq)),
+            _ => {
+                let (thread, part) = self.threads.first()?;
+                format!("{} needs more than the {} of core {core} that it has", thread.label, share(*part))
+            }
+        })
     }
 
     fn limit(&self, scene: &Scene) -> Limit {
         let kind = self.kind();
         let strangers = self.strangers(scene);
-        let parts = self.parts(scene, kind, &strangers);
+        let parts = self.whole(self.parts(scene, kind, &strangers));
         let own_thread: f64 = self.threads.iter().map(|(_, part)| part).sum();
         let busy = self.core.process + self.core.softirq;
         let shares: Vec<f64> = parts.iter().map(|(_, share, _)| *share).collect();
-        let named = parts.iter().zip(whole_percents(&shares)).take(MOST_NAMED);
+        let named = parts.iter().zip(whole_percents(&shares));
         let words: Vec<String> = named.map(|((_, _, who), share)| format!("{share} % {who}")).collect();
         let capped = scene.clock_khz.filter(|(limit, most)| *limit < CAPPED * most);
         let clock =
@@ -283,9 +345,11 @@ impl<'a> Full<'a> {
             ("own_softirq", self.softirq),
             ("others", self.others),
             ("steal", self.core.steal),
+            ("wait", self.wait),
         ];
         let is_own = matches!(kind, LimitKind::OwnThread | LimitKind::OwnSoftirq);
         let limit = Limit::new(if is_own && capped.is_some() { LimitKind::Frequency } else { kind }, text, numbers);
+        let limit = Limit { because: self.because(kind, &strangers), ..limit };
         let (name, pid) = match kind {
             LimitKind::Others => strangers.first().map(|(runner, _)| (runner.name.clone(), runner.pid)),
             LimitKind::OwnThread => self.threads.first().map(|(thread, _)| (thread.label.clone(), thread.pid)),
@@ -295,6 +359,23 @@ impl<'a> Full<'a> {
         let own = self.threads.first().filter(|_| kind == LimitKind::OwnThread);
         Limit { core: Some(self.core.number), name, pid, tid: own.map(|(thread, _)| thread.tid), ..limit }
     }
+}
+
+/// Programs of one name as one, most first: with its process, or how many there are.
+fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
+    let mut all: Vec<(&Runner, u64, f64)> = Vec::new();
+    for &(runner, share) in strangers {
+        match all.iter_mut().find(|(known, ..)| known.name == runner.name) {
+            Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + share),
+            None => all.push((runner, 1, share)),
+        }
+    }
+    all.sort_by(|one, other| other.2.total_cmp(&one.2));
+    let named = |(runner, count, share): (&Runner, u64, f64)| {
+        let which = if count == 1 { format!("pid {}", runner.pid) } else { format!("{count} processes") };
+        (format!("{} ({which})", runner.name), share)
+    };
+    all.into_iter().map(named).collect()
 }
 
 /// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
@@ -310,3 +391,6 @@ fn whole_percents(shares: &[f64]) -> Vec<u32> {
     by_rest.into_iter().take(missing).for_each(|at| percents[at] += 1);
     percents
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ use super::scene::Scene;
 use super::{Limit, LimitKind, cores, shaped, workers};
 use crate::figure::{bytes, percent, rate, speed};
 use crate::flow::BusyShares;
+use crate::held_back::ASKED_BITS_PER_S;
+use crate::losses::LossPlace;
 use vnettop_sample::Proto;
 
 /// As close as this to a ceiling is at it.
@@ -98,7 +100,8 @@ fn asked(scene: &Scene) -> Option<Limit> {
         let is_unheard = scene.proto == Some(Proto::Udp) && scene.missing.is_none() && scene.losses_per_s.is_empty();
         let beside = if is_unheard { "; whether it arrives is not known" } else { "" };
         let text = format!("application: {who} sends the {} it was asked for{beside}", speed(asked));
-        let limit = Limit::new(LimitKind::Application, text, vec![("asked_bits_per_s", asked), ("bits_per_s", rate)]);
+        let limit = Limit::new(LimitKind::Application, text, vec![(ASKED_BITS_PER_S, asked), ("bits_per_s", rate)]);
+        let limit = limit.because(format!("{who} sends the {} it was asked for{beside}", speed(asked)));
         Limit { name: scene.sender.clone(), ..limit }
     })
 }
@@ -108,7 +111,8 @@ fn paced(scene: &Scene) -> Option<Limit> {
     let (allowed, rate) = (tcp.allowed_bits_per_s?, scene.rate_bits_per_s?);
     (rate >= PACED * allowed).then(|| {
         let text = format!("pacing: {} of the {} that SO_MAX_PACING_RATE allows", speed(rate), speed(allowed));
-        Limit::new(LimitKind::Pacing, text, vec![("allowed_bits_per_s", allowed), ("bits_per_s", rate)])
+        let limit = Limit::new(LimitKind::Pacing, text, vec![("allowed_bits_per_s", allowed), ("bits_per_s", rate)]);
+        limit.because(format!("it is paced to {} by its program (SO_MAX_PACING_RATE)", speed(allowed)))
     })
 }
 
@@ -121,7 +125,8 @@ fn claimed(scene: &Scene) -> Option<Limit> {
         speed(claim.speed_bits_per_s)
     );
     let numbers = vec![("claim_bits_per_s", claim.speed_bits_per_s), ("bits_per_s", claim.bits_per_s)];
-    Some(Limit::new(LimitKind::Claim, text, numbers).named(&claim.name))
+    let because = format!("{} carries all of its {}", claim.name, speed(claim.speed_bits_per_s));
+    Some(Limit::new(LimitKind::Claim, text, numbers).named(&claim.name).because(because))
 }
 
 fn quota(scene: &Scene) -> Option<Limit> {
@@ -131,7 +136,12 @@ fn quota(scene: &Scene) -> Option<Limit> {
         percent(quota.cores),
         percent(quota.throttled)
     );
-    Some(Limit::new(LimitKind::Quota, text, vec![("quota_cores", quota.cores), ("throttled", quota.throttled)]))
+    let numbers = vec![("quota_cores", quota.cores), ("throttled", quota.throttled)];
+    let (cores, throttled) = (percent(quota.cores), percent(quota.throttled));
+    let because = format!("its CPU quota of {cores} % of a core is used up in {throttled} % of the periods");
+    // What a thread that is stopped does not read overflows its socket.
+    let loses = scene.losses_per_s.first().map(|lost| lost.place).filter(|place| *place == LossPlace::ReceiveBuffer);
+    Some(Limit { loses, ..Limit::new(LimitKind::Quota, text, numbers).because(because) })
 }
 
 /// The receiver's buffer is so small that both ends wait for each other. A receiver too slow for a buffer of usual size has

@@ -2,10 +2,12 @@
 
 use super::judge::judge;
 use super::scene::{Core, HoldingQdisc, QuotaUse, RealSpeed, Scene, Tcp, Thread};
-use super::{Limit, LimitKind, LimitTrack};
+use super::{Limit, LimitKind};
 use crate::flow::BusyShares;
 use crate::{Loss, LossPlace};
 use vnettop_sample::{Congestion, CoreSet, Proto, Runner};
+
+mod edges;
 
 const SENDER: u32 = 50;
 const RECEIVER: u32 = 90;
@@ -101,11 +103,16 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
         cores: vec![core(0, 0.4, 0.1), core(1, 0.5, 0.0), core(2, 0.02, 0.97)],
         ..tcp()
     };
-    is("of RPS, where no thread is", &rps, LimitKind::OwnSoftirq, "core 2 is 99 % busy (1 s): 97 % test softirqs");
+    is(
+        "of RPS, where no thread is",
+        &rps,
+        LimitKind::OwnSoftirq,
+        "core 2 is 99 % busy (1 s): 97 % test softirqs, 2 % others",
+    );
     let nobodys = Scene { handling: CoreSet::new(), ..rps };
     assert_eq!(judge(&nobodys).kind, LimitKind::Nothing, "a core that no way of the test leads to");
     let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
-    let text = "core 0 is 100 % busy (1 s): 55 % iperf3 client, 44 % iperf3 server";
+    let text = "core 0 is 100 % busy (1 s): 55 % iperf3 client, 44 % iperf3 server, 1 % others";
     is("both ends on one", &both, LimitKind::OwnThread, text);
     let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
@@ -165,7 +172,7 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
         "one that has little to do loses nothing by waiting for it"
     );
     let looked_at = vec![runner(7, "rustc", 0, 0.5), runner(8, "cc", 0, 0.37), runner(9, "ld", 0, 0.3)];
-    let text = "core 0 is 100 % busy (1 s): 26 % rustc (pid 7), 20 % cc (pid 8), 16 % others";
+    let text = "core 0 is 100 % busy (1 s): 26 % rustc (pid 7), 20 % cc (pid 8), 38 % iperf3 client, 16 % others";
     let over = Scene { runners: looked_at, ..late };
     is("who is looked at over another time is not more than the core", &over, LimitKind::Others, text);
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
@@ -243,7 +250,7 @@ fn what_is_lost_is_told_with_its_place() {
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.98, 0.0)],
         ..with(vec![buffer], asked.clone())
     };
-    let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server; 12 % of packets lost";
+    let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server, 1 % others; 12 % of packets lost";
     is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
     let unmissed = lost(LossPlace::ReceiveBuffer, Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
@@ -293,22 +300,6 @@ fn one_that_nothing_holds_back_here_is_told_so() {
     let receives = Scene { sender: None, tcp: None, ..tcp() };
     let text = "nothing is saturated here (core 0 is 60 % busy): look at the other end";
     is("the sender is on another machine", &receives, LimitKind::Nothing, text);
-}
-
-#[test]
-fn what_stands_on_an_edge_does_not_flicker() {
-    let limit = |kind| Limit::new(kind, String::new(), Vec::new());
-    let mut track = LimitTrack::default();
-    let mut reported = |kind, is_whole| {
-        track.settle_on(limit(kind), is_whole);
-        track.shown.as_ref().map(|shown| shown.kind)
-    };
-    assert_eq!(reported(LimitKind::Nothing, false), Some(LimitKind::Nothing), "the first");
-    assert_eq!(reported(LimitKind::Loss, false), Some(LimitKind::Nothing), "once");
-    assert_eq!(reported(LimitKind::Nothing, false), Some(LimitKind::Nothing), "and over");
-    assert_eq!(reported(LimitKind::Loss, false), Some(LimitKind::Nothing), "once again");
-    assert_eq!(reported(LimitKind::Loss, false), Some(LimitKind::Loss), "twice in a row");
-    assert_eq!(reported(LimitKind::Quota, true), Some(LimitKind::Quota), "a whole second of its own");
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! What a full core does to a test, as the findings tell it, and parts that are all that is used of the core.
+
+use super::super::judge::judge;
+use super::super::scene::{Core, QuotaUse, Scene, Thread};
+use super::super::{Limit, LimitKind};
+use crate::losses::{Loss, LossPlace};
+use vnettop_sample::{Proto, Runner};
+
+fn thread(pid: u32, core: u32, (cpu, wait): (f64, f64)) -> Thread {
+    let (label, cores) = (if pid == 50 { "iperf3 client" } else { "iperf3 server" }, vec![(core, cpu)]);
+    Thread { pid, tid: pid, label: label.to_owned(), cores, cpu, wait, sends: pid == 50, receives: pid == 90 }
+}
+
+fn runner(pid: u32, name: &str, core: u32, cpu_ns: u64) -> Runner {
+    Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns, over_ns: 1_000 }
+}
+
+/// Datagrams are lost in the buffer of a reader that has 16 % of core 1, where rustc and others run.
+fn starved() -> Scene {
+    let core = |number, process| Core { number, process, softirq: 0.0, steal: 0.0, idle: 1.0 - process };
+    let lost = Loss { place: LossPlace::ReceiveBuffer, packets: 500.0, share: Some(0.66), ..Loss::default() };
+    Scene {
+        seconds: 1.0,
+        cores: vec![core(0, 0.6), core(1, 1.0)],
+        threads: vec![thread(50, 0, (0.56, 0.0)), thread(90, 1, (0.16, 0.8))],
+        runners: vec![runner(7, "rustc", 1, 680), runner(90, "iperf3", 1, 160)],
+        proto: Some(Proto::Udp),
+        rate_bits_per_s: Some(254e6),
+        losses_per_s: vec![lost],
+        ..Scene::default()
+    }
+}
+
+fn because(limit: &Limit) -> &str {
+    limit.because.as_deref().unwrap_or_default()
+}
+
+#[test]
+fn a_reader_that_waits_for_its_core_is_why_its_buffer_overflows() {
+    let limit = judge(&starved());
+    let text = "core 1 is 100 % busy (1 s): 68 % rustc (pid 7), 16 % others, 16 % iperf3 server; 66 % of packets lost";
+    assert_eq!(
+        (limit.kind, limit.loses, limit.text.as_str()),
+        (LimitKind::Others, Some(LossPlace::ReceiveBuffer), text)
+    );
+    let wanted = "iperf3 server waits 80 % of the time for core 1, of which rustc (pid 7) and others take 84 %";
+    assert_eq!(because(&limit), wanted);
+    let quota = Some(QuotaUse { cores: 0.05, throttled: 0.98 });
+    let stopped = judge(&Scene { quota, ..starved() });
+    assert_eq!((stopped.kind, stopped.loses), (LimitKind::Quota, Some(LossPlace::ReceiveBuffer)));
+    assert_eq!(because(&stopped), "its CPU quota of 5 % of a core is used up in 98 % of the periods");
+    let free = Scene { threads: vec![thread(50, 0, (0.56, 0.0)), thread(90, 1, (0.16, 0.0))], ..starved() };
+    assert_eq!((judge(&free).kind, judge(&free).loses), (LimitKind::Loss, None), "a buffer that is small");
+}
+
+#[test]
+fn the_parts_of_a_core_have_the_test_among_them_and_are_all_of_it() {
+    let crowd =
+        vec![runner(1, "cc1", 0, 300), runner(2, "cc1", 0, 240), runner(3, "ld", 0, 100), runner(4, "as", 0, 90)];
+    let core = Core { number: 0, process: 0.93, softirq: 0.05, steal: 0.0, idle: 0.02 };
+    let sender = thread(50, 0, (0.15, 0.62));
+    let scene = Scene {
+        cores: vec![core],
+        threads: vec![sender],
+        runners: crowd,
+        losses_per_s: Vec::new(),
+        proto: Some(Proto::Tcp),
+        ..starved()
+    };
+    let limit = super::full(&scene).expect("a full core");
+    assert_eq!(limit.kind, LimitKind::Others);
+    let text = "core 0 is 98 % busy (1 s): 54 % cc1 (2 processes), 10 % ld (pid 3), 15 % iperf3 client, 19 % others";
+    assert_eq!(limit.text, text);
+    let wanted = "iperf3 client waits 62 % of the time for core 0, of which cc1 (2 processes) and others take 82 %";
+    assert_eq!(because(&limit), wanted);
+}
