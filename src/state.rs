@@ -236,7 +236,7 @@ impl State {
                     format!("{} made it worse: {undo} undoes it ({key}: before and after)", self.change()),
                 );
             } else {
-                self.notice(false, format!("the card is ready: press {key} to see before and after {}", self.change()));
+                self.notice(false, format!("first comparison: press {key} to see before and after {}", self.change()));
             }
         }
         if self.settings.mode != Mode::Replay {

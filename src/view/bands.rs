@@ -3,12 +3,16 @@
 
 use super::canvas::Area;
 use super::verdict::LARGE;
-use super::{finding, route, timeline, verdict};
+use super::{cores, finding, route, timeline, verdict};
 use crate::action::Pane;
 use crate::state::State;
 
 /// From so many rows on there are lines for the panes, and lanes below the graph.
 const ROOMY: u16 = 21;
+/// From so many on cores and threads have some rows, at most so many each.
+const TALL: u16 = 50;
+const MOST_CORES: u16 = 3;
+const MOST_THREADS: u16 = 6;
 
 /// Where the parts of the test lie, from top to bottom, each within the side borders.
 #[derive(Debug, Clone)]
@@ -18,8 +22,10 @@ pub(super) struct Bands {
     /// What has which of its rows.
     pub rows: timeline::Parts,
     pub path: Area,
-    /// One line a closed pane, over the whole width.
+    /// One line a closed pane, over the whole width; where there is much room, with some rows of it below.
     pub drawers: Vec<(Pane, Area)>,
+    pub cores: Option<Area>,
+    pub threads: Option<Area>,
     /// The line below everything.
     pub bottom: u16,
 }
@@ -43,7 +49,7 @@ impl BandRows {
         let (lanes, path, drawers) = match height {
             0..ROOMY => (0, 1, 0),
             ROOMY..LARGE => (2, 3, 2 - in_border),
-            LARGE..50 => (4, 7, 3),
+            LARGE..TALL => (4, 7, 3),
             _ => (8, 12, 3),
         };
         let wanted = route::wanted_rows(state, width);
@@ -89,9 +95,17 @@ fn least_graph(height: u16) -> u16 {
     match height {
         0..ROOMY => 2,
         ROOMY..LARGE => 8,
-        LARGE..50 => 16,
+        LARGE..TALL => 16,
         _ => 24,
     }
+}
+
+/// Rows for cores and for threads, of so many that the graph does without.
+fn tables(state: &State, spare: u16, width: u16) -> [u16; 2] {
+    let threads = u16::try_from(state.threads.rows().len()).unwrap_or(u16::MAX).saturating_add(1).min(MOST_THREADS);
+    let cores = cores::wanted_rows(state, width).min(MOST_CORES);
+    let threads = threads.min(spare);
+    [cores.min(spare - threads), threads]
 }
 
 impl Bands {
@@ -105,6 +119,12 @@ impl Bands {
         shares.leave(least_graph(height) + 1, all);
         let inner = width - 2;
         let graph = all.saturating_sub(shares.rows() + 1).max(1);
+        let tables = if height >= TALL && usize::from(shares.drawers) == Pane::LISTS.len() {
+            tables(state, graph.saturating_sub(least_graph(height)), inner)
+        } else {
+            [0; 2]
+        };
+        let graph = graph - tables.iter().sum::<u16>();
         let rows = timeline::Parts::in_bands(state, graph, shares.lanes);
         let mut y = top + 1;
         let mut below = |height: u16| {
@@ -116,12 +136,19 @@ impl Bands {
         let graph = below(rows.rows());
         below(u16::from(shares.path > 0));
         let path = below(shares.path);
-        let panes = Pane::LISTS.into_iter().take(usize::from(shares.drawers));
-        let mut drawers: Vec<(Pane, Area)> = panes.map(|pane| (pane, Area { x: 0, width, ..below(1) })).collect();
+        let (mut drawers, mut cores, mut threads) = (Vec::new(), None, None);
+        for pane in Pane::LISTS.into_iter().take(usize::from(shares.drawers)) {
+            drawers.push((pane, Area { x: 0, width, ..below(1) }));
+            match pane {
+                Pane::Cores if tables[0] > 0 => cores = Some(below(tables[0])),
+                Pane::Threads if tables[1] > 0 => threads = Some(below(tables[1])),
+                _ => {}
+            }
+        }
         let bottom = below(1);
         if state.playback.is_none() && height >= ROOMY && drawers.len() < Pane::LISTS.len() {
             drawers.push((Pane::LISTS[drawers.len()], Area { x: 0, width, ..bottom }));
         }
-        Self { verdict, graph, rows, path, drawers, bottom: bottom.y }
+        Self { verdict, graph, rows, path, drawers, cores, threads, bottom: bottom.y }
     }
 }

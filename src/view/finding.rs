@@ -2,7 +2,7 @@
 //! The pane shows what is most pressing; the list that lies over the panes shows all of it, with the numbers.
 
 use super::Tone;
-use super::canvas::{Area, Canvas};
+use super::canvas::{Area, Canvas, cells};
 use super::lines::{self, Line};
 use super::numbers::words;
 use super::text::{plural, wrap};
@@ -29,10 +29,17 @@ pub(super) fn limit_line(canvas: &mut Canvas, state: &State, limit: &Limit, (x, 
     let mark = marked(state, limit.key).map_or_else(String::new, |mark| format!(" {mark}"));
     let room = width.saturating_sub(u16::try_from(mark.len()).unwrap_or(0));
     let title = x + canvas.left(x, y, room, Tone::Title, LIMIT);
-    let used = title + canvas.left(title, y, room.saturating_sub(title), Tone::Normal, &limit.text);
+    let used =
+        title + canvas.left(title, y, room.saturating_sub(title), Tone::Normal, whole_parts(&limit.text, room - title));
     if !mark.is_empty() {
         canvas.left(used, y, width.saturating_sub(used), Tone::Normal, mark);
     }
+}
+
+/// As many parts of a sentence as fit; all of it, to be cut, where not even the first does.
+fn whole_parts(text: &str, width: u16) -> &str {
+    let ends = text.match_indices([';', ',', ':']).map(|(end, _)| end).chain([text.len()]);
+    ends.map(|end| &text[..end]).filter(|part| cells(part) <= usize::from(width)).last().unwrap_or(text)
 }
 
 /// `[p]`
@@ -141,7 +148,7 @@ fn reports(state: &State, shown: impl Fn(&Problem) -> bool) -> Vec<(Tone, String
         .into_iter()
         .flat_map(|metrics| metrics.machine.facts.problems.iter())
         .filter(|problem| shown(problem));
-    all.extend(problems.map(|problem| (Tone::Warning, format!("{}: {}", problem.source, problem.text))));
+    all.extend(problems.map(|problem| (Tone::Warning, problem_text(problem))));
     all
 }
 
@@ -200,7 +207,22 @@ pub(super) fn problem(state: &State) -> Option<(Tone, String)> {
     let first = problems.iter().find(|problem| !problem.is_of_rights())?;
     let is_note = state.settings().mode == Mode::Replay;
     let tone = if is_note { Tone::Muted } else { Tone::Warning };
-    Some((tone, format!("{}: {}", first.source, first.text)))
+    Some((tone, problem_text(first)))
+}
+
+/// `cores: …`; the source only where its sentence does not begin with it.
+fn problem_text(problem: &Problem) -> String {
+    let source = problem.source.to_string();
+    if problem.text.starts_with(&source) { problem.text.clone() } else { format!("{source}: {}", problem.text) }
+}
+
+/// The same where there is no room for a sentence: of what it is.
+pub(super) fn problem_source(state: &State) -> Option<String> {
+    let problems = &state.metrics()?.machine.facts.problems;
+    let first = problems.iter().find(|problem| !problem.is_of_rights())?;
+    // What a recording is stands at its start.
+    let is_note = first.source.to_string() == "recording";
+    (!is_note).then(|| format!("{}: {} tells", first.source, state.keys().key("findings")))
 }
 
 /// The notices, in their tones.

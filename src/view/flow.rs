@@ -6,6 +6,7 @@ use super::canvas::{Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
+use super::verdict::state_word;
 use crate::derive::flow::DatagramTest;
 use crate::derive::{Card, FlowBasis, Metrics, Test, benchmarks};
 use crate::sample::Word;
@@ -43,7 +44,12 @@ pub(super) fn border(
     let x = 2 + used;
     let room = width.saturating_sub(usize::from(x) + 2);
     let what = what(metrics);
-    let figures = figures(metrics, was, sign);
+    let mut figures = figures(metrics, was, sign);
+    // Those of a test that has ended begin with it.
+    if metrics.subject.jitter.is_some() && is_test(metrics) && metrics.ended_test().is_none() {
+        let (tone, word) = state_word(metrics);
+        figures.insert(0, Piece::new(1, tone, format!("{word} ")));
+    }
     let first: usize =
         figures.iter().filter(|figure| figure.rank <= OF_FIRST_RANK).map(|figure| cells(&figure.text)).sum();
     let reserved = (cells(&what) + 3).min(room * 2 / 5).min(room.saturating_sub(first + 2));

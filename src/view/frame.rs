@@ -84,6 +84,8 @@ fn path_title(canvas: &mut Canvas, state: &State, y: u16) {
     let x = (width - 2).saturating_sub(needed + 1);
     if let Some((tone, text)) = super::finding::problem(state) {
         let room = x.saturating_sub(used + 4);
+        let is_whole = cells(&text) < usize::from(room);
+        let text = if is_whole { text } else { super::finding::problem_source(state).unwrap_or(text) };
         let more = canvas.left(used + 1, y, room, tone, format_args!(" {text}"));
         canvas.glyph(used + 1 + more, y, tone, ' ');
         canvas.spot(used + 1, y, room, Action::Findings);

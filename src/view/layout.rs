@@ -177,6 +177,7 @@ impl Layout {
         let bands = Bands::of(state, 1 + tests, (self.width, self.height));
         self.timeline = Some((bands.graph, bands.rows));
         self.playback = state.playback.as_ref().map(|_| Area::new(1, bands.bottom, self.width - 2, 1));
+        (self.cores, self.threads) = (bands.cores, bands.threads);
         self.bands = Some(bands);
         self
     }

@@ -2,14 +2,14 @@
 
 use super::Tone;
 use super::canvas::cells;
-use super::text::wrap;
+use super::text::wrap_commands;
 
 /// Pieces of one line, one after the other.
 pub(super) type Line = Vec<(Tone, String)>;
 
 /// A text broken into lines of one tone.
 pub(super) fn sentences(tone: Tone, text: &str, width: u16) -> Vec<Line> {
-    wrap(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
+    wrap_commands(text, width).into_iter().map(|line| vec![(tone, line)]).collect()
 }
 
 /// A piece of a line that is cut to any width; the highest rank goes first when there is no room.

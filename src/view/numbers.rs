@@ -1,7 +1,7 @@
 //! The numbers behind a finding in words and units, for the list of findings. Their names are for programs; here only
 //! people read. A name that has no word is shown with blanks for its underscores.
 
-use super::format::{Scale, Seconds, Share, Signed, speed};
+use super::format::{Elapsed, Scale, Seconds, Share, Signed, speed};
 use crate::state::Units;
 
 /// What kind of figure it is.
@@ -10,11 +10,14 @@ enum NumberKind {
     Share,
     Seconds,
     Bits,
+    Megabits,
     Bytes,
+    Kilohertz,
+    Microseconds,
 }
 
 /// Every name that needs another word, or a unit.
-const WORDS: [(&str, &str, NumberKind); 48] = [
+const WORDS: [(&str, &str, NumberKind); 66] = [
     ("cv", "CV", NumberKind::Share),
     ("mean_bits_per_s", "mean", NumberKind::Bits),
     ("deviation_bits_per_s", "standard deviation", NumberKind::Bits),
@@ -42,10 +45,10 @@ const WORDS: [(&str, &str, NumberKind); 48] = [
     ("dropped_per_s", "packets dropped/s", NumberKind::Plain),
     ("squeezed_per_s", "squeezes/s", NumberKind::Plain),
     ("bits_per_s", "carries", NumberKind::Bits),
-    ("claim_mbps", "nominal Mbit/s", NumberKind::Plain),
+    ("claim_mbps", "nominal", NumberKind::Megabits),
     ("times", "times nominal", NumberKind::Plain),
-    ("limit_khz", "may run at kHz", NumberKind::Plain),
-    ("most_khz", "could run at kHz", NumberKind::Plain),
+    ("limit_khz", "may run at", NumberKind::Kilohertz),
+    ("most_khz", "could run at", NumberKind::Kilohertz),
     ("busy", "busy", NumberKind::Share),
     ("own_threads", "own threads", NumberKind::Share),
     ("own_softirq", "own softirqs", NumberKind::Share),
@@ -63,6 +66,24 @@ const WORDS: [(&str, &str, NumberKind); 48] = [
     ("claim_bits_per_s", "speed", NumberKind::Bits),
     ("cwnd_bytes", "window", NumberKind::Bytes),
     ("waits", "packets wait", NumberKind::Share),
+    ("packets_per_s", "packets lost/s", NumberKind::Plain),
+    ("all_packets_per_s", "lost at all places/s", NumberKind::Plain),
+    ("sent_per_s", "packets sent/s", NumberKind::Plain),
+    ("share", "share", NumberKind::Share),
+    ("all_share", "share at all places", NumberKind::Share),
+    ("retransmits_per_s", "segments sent again/s", NumberKind::Plain),
+    ("dsack_dups_per_s", "sent again for nothing/s", NumberKind::Plain),
+    ("reord_seen_per_s", "reorderings TCP notices/s", NumberKind::Plain),
+    ("core_switches_per_s", "changes of core/s", NumberKind::Plain),
+    ("out_of_order_per_s", "packets out of order/s", NumberKind::Plain),
+    ("rtt_us", "round trip", NumberKind::Microseconds),
+    ("p50_us", "p50", NumberKind::Microseconds),
+    ("p99_us", "p99", NumberKind::Microseconds),
+    ("waiting_bytes", "waiting", NumberKind::Bytes),
+    ("tx_queue_bytes", "waiting at the sender", NumberKind::Bytes),
+    ("datagram_bytes", "datagrams of", NumberKind::Bytes),
+    ("largest_bytes", "whole up to", NumberKind::Bytes),
+    ("held", "held back for each that passed", NumberKind::Plain),
 ];
 
 /// `mean 24.1 Gbit/s`
@@ -77,6 +98,9 @@ pub(super) fn words(name: &str, value: f64) -> String {
         NumberKind::Seconds if value < 1.0 => format!("{:.0} ms", value * 1e3),
         NumberKind::Seconds => Seconds(value).to_string(),
         NumberKind::Bits => speed(value),
+        NumberKind::Megabits => speed(value * 1e6),
+        NumberKind::Kilohertz => format!("{:.2} GHz", value / 1e6),
+        NumberKind::Microseconds => Elapsed(value / 1e6).to_string(),
         NumberKind::Bytes => {
             let scale = Scale::of(value * 8.0, Units::Bytes);
             scale.with_unit(value * 8.0).trim_end_matches("/s").to_owned()

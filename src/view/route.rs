@@ -218,11 +218,7 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     let core = thread.sample.core;
     let shares = metrics.machine.cores.iter().find(|one| one.place.core == core).and_then(CoreMetrics::shares);
     let softirq = shares.map(|shares| shares.softirq);
-    // Threads of the test share a core too: what none of them uses is others'.
-    let own = |one: &ThreadMetrics| if one.sample.core == core { one.cpu.unwrap_or(0.0) } else { 0.0 };
-    let workers = metrics.subject.workers.iter().map(|worker| &worker.thread);
-    let used: f64 = metrics.subject.threads.iter().chain(workers).map(own).sum();
-    let others = shares.map(|shares| shares.user + shares.system - used).filter(|others| *others >= OTHERS);
+    let others = metrics.subject.recent.core(core).map(|recent| recent.others).filter(|others| *others >= OTHERS);
     // As wide as it gets, so that nothing beside it jumps.
     let percent = |share: Option<f64>| format!("{:>3} %", Percent(share).to_string());
     let beside = match others {

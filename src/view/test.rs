@@ -2,9 +2,11 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::format::{Count, Seconds, UNKNOWN, speed};
+use super::format::{Count, Seconds, Share, UNKNOWN, speed};
 use super::text::plural;
+use super::verdict::LOSING;
 use crate::action::Action;
+use crate::derive::flow::DatagramTest;
 use crate::derive::{Metrics, Test};
 use crate::state::{State, rows};
 
@@ -29,10 +31,27 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     }
     if rows.len() > room {
         let key = state.keys().now("T", state.context()).unwrap_or_default();
-        let more = format!("  {} more: {key}", plural(rows.len() - room, "test"));
-        canvas.left(1, area.height - 1, area.width, Tone::Muted, more);
+        let hidden =
+            rows.iter().enumerate().filter(|(at, _)| !(first..first + room).contains(at)).map(|(_, test)| test);
+        let losing: Vec<f64> = hidden.filter_map(|test| losing(test)).collect();
+        let (tone, worst) = match losing.iter().copied().reduce(f64::max) {
+            Some(share) if losing.len() == 1 => (Tone::Warning, format!("; 1 of them loses {}", Share(share))),
+            Some(share) => (Tone::Warning, format!("; {} of them lose up to {}", losing.len(), Share(share))),
+            None => (Tone::Muted, String::new()),
+        };
+        let more = format!("  {} more{worst}: {key}", plural(rows.len() - room, "test"));
+        canvas.left(1, area.height - 1, area.width, tone, more);
     }
     canvas
+}
+
+/// The share of its packets that a test loses that runs; `None` where it loses next to none.
+fn losing(test: &Test) -> Option<f64> {
+    let losses = &test.metrics.losses;
+    let of_datagrams = test.metrics.flow.tests.iter().filter_map(DatagramTest::lost).reduce(f64::max);
+    let of_packets = losses.sent.filter(|sent| *sent > 0.0).map(|sent| losses.packets() / sent);
+    let share = of_datagrams.into_iter().chain(of_packets).reduce(f64::max)?;
+    (test.ended_ns.is_none() && share >= LOSING).then_some(share.min(1.0))
 }
 
 /// Mark and number, who with whom, and at the right what it carries, what it lost, how long.

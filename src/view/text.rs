@@ -15,9 +15,59 @@ pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {
     crate::text::wrap(text, usize::from(width), cells)
 }
 
+/// Words that begin a command in parentheses.
+const COMMANDS: [&str; 8] = ["ip ", "echo ", "taskset ", "sysctl ", "tc ", "ethtool ", "sh ", "tee "];
+
+/// The same, but a command in parentheses that does not fit into the rest of a line begins a new one; where it takes several, each but
+/// the last ends as a shell reads on.
+pub(crate) fn wrap_commands(text: &str, width: u16) -> Vec<String> {
+    let plain = wrap(text, width);
+    let begins = |text: &str| COMMANDS.iter().any(|command| text.starts_with(command));
+    let Some(at) = text.match_indices(" (").map(|(at, _)| at).find(|at| begins(&text[at + 2..])) else { return plain };
+    let Some(length) = closing(&text[at + 1..]) else { return plain };
+    let (before, command, rest) = (&text[..at], &text[at + 1..at + 1 + length], &text[at + 1 + length..]);
+    if plain.iter().any(|line| line.contains(command)) {
+        return plain;
+    }
+    let mut lines = wrap(before, width);
+    let mut parts = wrap(command, width.saturating_sub(2));
+    let last = parts.pop().unwrap_or_default();
+    lines.extend(parts.into_iter().map(|part| format!("{part} \\")));
+    lines.extend(wrap(&format!("{last}{rest}"), width));
+    lines
+}
+
+/// Bytes of what these parentheses hold, with them; `None` where they do not close.
+fn closing(text: &str) -> Option<usize> {
+    let mut open = 0_u32;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => open += 1,
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open == 0 {
+            return Some(at + letter.len_utf8());
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_breaks_where_a_shell_reads_on() {
+        let text = "one core keeps them in order (echo 2 | tee /sys/class/net/l2/queues/rx-*/rps_cpus) (F: 1 more)";
+        let lines = wrap_commands(text, 60);
+        let command = "(echo 2 | tee /sys/class/net/l2/queues/rx-*/rps_cpus) (F: 1";
+        assert_eq!(lines, ["one core keeps them in order", command, "more)"]);
+        let lines = wrap_commands(text, 40);
+        let wanted = ["one core keeps them in order", "(echo 2 | tee \\", "/sys/class/net/l2/queues/rx-*/rps_cpus)"];
+        assert_eq!(lines[..3], wanted, "no path is broken");
+        assert_eq!(wrap_commands("(F: 1 more) and (see there)", 12), wrap("(F: 1 more) and (see there)", 12));
+    }
 
     #[test]
     fn sentences_break_at_spaces() {

@@ -4,11 +4,11 @@
 use super::canvas::{Area, Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share};
 use super::lines::Line;
-use super::text::{plural, wrap};
+use super::text::{plural, wrap_commands};
 use super::{Tone, card, digits, finding, flow};
 use crate::action::{Action, Key};
 use crate::derive::flow::DatagramTest;
-use crate::derive::{Finding, FindingId, Jitter, Metrics};
+use crate::derive::{Finding, FindingId, Jitter, Limit, Metrics};
 use crate::state::{Mode, State, Units};
 
 /// From so many rows on the rate is written large.
@@ -17,8 +17,12 @@ pub(super) const LARGE: u16 = 30;
 const LARGE_WIDTH: u16 = 100;
 /// Cells of a large rate and its unit, whatever its digits are.
 const LARGE_CELLS: u16 = 22;
+/// The figures of the spread: p5, p95, CV.
+const SPREAD: usize = 3;
+/// From so many cells on a line has room for them.
+const ROOMY_WIDTH: usize = 70;
 /// A loss below this share is in the figures only.
-const LOSING: f64 = 0.001;
+pub(super) const LOSING: f64 = 0.001;
 
 /// Rows of a test's verdict at least, so that a word more or less moves nothing.
 fn least_rows((width, height): (u16, u16)) -> u16 {
@@ -102,7 +106,7 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
     let Some(metrics) = state.metrics() else { return Vec::new() };
     let mut all = first_line(state, metrics, (width, is_large));
     let mut add = |head: &str, tone: Tone, text: &str| {
-        let lines = wrap(&format!("{head}{text}"), width);
+        let lines = wrap_commands(&format!("{head}{text}"), width);
         all.extend(lines.into_iter().enumerate().map(|(at, line)| match line.strip_prefix(head.trim_end()) {
             Some(rest) if at == 0 => vec![(Tone::FocusedTitle, head.trim_end().to_owned()), (tone, rest.to_owned())],
             _ => vec![(tone, line.replace('\u{a0}', " "))],
@@ -111,16 +115,22 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
     if let Some((tone, text)) = compared(state, metrics) {
         add("PIN  ", tone, &text);
     }
-    if let Some((text, more)) = cause(state, metrics).filter(|_| says_cause) {
-        // Of one piece: `more` alone in a line says nothing.
-        let key = state.keys().key("findings");
-        let more = if more > 0 { format!(" ({key}:\u{a0}{more}\u{a0}more)") } else { String::new() };
-        add("", Tone::Normal, &format!("{text}{more}"));
+    // Of one piece: `more` alone in a line says nothing.
+    let key = state.keys().key("findings");
+    let more = |more: usize| if more > 0 { format!(" ({key}:\u{a0}{more}\u{a0}more)") } else { String::new() };
+    if let Some((text, rest)) = cause(state, metrics).filter(|_| says_cause && !limit_leads(metrics)) {
+        add("", Tone::Normal, &format!("{text}{}", more(rest)));
     }
     if let Some(limit) = metrics.conclusions.limit.as_ref().filter(|_| metrics.ended_test().is_none()) {
-        add("LIMIT  ", Tone::Normal, &limit.text);
+        let rest = if limit_leads(metrics) { more(finding::listed(state)) } else { String::new() };
+        add("LIMIT  ", Tone::Normal, &format!("{}{rest}", limit.text));
     }
     all
+}
+
+/// The limit explains the test, and no finding is said before it.
+fn limit_leads(metrics: &Metrics) -> bool {
+    metrics.conclusions.limit_leads && metrics.ended_test().is_none()
 }
 
 /// `30.4 Gbit/s  UNSTEADY  5.69 to 35.7 · CV 34 %      [p] pin to cores 4, 6`; on two lines where it is too long for one.
@@ -141,9 +151,12 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     let keys = used(&press) + usize::from(!press.is_empty()) * 2;
     let width = usize::from(width);
     let mut below = Vec::new();
-    let is_beside = used(&line) + keys <= width;
-    let room = width.saturating_sub(used(&line) + if is_beside { keys } else { 0 });
     let mut figures = figures(metrics);
+    // The spread is worth more than to have the key beside it, where there are rows.
+    let spread: usize = figures.iter().take(SPREAD).map(|text| cells(text) + 3).sum();
+    let least = if width >= ROOMY_WIDTH { spread.saturating_sub(3) } else { 0 };
+    let is_beside = used(&line) + keys + least <= width;
+    let room = width.saturating_sub(used(&line) + if is_beside { keys } else { 0 });
     while !figures.is_empty() && cells(&figures.join(" · ")) > room {
         figures.pop();
     }
@@ -164,7 +177,7 @@ pub(super) fn in_short(metrics: &Metrics) -> String {
 }
 
 /// How the rate is, in a word.
-fn state_word(metrics: &Metrics) -> (Tone, String) {
+pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
     let word = |tone, word: &str| (tone, word.to_owned());
     if metrics.ended_test().is_some() {
         return word(Tone::Title, "ENDED");
@@ -177,7 +190,9 @@ fn state_word(metrics: &Metrics) -> (Tone, String) {
     if lost >= LOSING {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
+    let meets = metrics.conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
     match metrics.subject.jitter.map(|jitter| jitter.cv) {
+        Some(_) if meets => word(Tone::Good, "AS ASKED"),
         None if metrics.subject.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
         None => word(Tone::Muted, "MEASURING"),
         Some(Some(cv)) if cv >= flow::SWINGS => word(Tone::Warning, "UNSTEADY"),
@@ -207,7 +222,10 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let wanted = ["CV", "over", "dip"];
     let mut rest: Vec<String> = all.filter(|text| wanted.iter().any(|word| text.starts_with(word))).collect();
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
-    now.into_iter().chain(range).chain(rest).collect()
+    // CV belongs to the range; what is now, the graph shows too.
+    let at = usize::from(!rest.is_empty() && rest[0].starts_with(wanted[0]));
+    let later = rest.split_off(at);
+    range.into_iter().chain(rest).chain(now).chain(later).collect()
 }
 
 fn trimmed(text: &str) -> String {
@@ -235,10 +253,18 @@ fn press(state: &State, metrics: &Metrics) -> Line {
         return line;
     }
     let offers = |key: Option<char>| key == Some('p');
-    if conclusions.findings.iter().any(|finding| offers(finding.key))
+    // What others take of a core no steer gives back: beside that only the remedy of the first finding counts.
+    let lacks_cpu = conclusions.limit.as_ref().is_some_and(Limit::lacks_cpu);
+    let most = if lacks_cpu { 1 } else { usize::MAX };
+    if conclusions.findings.iter().take(most).any(|finding| offers(finding.key))
         || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
     {
-        add(key("propose"), proposal(metrics));
+        if is_open {
+            add(key("propose"), proposal(metrics));
+        } else {
+            // Nothing can be pressed for it: it has passed.
+            line.push((Tone::Normal, format!("fix: {} ", proposal(metrics))));
+        }
     }
     line
 }

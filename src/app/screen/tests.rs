@@ -139,7 +139,7 @@ fn a_sentence_names_the_keys_that_were_chosen() {
     let (_, script) = shown_as(&[key('?'), key('q'), key('q')], AppOptions::default(), |state| {
         state.choose(Choices::default(), keys, ThemeList::default());
     });
-    let reported = script.frames.iter().any(|frame| frame.contains("the card is ready: press K to see"));
+    let reported = script.frames.iter().any(|frame| frame.contains("first comparison: press K to see"));
     assert!(reported, "{}", script.frames.concat());
 }
 
