@@ -6,15 +6,17 @@ use super::canvas::{Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
-use super::verdict::state_word;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{Card, FlowBasis, Metrics, Test, benchmarks};
+use crate::derive::{Card, FindingId, FlowBasis, Limit, Metrics, Test, benchmarks};
 use crate::sample::Word;
 use crate::state::Units;
 
 /// From this coefficient of variation on the rate swings; below the other one it is steady.
 pub(super) const SWINGS: f64 = 0.10;
 pub(super) const STEADY: f64 = 0.05;
+
+/// A loss below this share is in the figures only.
+pub(super) const LOSING: f64 = 0.001;
 
 /// Draws as much of the line as fits: the figures of the border, then what they are of; none of it before there is a rate. Returns
 /// the cells used. `sign` stands before the deviation.
@@ -189,6 +191,31 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
         Some(piece(3, tone(jitter.cv), format!(" · CV {} in its last {}", Share(cv), Seconds(jitter.window_s))))
     }));
     all
+}
+
+/// How the rate is, in a word.
+pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
+    let word = |tone, word: &str| (tone, word.to_owned());
+    if metrics.ended_test().is_some() {
+        return word(Tone::Title, "ENDED");
+    }
+    let is_first = |id| metrics.conclusions.findings.first().is_some_and(|finding| finding.id == id);
+    if is_first(FindingId::NothingArrives) {
+        return word(Tone::Bad, "STALLED");
+    }
+    let lost = metrics.subject.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
+    if lost >= LOSING {
+        return (Tone::Bad, format!("LOSING {}", Share(lost)));
+    }
+    let meets = metrics.conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
+    match metrics.subject.jitter.map(|jitter| jitter.cv) {
+        Some(_) if meets => word(Tone::Good, "AS ASKED"),
+        None if metrics.subject.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
+        None => word(Tone::Muted, "MEASURING"),
+        Some(Some(cv)) if cv >= SWINGS => word(Tone::Warning, "UNSTEADY"),
+        Some(Some(cv)) if cv < STEADY => word(Tone::Good, "STEADY"),
+        Some(_) => word(Tone::Title, "FAIRLY STEADY"),
+    }
 }
 
 /// How loud a coefficient of variation is.

@@ -2,9 +2,9 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
+use super::flow::LOSING;
 use super::format::{Count, Seconds, Share, UNKNOWN, speed};
 use super::text::plural;
-use super::verdict::LOSING;
 use crate::action::Action;
 use crate::derive::flow::DatagramTest;
 use crate::derive::{Metrics, Test};

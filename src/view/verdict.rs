@@ -7,7 +7,6 @@ use super::lines::Line;
 use super::text::{plural, wrap_commands};
 use super::{Tone, card, digits, finding, flow};
 use crate::action::{Action, Key};
-use crate::derive::flow::DatagramTest;
 use crate::derive::{Finding, FindingId, Jitter, Limit, Metrics};
 use crate::state::{Mode, State, Units};
 
@@ -21,8 +20,6 @@ const LARGE_CELLS: u16 = 22;
 const SPREAD: usize = 3;
 /// From so many cells on a line has room for them.
 const ROOMY_WIDTH: usize = 70;
-/// A loss below this share is in the figures only.
-pub(super) const LOSING: f64 = 0.001;
 
 /// Rows of a test's verdict at least, so that a word more or less moves nothing.
 fn least_rows((width, height): (u16, u16)) -> u16 {
@@ -143,7 +140,7 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     } else if is_large && let Some(beside) = flow::beside(metrics) {
         line.push((Tone::Title, format!("{}  ", beside.trim_start())));
     }
-    let (tone, word) = state_word(metrics);
+    let (tone, word) = flow::state_word(metrics);
     line.push((tone, word));
     line.push((Tone::Normal, "  ".to_owned()));
     let used = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
@@ -173,32 +170,7 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
 /// Rate and state, for what lies over them.
 pub(super) fn in_short(metrics: &Metrics) -> String {
     let rate = rate(metrics).map(|(figure, unit, _)| format!("{figure} {unit}, ")).unwrap_or_default();
-    format!("{rate}{}", state_word(metrics).1)
-}
-
-/// How the rate is, in a word.
-pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
-    let word = |tone, word: &str| (tone, word.to_owned());
-    if metrics.ended_test().is_some() {
-        return word(Tone::Title, "ENDED");
-    }
-    let is_first = |id| metrics.conclusions.findings.first().is_some_and(|finding| finding.id == id);
-    if is_first(FindingId::NothingArrives) {
-        return word(Tone::Bad, "STALLED");
-    }
-    let lost = metrics.subject.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
-    if lost >= LOSING {
-        return (Tone::Bad, format!("LOSING {}", Share(lost)));
-    }
-    let meets = metrics.conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
-    match metrics.subject.jitter.map(|jitter| jitter.cv) {
-        Some(_) if meets => word(Tone::Good, "AS ASKED"),
-        None if metrics.subject.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
-        None => word(Tone::Muted, "MEASURING"),
-        Some(Some(cv)) if cv >= flow::SWINGS => word(Tone::Warning, "UNSTEADY"),
-        Some(Some(cv)) if cv < flow::STEADY => word(Tone::Good, "STEADY"),
-        Some(_) => word(Tone::Title, "FAIRLY STEADY"),
-    }
+    format!("{rate}{}", flow::state_word(metrics).1)
 }
 
 /// What stands behind the word, what is needed most first.

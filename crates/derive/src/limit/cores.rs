@@ -18,6 +18,9 @@ const IDLE_BETWEEN: f64 = 0.25;
 const ALWAYS: f64 = 0.85;
 /// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
 const LATE: f64 = 0.3;
+/// Share of the time in which it would run, and of all time, that a reader waits whose socket overflows meanwhile: it sleeps as
+/// soon as that is empty.
+const HELD_UP: [f64; 2] = [0.3, 0.1];
 /// Least running plus waiting time of a starved thread, share: a thread that has little to do may wait, and nothing is lost by
 /// it.
 const OFTEN: f64 = 0.6;
@@ -41,7 +44,6 @@ const WAITS: f64 = 0.1;
 const LEAST: f64 = 0.05;
 /// More parts do not fit into a line; the others are one.
 const MOST_NAMED: usize = 3;
-/// A part that is rounded to nothing.
 const NOTHING: f64 = 0.005;
 /// A cap of the clock closer to the top than this share is none.
 const CAPPED: f64 = 0.98;
@@ -90,7 +92,9 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
 
 /// What fills the core that a receiving thread waits for, where others have much of it.
 pub(super) fn taken_from_receiver(scene: &Scene) -> Option<Limit> {
-    let waits = scene.threads.iter().filter(|thread| thread.receives && thread.wait >= LATE);
+    let [part, least] = HELD_UP;
+    let is_held_up = |thread: &&Thread| thread.wait >= least.max(part * (thread.cpu + thread.wait));
+    let waits = scene.threads.iter().filter(|thread| thread.receives).filter(is_held_up);
     let cores = waits.filter_map(|thread| scene.core(thread.home()?)).filter(|core| core.idle <= IDLE);
     let mut full = cores.map(|core| Full::seen(scene, core));
     full.find(|full| full.others >= OTHERS).map(|full| full.limit(scene))
@@ -284,12 +288,11 @@ impl<'a> Full<'a> {
         if left >= NOTHING {
             let of_others =
                 self.others - parts.iter().filter(|part| part.0 == LimitKind::Others).map(|part| part.1).sum::<f64>();
-            match parts.iter_mut().find(|part| part.2 == OTHER_PROGRAMS) {
-                Some(others) => others.1 += left,
-                None => {
-                    let name = if of_others < left / 2.0 { THE_REST } else { OTHER_PROGRAMS };
-                    parts.push((LimitKind::Others, left, name.to_owned()));
-                }
+            if let Some(others) = parts.iter_mut().find(|part| part.2 == OTHER_PROGRAMS) {
+                others.1 += left;
+            } else {
+                let name = if of_others < left / 2.0 { THE_REST } else { OTHER_PROGRAMS };
+                parts.push((LimitKind::Others, left, name.to_owned()));
             }
         }
         parts

@@ -49,6 +49,9 @@ fn a_reader_that_waits_for_its_core_is_why_its_buffer_overflows() {
     let stopped = judge(&Scene { quota, ..starved() });
     assert_eq!((stopped.kind, stopped.loses), (LimitKind::Quota, Some(LossPlace::ReceiveBuffer)));
     assert_eq!(because(&stopped), "its CPU quota of 5 % of a core is used up in 98 % of the periods");
+    let bursts = Scene { threads: vec![thread(50, 0, (0.56, 0.0)), thread(90, 1, (0.19, 0.19))], ..starved() };
+    let held_up = judge(&bursts);
+    assert_eq!((held_up.kind, held_up.loses), (LimitKind::Others, limit.loses), "it sleeps when its socket is empty");
     let free = Scene { threads: vec![thread(50, 0, (0.56, 0.0)), thread(90, 1, (0.16, 0.0))], ..starved() };
     assert_eq!((judge(&free).kind, judge(&free).loses), (LimitKind::Loss, None), "a buffer that is small");
 }

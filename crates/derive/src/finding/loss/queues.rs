@@ -1,0 +1,57 @@
+//! Buffers and queues that overflow: why, as far as what they are tells, and what mends that.
+
+use crate::TestMetrics;
+use crate::losses::Loss;
+use vnettop_sample::Kind;
+
+/// A thread that could run for less than this share of the time has time to spare.
+const SPARE: f64 = 0.6;
+/// From this part of what it would run on it waits for a core.
+const WAITS: f64 = 0.1;
+
+/// The receiver is not seen to lack CPU time: what it cannot read at once is lost.
+pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
+    let is_reader = |pid| metrics.flow.connections.iter().any(|one| one.carries && one.to.pid == Some(pid));
+    let readers = metrics.threads.iter().filter(|thread| is_reader(thread.sample.id.pid));
+    let recent = &metrics.recent;
+    let need = readers.filter_map(|thread| {
+        let (need, cpu) = (recent.thread_need(thread.sample.id)?, recent.thread_cpu(thread.sample.id)?);
+        // One that waits for its core has none to spare.
+        Some(if need - cpu >= WAITS * need { 1.0 } else { need })
+    });
+    let need = need.reduce(f64::max);
+    let raise = "for bursts raise net.core.rmem_max and iperf3 -w";
+    match need {
+        Some(need) if need < SPARE => format!("its reader has CPU time to spare: {raise}"),
+        _ => raise.to_owned(),
+    }
+}
+
+/// By what kind of qdisc it is.
+pub(super) fn qdisc(loss: &Loss) -> &'static str {
+    match loss.qdisc.as_ref().map(|(kind, _)| kind.as_str()) {
+        Some("netem") => "it is set up to drop some (tc qdisc show)",
+        Some("tbf" | "htb" | "hfsc" | "cake" | "drr") => "more is sent than its rate: raise that (tc qdisc, tc class)",
+        Some("fq_codel" | "codel" | "red" | "pie" | "sfq" | "fq") => {
+            "it drops what waits too long: more is sent than its link takes (tc -s qdisc)"
+        }
+        Some(kind) if kind.contains("fifo") => "its queue is full: raise its limit (tc -s qdisc)",
+        _ => "its queue is full, or it is set up to drop: tc -s qdisc shows which",
+    }
+}
+
+/// By what the link is, and what is behind it.
+pub(super) fn link(loss: &Loss, metrics: &TestMetrics) -> String {
+    let unknown = || "its queue is full, or its other end accepts nothing: ip -s link and ethtool -S there show which";
+    let link = loss.link.and_then(|link| metrics.machine.link(link));
+    let Some(link) = link.filter(|link| matches!(link.facts.kind, Kind::Tun | Kind::Tap)) else {
+        return unknown().to_owned();
+    };
+    // What is sent into it waits for the program that has it open.
+    let carriers = metrics.paths.iter().flat_map(|path| &path.carriers).map(|carrier| &carrier.name);
+    let who = carriers.min().cloned().unwrap_or_else(|| "the program behind it".to_owned());
+    let name = &link.facts.name;
+    format!(
+        "{who} reads {name} more slowly than it fills: for bursts lengthen its queue (ip link set {name} txqueuelen 10000)"
+    )
+}
