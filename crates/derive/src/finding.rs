@@ -126,7 +126,7 @@ const LINTS: [Lint; 43] = [
     (FindingId::VxlanHeadroom, None, 1.2, path::headroom),
     (FindingId::WireguardHeadroom, None, 1.19, path::wireguard_headroom),
     (FindingId::Softnet, None, 1.0, machine::dropped),
-    (FindingId::LacksCpu, Some('p'), 0.9, limited::lacks_cpu),
+    (FindingId::LacksCpu, Some('p'), limited::LACKS, limited::lacks_cpu),
     (FindingId::Reordered, Some('p'), 0.6, reordered::reordered),
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
     (FindingId::Latency, Some('p'), 0.55, latency::of_threads),

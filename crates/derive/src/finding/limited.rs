@@ -8,6 +8,8 @@ use vnettop_sample::Proto;
 
 /// What a finding counts that LIMIT contradicts, as a part of what it counts otherwise.
 const CONTRADICTED: f64 = 0.01;
+/// What a lack of CPU time counts, be it told as packets that wait for the thread.
+pub(super) const LACKS: f64 = 0.9;
 /// Lost segments that hold nothing back, where a thread lacks CPU time: less than that lack, more than all else.
 const BESIDE: f64 = 0.8;
 
@@ -33,6 +35,7 @@ fn waits_for(input: &LintInput<'_>, limit: &Limit) -> bool {
 pub(super) fn weight(input: &LintInput<'_>, id: FindingId, weight: f64) -> f64 {
     match (input.limit, id) {
         (Some(limit), _) if is_contradicted(input, limit, id) => weight * CONTRADICTED,
+        (Some(limit), FindingId::Latency) if limit.lacks_cpu() && waits_for(input, limit) => LACKS,
         (Some(limit), FindingId::Loss) if limit.lacks_cpu() && !is_udp(input) && !loss::is_explained(input) => BESIDE,
         _ => weight,
     }
