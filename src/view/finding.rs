@@ -39,7 +39,7 @@ pub(super) fn limit_line(canvas: &mut Canvas, state: &State, limit: &Limit, (x, 
 /// As many parts of a sentence as fit; all of it, to be cut, where not even the first does.
 fn whole_parts(text: &str, width: u16) -> &str {
     let ends = text.match_indices([';', ',', ':']).map(|(end, _)| end).chain([text.len()]);
-    ends.map(|end| &text[..end]).filter(|part| cells(part) <= usize::from(width)).next_back().unwrap_or(text)
+    ends.map(|end| &text[..end]).rfind(|part| cells(part) <= usize::from(width)).unwrap_or(text)
 }
 
 /// `[p]`

@@ -27,7 +27,7 @@ fn profiled(more: &[&str]) -> Value {
         let object = watching.next();
         let profile = &object["profile"];
         if profile["over_s"].as_f64().is_some_and(|over_s| over_s > 4.0) {
-            let shares = stages(profile).iter().map(|stage| share(stage));
+            let shares = stages(profile).iter().map(share);
             let sum: f64 = shares.sum();
             assert!((sum - 1.0).abs() < 1e-6, "the stages are all of the core: {sum}");
             let expected = 499.0 * profile["over_s"].as_f64().expect("a number");
@@ -66,7 +66,8 @@ fn a_thousand_rules_are_the_largest_stage_with_their_time_for_each_packet() {
         "ip addr add 198.18.1.1/24 dev r0; ip addr add 198.18.2.1/24 dev r1; ip link set r0 up; ip link set r1 up; \
          sysctl -qw net.ipv4.ip_forward=1",
     );
-    let rules: String = (0..RULES).map(|at| format!("ip saddr 10.0.{}.{} drop\n", at / 250, at % 250)).collect();
+    let rules: Vec<String> = (0..RULES).map(|at| format!("ip saddr 10.0.{}.{} drop\n", at / 250, at % 250)).collect();
+    let rules = rules.concat();
     middle.run(&format!(
         "nft -f - <<'END'\ntable ip t {{\nchain f {{\ntype filter hook forward priority 0; policy accept;\n{rules}}}\n}}\nEND"
     ));
