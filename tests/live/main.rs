@@ -25,7 +25,6 @@ mod release;
 mod replay;
 mod reported;
 mod rights;
-mod saves;
 mod screen;
 mod steer;
 mod switches;

@@ -18,6 +18,7 @@ mod rates;
 mod reordered;
 mod run;
 mod saturation;
+mod saves;
 mod shares;
 mod spaces;
 mod spare_core;
