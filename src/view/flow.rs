@@ -7,7 +7,7 @@ use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{Card, FindingId, FlowBasis, Limit, Metrics, Test, benchmarks};
+use crate::derive::{Card, Finding, FindingId, FlowBasis, Limit, Metrics, Test, benchmarks};
 use crate::sample::Word;
 use crate::state::Units;
 
@@ -17,6 +17,8 @@ pub(super) const STEADY: f64 = 0.05;
 
 /// A loss below this share is in the figures only.
 pub(super) const LOSING: f64 = 0.001;
+/// The same of TCP, which sends it again.
+const MUCH: f64 = 0.01;
 
 /// Draws as much of the line as fits: the figures of the border, then what they are of; none of it before there is a rate. Returns
 /// the cells used. `sign` stands before the deviation.
@@ -193,6 +195,13 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
     all
 }
 
+/// What a finding that leads says is lost, a share of what was sent: TCP sends it again, so that its rate alone does not show it.
+fn lost_of_segments(finding: &Finding) -> Option<f64> {
+    let number = |name: &str| finding.numbers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    let (lost, sent) = (number("packets_per_s")?, number("sent_per_s")?);
+    (finding.id == FindingId::Loss && sent > 0.0).then(|| (lost / sent).min(1.0))
+}
+
 /// How the rate is, in a word.
 pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
     let word = |tone, word: &str| (tone, word.to_owned());
@@ -207,8 +216,12 @@ pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
     if lost >= LOSING {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
+    if let Some(lost) = metrics.conclusions.findings.first().and_then(lost_of_segments).filter(|lost| *lost >= MUCH) {
+        return (Tone::Bad, format!("LOSING {}", Share(lost)));
+    }
     let meets = metrics.conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
     match metrics.subject.jitter.map(|jitter| jitter.cv) {
+        Some(Some(cv)) if meets && cv >= SWINGS => word(Tone::Warning, "AS ASKED, UNSTEADY"),
         Some(_) if meets => word(Tone::Good, "AS ASKED"),
         None if metrics.subject.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
         None => word(Tone::Muted, "MEASURING"),

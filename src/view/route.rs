@@ -9,7 +9,7 @@ use super::text::{plural, wrap};
 use super::{Tone, finding};
 use crate::action::Action;
 use crate::derive::paths::{CarrierMetrics, HopMetrics};
-use crate::derive::{CoreMetrics, LinkMetrics, Metrics, ThreadMetrics};
+use crate::derive::{CoreMetrics, LinkMetrics, LossPlace, Metrics, ThreadMetrics};
 use crate::sample::HopWay;
 use crate::state::{Mode, State};
 
@@ -204,7 +204,7 @@ fn unknown(text: &str) -> PathPlace {
     PathPlace { name: (Tone::Muted, text.to_owned()), facts: nothing() }
 }
 
-/// `client 39082`, `97 % of core 6`, `softirq 52 %`: a thread with its part of its core, and what else that core does; only an
+/// `client 39082`, `45 % of core 6`, `softirq 52 %`: a thread with its part of its core, and what else that core does; only an
 /// address where none is watched.
 fn end(metrics: &Metrics, pid: Option<u32>, address: &str) -> PathPlace {
     let own = metrics.subject.threads.iter().filter(|thread| Some(thread.sample.id.pid) == pid);
@@ -218,6 +218,8 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     let core = thread.sample.core;
     let shares = metrics.machine.cores.iter().find(|one| one.place.core == core).and_then(CoreMetrics::shares);
     let softirq = shares.map(|shares| shares.softirq);
+    // On many kernels a thread's CPU time has the softirqs in it that ran meanwhile: they are told below it.
+    let own = thread.cpu.map(|cpu| shares.map_or(cpu, |shares| cpu.min((shares.busy() - shares.softirq).max(0.0))));
     let others = metrics.subject.recent.core(core).map(|recent| recent.others).filter(|others| *others >= OTHERS);
     // As wide as it gets, so that nothing beside it jumps.
     let percent = |share: Option<f64>| format!("{:>3} %", Percent(share).to_string());
@@ -227,7 +229,7 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     };
     PathPlace {
         name: (Tone::FocusedTitle, name),
-        facts: [(Tone::Normal, format!("{} of core {core:<3}", percent(thread.cpu))), beside],
+        facts: [(Tone::Normal, format!("{} of core {core:<3}", percent(own))), beside],
     }
 }
 
@@ -246,7 +248,10 @@ fn link(state: &State, hop: &HopMetrics<'_>) -> PathPlace {
     let losses = if lost.is_none() && hop.hop.way == HopWay::Passed {
         String::new()
     } else {
-        format!("{:>4} lost/s", Count(lost).to_string())
+        // The kernel tells the link that the packet came by; where it is lost is the socket behind the last one.
+        let is_socket = !hop.losses.is_empty() && hop.losses.iter().all(|loss| loss.place == LossPlace::ReceiveBuffer);
+        let place = if is_socket && lost.is_some_and(|lost| lost > 0.0) { " by the socket" } else { "" };
+        format!("{:>4} lost/s{place}", Count(lost).to_string())
     };
     let rate = if hop.hop.way == HopWay::Passed { rate } else { format!("{rate:<5} {times:>5}") };
     PathPlace { name: (Tone::Title, name), facts: [(Tone::Normal, rate), (tone, losses)] }

@@ -59,7 +59,9 @@ fn links(state: &State, metrics: &Metrics) -> String {
 
 fn cores(state: &State, metrics: &Metrics) -> String {
     let count = text::plural(metrics.machine.cores.len(), "core");
-    let core = state.cores.looked_at().map(|index| &metrics.machine.cores[index]);
+    // The one that limits the test, whichever was looked at last.
+    let limits = metrics.conclusions.limit.as_ref().and_then(|limit| metrics.machine.core(limit.core?));
+    let core = limits.or_else(|| state.cores.looked_at().map(|index| &metrics.machine.cores[index]));
     match core.and_then(|core| Some((core.place.core, core.shares()?))) {
         Some((core, shares)) => {
             let [busy, softirq] = [shares.busy(), shares.softirq].map(|share| Percent(Some(share)));

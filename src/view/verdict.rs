@@ -115,12 +115,20 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
     // Of one piece: `more` alone in a line says nothing.
     let key = state.keys().key("findings");
     let more = |more: usize| if more > 0 { format!(" ({key}:\u{a0}{more}\u{a0}more)") } else { String::new() };
-    if let Some((text, rest)) = cause(state, metrics).filter(|_| says_cause && !limit_leads(metrics)) {
-        add("", Tone::Normal, &format!("{text}{}", more(rest)));
+    // What was asked for is met: LIMIT leads, and why the rate is unsteady all the same stands below it.
+    let leads = limit_leads(metrics);
+    let is_unsteady = metrics.subject.jitter.and_then(|jitter| jitter.cv).is_some_and(|cv| cv >= flow::SWINGS);
+    let cause = cause(state, metrics).filter(|_| says_cause && (!leads || is_unsteady));
+    let cause = cause.map(|(text, rest)| format!("{text}{}", more(rest)));
+    if let Some(text) = cause.as_ref().filter(|_| !leads) {
+        add("", Tone::Normal, text);
     }
     if let Some(limit) = metrics.conclusions.limit.as_ref().filter(|_| metrics.ended_test().is_none()) {
-        let rest = if limit_leads(metrics) { more(finding::listed(state)) } else { String::new() };
+        let rest = if leads && cause.is_none() { more(finding::listed(state)) } else { String::new() };
         add("LIMIT  ", Tone::Normal, &format!("{}{rest}", limit.text));
+    }
+    if let Some(text) = cause.as_ref().filter(|_| leads) {
+        add("", Tone::Normal, text);
     }
     all
 }
@@ -295,7 +303,7 @@ fn cause(state: &State, metrics: &Metrics) -> Option<(String, usize)> {
     Some((text.replace('±', super::plus_minus(state)), more))
 }
 
-/// `threads migrate 1.6/s (1.1 across NUMA nodes). Each costs 72 ms of traffic: 4.4 of 34.8 Gbit/s`
+/// `threads migrate 1.6/s (1.1 across NUMA nodes). Each costs 72 ms of traffic, together 4.4 Gbit/s: 34.8 without`
 fn by_migrations(metrics: &Metrics, finding: &Finding) -> Option<String> {
     let number = |name: &str| finding.numbers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
     if finding.id != FindingId::Jitter {
@@ -308,9 +316,9 @@ fn by_migrations(metrics: &Metrics, finding: &Finding) -> Option<String> {
     let far = far.map_or_else(String::new, |far| format!(" ({far:.1} across NUMA nodes)"));
     let scale = Scale::of(without, Units::Bits);
     Some(format!(
-        "threads migrate {rate:.1}/s{far}. Each costs {:.0} ms of traffic, together {} of {}",
+        "threads migrate {rate:.1}/s{far}. Each costs {:.0} ms of traffic, together {}: {} without",
         bytes * 8.0 / without * 1e3,
-        scale.number(bytes * 8.0 * rate),
-        scale.with_unit(without),
+        scale.with_unit(bytes * 8.0 * rate),
+        scale.number(without),
     ))
 }

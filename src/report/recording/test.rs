@@ -18,6 +18,8 @@ use crate::report::pair::VERDICT;
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};
 use crate::sample::{CoreId, HopWay, Word};
 
+/// What limited it longest.
+const LIMITS: usize = 4;
 /// Rows of a table and of a plot of threads.
 const THREADS: usize = 32;
 const STRIPS: usize = 16;
@@ -142,7 +144,13 @@ fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
         text: seen.limit.text.clone(),
         aside: for_so_long(seen.seconds, ran_s),
     };
-    vec![Block::Subheading("What limited it".to_owned()), Block::List(test.limits.iter().take(4).map(item).collect())]
+    let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
+    let rest = test.limits.get(LIMITS..).unwrap_or_default();
+    if !rest.is_empty() {
+        let text = format!("{} more, as on other cores, each for less", rest.len());
+        items.push(ListItem { text, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
+    }
+    vec![Block::Subheading("What limited it".to_owned()), Block::List(items)]
 }
 
 fn finding(seen: &Seen, ran_s: f64) -> ListItem {

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_loss_is_told_as_what_follows_from_the_limit() {
-        let waits = "iperf3 server waits 80 % of the time for core 1, of which rustc (pid 7) takes 84 %";
+        let waits = "rustc (pid 7) takes 84 % of core 1, for which iperf3 server waits 80 % of the time";
         let starved = limit(LimitKind::Others, waits, Some(LossPlace::ReceiveBuffer));
         let finding = first(&losing(LossPlace::ReceiveBuffer), &starved, true);
         let text = format!("66 % of packets lost in the receiver's socket buffer: {waits}");

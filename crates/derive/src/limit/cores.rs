@@ -311,7 +311,8 @@ impl<'a> Full<'a> {
                     Some((name, _)) => format!("{name} takes"),
                     None => "other programs take".to_owned(),
                 };
-                format!("{}, of which {who} {}", wait?, share(self.others))
+                let (label, wait) = waits.map(|one| (&one.label, share(one.wait)))?;
+                format!("{who} {} of core {core}, for which {label} waits {wait} of the time", share(self.others))
             }
             LimitKind::Steal => format!("{}, of which the hypervisor takes {}", wait?, share(self.core.steal)),
             LimitKind::OwnSoftirq => format!("softirqs of the test use {} of core {core}", share(self.softirq)),

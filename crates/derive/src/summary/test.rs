@@ -75,7 +75,7 @@ pub struct LossSummary {
 /// What held a test back, and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitSeen {
-    /// As it was last.
+    /// As it was last on that core and by that name.
     pub limit: Limit,
     /// Seconds.
     pub seconds: f64,
@@ -213,13 +213,7 @@ impl OneTest {
         }
         let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
         if let Some(limit) = &concluded.limit {
-            match self.limits.iter_mut().find(|seen| seen.limit.kind == limit.kind) {
-                Some(seen) => {
-                    seen.seconds += elapsed_s;
-                    seen.limit.clone_from(limit);
-                }
-                None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s }),
-            }
+            self.add_limit(limit, elapsed_s);
         }
         for finding in &concluded.findings {
             match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
@@ -235,6 +229,26 @@ impl OneTest {
         if own.machine.at_ns.saturating_sub(self.looked_at_ns) >= LOOK_EVERY_NS {
             self.looked_at_ns = own.machine.at_ns;
             self.path.look(own);
+        }
+    }
+
+    /// Each core and each name by itself: a test that was elsewhere first was limited by another one. Of very many the rest is told
+    /// by its kind.
+    fn add_limit(&mut self, limit: &Limit, elapsed_s: f64) {
+        let is_same = |seen: &LimitSeen| {
+            seen.limit.kind == limit.kind && seen.limit.core == limit.core && seen.limit.name == limit.name
+        };
+        let is_full = self.limits.len() >= MOST_PLACES;
+        let mut known = self.limits.iter().position(is_same);
+        if known.is_none() && is_full {
+            known = self.limits.iter().position(|seen| seen.limit.kind == limit.kind);
+        }
+        match known {
+            Some(at) => {
+                self.limits[at].seconds += elapsed_s;
+                self.limits[at].limit.clone_from(limit);
+            }
+            None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s }),
         }
     }
 

@@ -43,7 +43,7 @@ fn a_reader_that_waits_for_its_core_is_why_its_buffer_overflows() {
         (limit.kind, limit.loses, limit.text.as_str()),
         (LimitKind::Others, Some(LossPlace::ReceiveBuffer), text)
     );
-    let wanted = "iperf3 server waits 80 % of the time for core 1, of which rustc (pid 7) and others take 84 %";
+    let wanted = "rustc (pid 7) and others take 84 % of core 1, for which iperf3 server waits 80 % of the time";
     assert_eq!(because(&limit), wanted);
     let quota = Some(QuotaUse { cores: 0.05, throttled: 0.98 });
     let stopped = judge(&Scene { quota, ..starved() });
@@ -74,6 +74,6 @@ fn the_parts_of_a_core_have_the_test_among_them_and_are_all_of_it() {
     assert_eq!(limit.kind, LimitKind::Others);
     let text = "core 0 is 98 % busy (1 s): 54 % cc1 (2 processes), 10 % ld (pid 3), 15 % iperf3 client, 19 % others";
     assert_eq!(limit.text, text);
-    let wanted = "iperf3 client waits 62 % of the time for core 0, of which cc1 (2 processes) and others take 82 %";
+    let wanted = "cc1 (2 processes) and others take 82 % of core 0, for which iperf3 client waits 62 % of the time";
     assert_eq!(because(&limit), wanted);
 }
