@@ -11,7 +11,7 @@ use zstd::stream::zio::Writer;
 pub(super) type PieceSink = Writer<Vec<u8>, Encoder<'static>>;
 
 /// zstd's first level: half the time of what a file is compressed with, and a tenth larger, as long as two lines are within its window.
-const LEVEL: i32 = 1;
+pub(super) const LEVEL: i32 = 1;
 
 /// What one piece leaves for the next one.
 #[derive(Default)]

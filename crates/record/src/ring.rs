@@ -2,7 +2,7 @@
 //! holds there, so that the oldest one can be dropped and the others are a recording.
 
 use super::line_writer::LineWriter;
-use super::piece::{PieceRoom, PieceSink};
+use super::piece::{LEVEL, PieceRoom, PieceSink};
 use super::standing::StandingEvents;
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -247,28 +247,31 @@ impl KeptRecording {
         let names: Vec<String> = hosts.iter().map(|(name, _)| name.clone()).collect();
         to.write_all(&head(&names)?)?;
         for (name, kept) in hosts {
-            let mut room = PieceRoom::default();
-            let mut from = room.begin(0)?;
+            let mut from = LineWriter::piece(Vec::new());
             from.from(name)?;
-            to.write_all(&room.end(from)?)?;
+            to.write_all(&frame_of(from)?)?;
             kept.write_pieces(to)?;
         }
         Ok(())
     }
 
     fn write_pieces(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut room = PieceRoom::default();
-        let mut standing = room.begin(0)?;
+        let mut standing = LineWriter::piece(Vec::new());
         let before = self.pieces.first().map(|piece| piece.standing.clone()).unwrap_or_default();
         before.events().try_for_each(|event| standing.item(&mut None, &event))?;
-        to.write_all(&room.end(standing)?)?;
+        to.write_all(&frame_of(standing)?)?;
         self.pieces.iter().try_for_each(|piece| to.write_all(&piece.bytes))
     }
 }
 
 /// The first line of a recording of these hosts, as a frame.
 fn head(hosts: &[String]) -> io::Result<Vec<u8>> {
-    Ok(LineWriter::headed(Vec::new(), true, hosts)?.end()?.unwrap_or_default())
+    frame_of(LineWriter::headed(Vec::new(), false, hosts)?)
+}
+
+/// A few lines as a frame: zstd is told how long they are, and takes no more memory than they do.
+fn frame_of(lines: LineWriter<Vec<u8>>) -> io::Result<Vec<u8>> {
+    zstd::bulk::compress(&lines.end()?.unwrap_or_default(), LEVEL)
 }
 
 #[cfg(test)]

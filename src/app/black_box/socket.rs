@@ -78,13 +78,14 @@ fn answer(stream: &UnixStream, what: &str, ring: &SharedRing) -> io::Result<()> 
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut to = BufWriter::new(stream);
+    // Whoever is refused has been read too: what is left unread at the end takes the answer with it.
+    let mut asked = [0; SAVE.len()];
+    { stream }.read_exact(&mut asked)?;
     let own = geteuid();
     if socket_peercred(stream)?.uid != own {
         writeln!(to, "{GREETING} refused it belongs to another user (uid {})", own.as_raw())?;
         return to.flush();
     }
-    let mut asked = [0; SAVE.len()];
-    { stream }.read_exact(&mut asked)?;
     let pid = std::process::id();
     if asked == WHO {
         writeln!(to, "{GREETING} is {pid} {what}")?;
