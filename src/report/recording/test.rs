@@ -147,8 +147,8 @@ fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
     let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
     let rest = test.limits.get(LIMITS..).unwrap_or_default();
     if !rest.is_empty() {
-        let text = format!("{} more, as on other cores, each for less", rest.len());
-        items.push(ListItem { text, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
+        let words = format!("{} more, as on other cores, each for less", rest.len());
+        items.push(ListItem { text: words, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
     }
     vec![Block::Subheading("What limited it".to_owned()), Block::List(items)]
 }

@@ -116,7 +116,9 @@ fn unfound(input: &LintInput<'_>, jitter: &Jitter, moves: &str, ruled_out: &str)
         (true, true) => ", lack of CPU time at and between the ends",
     };
     let compared = if conclusion.compared.is_any() && is_early {
-        format!("Too early to tell of {moves}. Ruled out: steal, other softirqs, CPU wait, squeezes{last}")
+        format!(
+            "Too few migrations ({moves}) to say what they cost. Ruled out: steal, other softirqs, CPU wait, squeezes{last}"
+        )
     } else if conclusion.compared.is_any() {
         format!("Ruled out: {ruled_out}, steal, other softirqs, CPU wait, squeezes{last}")
     } else {
