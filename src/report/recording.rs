@@ -4,6 +4,7 @@
 mod json;
 mod latency;
 mod machine;
+mod profile;
 mod rate_plot;
 mod side_by_side;
 mod test;

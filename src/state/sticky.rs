@@ -2,7 +2,7 @@
 //! only keeps count; what is asked for is `update`'s business. Off until somebody turns it on.
 
 use crate::derive::{Metrics, ThreadMetrics};
-use crate::sample::{Duty, Event, LinkKey, ThreadId};
+use crate::sample::{CoreSet, Duty, Event, LinkKey, ThreadId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A clock tick, ns: the kernel's for programs is 100 a second everywhere.
@@ -18,9 +18,18 @@ pub struct Sticky {
     /// When each of them was pinned first, in clock ticks since boot, as threads are born.
     pinned_at: BTreeMap<u32, u64>,
     /// Links with a pinned thread of NAPI: the kernel makes a new one whenever the link comes up.
-    napi: BTreeMap<LinkKey, BTreeSet<ThreadId>>,
+    napi: BTreeMap<LinkKey, NapiPlace>,
     /// New workers that no core was left for, each reported once.
     refused: BTreeSet<ThreadId>,
+}
+
+/// The place of a link's thread, whichever it is.
+#[derive(Debug)]
+struct NapiPlace {
+    /// Threads for which nothing more is to be tried.
+    known: BTreeSet<ThreadId>,
+    /// Where the last one was pinned.
+    cores: CoreSet,
 }
 
 impl Sticky {
@@ -29,8 +38,11 @@ impl Sticky {
     pub(super) fn done(&mut self, events: &[Event], newest: &Metrics) {
         for event in events {
             match event {
-                Event::Pinned { thread, .. } if let Some(link) = napi_of(newest, *thread) => {
-                    self.napi.entry(link).or_default().insert(*thread);
+                Event::Pinned { thread, got, .. } if let Some(link) = napi_of(newest, *thread) => {
+                    let place = NapiPlace { known: BTreeSet::new(), cores: got.clone() };
+                    let place = self.napi.entry(link).or_insert(place);
+                    place.known.insert(*thread);
+                    place.cores.clone_from(got);
                 }
                 Event::Pinned { thread, .. } if is_worker(newest, *thread) => {
                     self.pinned_at.entry(thread.pid).or_insert(newest.machine.at_ns / TICK_NS);
@@ -40,7 +52,7 @@ impl Sticky {
                 Event::Restored { thread, .. } => {
                     self.processes.remove(&thread.pid);
                     self.pinned_at.remove(&thread.pid);
-                    self.napi.retain(|_, known| !known.contains(thread));
+                    self.napi.retain(|_, place| !place.known.contains(thread));
                 }
                 _ => {}
             }
@@ -71,7 +83,7 @@ impl Sticky {
         let is_new = |thread: &&ThreadMetrics| {
             let id = thread.sample.id;
             let link = thread.sample.work.and_then(|work| work.link);
-            let of_link = link.and_then(|link| self.napi.get(&link)).is_some_and(|known| !known.contains(&id));
+            let of_link = link.and_then(|link| self.napi.get(&link)).is_some_and(|place| !place.known.contains(&id));
             let of_process = self.processes.get(&id.pid).is_some_and(|known| !known.contains(&id));
             // Threads between the ends are read while they are busy: an old one is none that was born.
             let is_born = |since: &u64| thread.sample.duty == Duty::Worker || id.start > *since;
@@ -79,6 +91,12 @@ impl Sticky {
         };
         let workers = metrics.threads.iter().filter(|thread| works(thread));
         workers.filter(is_new).map(|thread| thread.sample.id).collect()
+    }
+
+    /// Where the thread of this link was that a new one stands for: it may have shared its core, which is given to no other one.
+    #[must_use]
+    pub(crate) fn place_of(&self, link: LinkKey) -> Option<&CoreSet> {
+        self.napi.get(&link).map(|place| &place.cores)
     }
 
     /// Notes that no core is left for these threads; true when one of them is refused for the first time.
@@ -97,8 +115,8 @@ impl Sticky {
 
     /// Nothing more is to be tried for this thread of NAPI.
     pub(crate) fn settle_napi(&mut self, link: LinkKey, thread: ThreadId) {
-        if let Some(known) = self.napi.get_mut(&link) {
-            known.insert(thread);
+        if let Some(place) = self.napi.get_mut(&link) {
+            place.known.insert(thread);
         }
     }
 }

@@ -2,9 +2,10 @@
 //! changes nothing by itself, the effect is performed like that of a key.
 
 use super::refusal;
+use crate::derive::Metrics;
 use crate::derive::placement::{self, BUSY};
 use crate::effect::{Effect, PinRequest};
-use crate::sample::{CoreSet, ThreadId};
+use crate::sample::{CoreSet, LinkKey, ThreadId};
 use crate::state::{State, napi_of};
 
 /// Turns it on or off, and says what it does.
@@ -34,13 +35,16 @@ pub fn tick(state: &mut State) -> Option<Effect> {
         return None;
     }
     let links: Vec<_> = new.iter().filter_map(|&id| Some((napi_of(metrics, id)?, id))).collect();
+    // A link's new thread takes the place of the one before. Others are looked at with the next sample.
+    let again: Vec<PinRequest> = links.iter().filter_map(|&(link, id)| place_again(state, metrics, link, id)).collect();
+    if !again.is_empty() {
+        links.into_iter().for_each(|(link, thread)| state.sticky.settle_napi(link, thread));
+        return Some(Effect::Pin(again));
+    }
     match placement::propose_for(&metrics.subject, &new) {
         Ok(proposal) => {
             for thread in new {
                 state.sticky.settle(thread);
-            }
-            for (link, thread) in links {
-                state.sticky.settle_napi(link, thread);
             }
             Some(Effect::Pin(requests(&proposal)))
         }
@@ -52,6 +56,12 @@ pub fn tick(state: &mut State) -> Option<Effect> {
             None
         }
     }
+}
+
+fn place_again(state: &State, metrics: &Metrics, link: LinkKey, id: ThreadId) -> Option<PinRequest> {
+    let thread = metrics.threads.iter().find(|thread| thread.sample.id == id)?;
+    let cores = state.sticky.place_of(link)?.clone();
+    Some(PinRequest { thread: id, label: placement::label(thread), cores })
 }
 
 /// The masks that a proposal asks for.

@@ -28,6 +28,7 @@ pub use super::recent_load::{CoreRecent, RecentLoad};
 pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use free_core::no_free_core;
+pub use phrases::label;
 pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
 pub use steers::{at_receivers, unsteerable};
 use steers::{measured_steers, steers, tuned_steers};

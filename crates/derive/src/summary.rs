@@ -6,6 +6,7 @@ mod cores;
 mod latency;
 mod links;
 mod path;
+mod profiles;
 mod rate;
 mod test;
 mod threads;
@@ -19,12 +20,14 @@ pub use cores::{CoreColumn, CoreSummary};
 pub use latency::StageSummary;
 pub use links::LinkSummary;
 pub use path::{HopSummary, PathSummary};
+pub use profiles::ProfileSummary;
 pub use rate::RateSummary;
 pub use test::{LimitSeen, LossSummary, TestSummary};
 pub use threads::{StripColumn, ThreadSummary};
 
 use cores::CoresTrack;
 use links::LinksTrack;
+use profiles::ProfilesTrack;
 use test::TestsTrack;
 use threads::ThreadsTrack;
 
@@ -66,6 +69,7 @@ pub struct SummaryTrack {
     cores: CoresTrack,
     threads: ThreadsTrack,
     links: LinksTrack,
+    profiles: ProfilesTrack,
     tests: TestsTrack,
 }
 
@@ -104,6 +108,8 @@ pub struct RecordingSummary {
     pub threads_left_out: usize,
     /// Every link that there was, the one that carried most first.
     pub links: Vec<LinkSummary>,
+    /// Every core that was profiled, sorted by core.
+    pub profiles: Vec<ProfileSummary>,
     /// The tests in the order in which they began; where there was none, everything that was watched, if it had a rate.
     pub tests: Vec<TestSummary>,
     /// Tests that there was no room for.
@@ -138,6 +144,7 @@ impl SummaryTrack {
             cores: CoresTrack::default(),
             threads: ThreadsTrack::new(room.threads),
             links: LinksTrack::default(),
+            profiles: ProfilesTrack::default(),
             tests: TestsTrack::new(room),
         }
     }
@@ -166,6 +173,7 @@ impl SummaryTrack {
             (metrics.machine.own.interval_ns, metrics.machine.own.late_ticks, metrics.machine.own.left_out);
         self.own_cpu.add(metrics.machine.own_cpu, metrics.machine.elapsed_s.unwrap_or(0.0));
         self.links.observe(metrics);
+        self.profiles.observe(metrics);
         let Some(from_ns) = metrics.machine.began_ns() else { return };
         let spans: Vec<_> = self.columns.spans(from_ns, metrics.machine.at_ns).collect();
         self.cores.observe(metrics, &spans);
@@ -198,6 +206,7 @@ impl SummaryTrack {
             threads,
             threads_left_out,
             links: self.links.summaries(),
+            profiles: self.profiles.summaries(),
             tests,
             tests_left_out,
         })

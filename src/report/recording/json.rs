@@ -3,9 +3,10 @@
 
 use super::words::test_title;
 use super::{ReportOptions, ReportedRecording, verdict};
+use crate::derive::profile::StageShare;
 use crate::derive::run::Seen;
 use crate::derive::summary::{
-    CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, StageSummary, ThreadSummary,
+    CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, ProfileSummary, StageSummary, ThreadSummary,
 };
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::json::{InJson, Numbers};
@@ -61,8 +62,23 @@ fn summary(of: &RecordingSummary) -> Value {
         "threads": of.threads.iter().map(thread).collect::<Vec<_>>(),
         "threads_left_out": of.threads_left_out,
         "cores": of.cores.iter().map(core).collect::<Vec<_>>(),
+        "profiles": of.profiles.iter().map(profile).collect::<Vec<_>>(),
         "links": of.links.iter().map(link).collect::<Vec<_>>(),
         "problems": of.facts.problems,
+    })
+}
+
+fn profile(of: &ProfileSummary) -> Value {
+    let stage = |stage: &StageShare| {
+        let functions = stage.functions.iter().map(|(name, share)| json!({ "name": name, "share": share }));
+        json!({
+            "stage": stage.stage.word(), "program": stage.program, "share": stage.share,
+            "ns_per_packet": stage.ns_per_packet(of.packets_per_s), "functions": functions.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "core": of.core, "seconds": of.seconds, "samples": of.samples, "lost": of.lost,
+        "packets_per_s": of.packets_per_s, "stages": of.stages.iter().map(stage).collect::<Vec<_>>(),
     })
 }
 

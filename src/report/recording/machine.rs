@@ -1,9 +1,9 @@
 //! What a report says of the machine: what it is, what its cores and links did.
 
-use super::ReportedRecording;
 use super::words::{
     UNKNOWN, all_done, count, known, known_percent, known_rate, legend_of_done, length, machine, nominal, when,
 };
+use super::{ReportedRecording, profile};
 use crate::derive::summary::{CoreColumn, CoreSummary, LinkSummary};
 use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable, legend};
@@ -54,6 +54,7 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Cores".to_owned())];
     blocks.extend(cores(summary));
     blocks.extend(softirqs(summary));
+    blocks.extend(profile::blocks(summary));
     blocks.push(Block::Heading("Links".to_owned()));
     blocks.push(links(summary));
     blocks.push(Block::Heading("Machine and measurement".to_owned()));

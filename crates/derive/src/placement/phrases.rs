@@ -5,7 +5,8 @@ use crate::threads::ThreadMetrics;
 use vnettop_sample::CoreId;
 
 /// Name and role of a thread, for people.
-pub(super) fn label(thread: &ThreadMetrics) -> String {
+#[must_use]
+pub fn label(thread: &ThreadMetrics) -> String {
     format!("{} {}", thread.sample.name, thread.sample.role())
 }
 

@@ -16,7 +16,8 @@ fn auto_pin_keeps_the_place_of_a_links_thread_when_the_link_was_down() {
     let link = Threaded::start();
     let first = link.thread().expect("it is there");
     let server = iperf3_server(&link.far, &[]);
-    let client = link.near.keep("iperf3", &["-c", FAR, "-t", "120", "-b", "1G"]);
+    // So much that the link's thread is busy beyond doubt: one that is not gets no core.
+    let client = link.near.keep("iperf3", &["-c", FAR, "-t", "120", "-b", "3G"]);
     let screen = Screen::open("napi", &watch(&[pid(&server), pid(&client)]));
     screen.tmux.press("P");
     screen.tmux.await_shown("the header says auto-pin", 5, "auto-pin");
