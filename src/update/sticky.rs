@@ -38,7 +38,9 @@ pub fn tick(state: &mut State) -> Option<Effect> {
     // A link's new thread takes the place of the one before. Others are looked at with the next sample.
     let again: Vec<PinRequest> = links.iter().filter_map(|&(link, id)| place_again(state, metrics, link, id)).collect();
     if !again.is_empty() {
-        links.into_iter().for_each(|(link, thread)| state.sticky.settle_napi(link, thread));
+        for (link, thread) in links {
+            state.sticky.settle_napi(link, thread);
+        }
         return Some(Effect::Pin(again));
     }
     match placement::propose_for(&metrics.subject, &new) {
