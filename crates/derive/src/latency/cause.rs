@@ -194,10 +194,15 @@ impl LatencyScene<'_> {
     }
 
     /// These threads got a core as soon as they could run, as far as a latency of this size goes; false where that is not known.
-    /// One that was not woken at all, among others that were, has waited for none.
-    fn are_free(&self, threads: impl Iterator<Item = ThreadId>, now: Spread) -> bool {
-        let waits = threads.filter_map(|id| self.latency.stage(Stage::Wakeup(id)).and_then(|one| one.now));
-        waits.map(|waits| waits.max_s < FREE * now.p99_s).reduce(|one, other| one && other).unwrap_or(false)
+    /// A wait is counted when it ends: of one that has not run at all it is not known.
+    fn are_free(&self, mut threads: impl Iterator<Item = ThreadId>, now: Spread) -> bool {
+        let mut is_any = false;
+        let are_all = threads.all(|id| {
+            is_any = true;
+            let waits = self.latency.stage(Stage::Wakeup(id)).and_then(|one| one.now);
+            waits.is_some_and(|waits| waits.max_s < FREE * now.p99_s)
+        });
+        is_any && are_all
     }
 
     /// Who does not read, and how that is.
