@@ -195,11 +195,10 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
     all
 }
 
-/// What a finding that leads says is lost, a share of what was sent: TCP sends it again, so that its rate alone does not show it.
-fn lost_of_segments(finding: &Finding) -> Option<f64> {
-    let number = |name: &str| finding.numbers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let (lost, sent) = (number("packets_per_s")?, number("sent_per_s")?);
-    (finding.id == FindingId::Loss && sent > 0.0).then(|| (lost / sent).min(1.0))
+/// The share that a finding which leads says is lost: TCP sends it again, so that its rate alone does not show it.
+fn said_to_be_lost(finding: &Finding) -> Option<f64> {
+    let share = finding.numbers.iter().find(|(name, _)| *name == "share").map(|(_, share)| *share);
+    share.filter(|_| finding.id == FindingId::Loss)
 }
 
 /// How the rate is, in a word.
@@ -216,7 +215,7 @@ pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
     if lost >= LOSING {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
-    if let Some(lost) = metrics.conclusions.findings.first().and_then(lost_of_segments).filter(|lost| *lost >= MUCH) {
+    if let Some(lost) = metrics.conclusions.findings.first().and_then(said_to_be_lost).filter(|lost| *lost >= MUCH) {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
     let meets = metrics.conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
