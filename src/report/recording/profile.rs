@@ -44,7 +44,7 @@ fn plot(profile: &ProfileSummary) -> Block {
     let list = rows.iter().map(|row| format!("{} {}", row.label, row.words)).collect::<Vec<_>>().join(", ");
     let words = PlotText {
         title: format!("Time of core {} by stage", profile.core),
-        description: format!("Of {} in which it was profiled: {list}.", length(profile.seconds)),
+        description: format!("Of {} of its profile: {list}.", length(profile.seconds)),
     };
     let plot = BarPlot { x_label: "share of the core's time, %".to_owned(), rows };
     Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot)))

@@ -1,5 +1,5 @@
-//! What cores did while they were profiled, over all of that time: a look at a core is of its last seconds, so those are added up
-//! that have no second in common.
+//! What cores did while they were profiled: a look at a core is of its last seconds, so those are added up that have no second in
+//! common. What came after the last whole look is left out.
 
 use crate::Metrics;
 use crate::profile::{CoreActivity, CoreStage, StageShare};
