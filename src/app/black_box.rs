@@ -24,8 +24,8 @@ pub use runtime_folder::runtime_folders;
 
 /// How long a file that is still being written is waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// When a dip has begun is known to a bin, ns.
-const BEGINS_WITHIN_NS: u64 = 100_000_000;
+/// A dip may have begun so long after its first bin, ns: within that, and a bin is made of the samples on both of its sides.
+const BEGINS_WITHIN_NS: u64 = 200_000_000;
 /// What is kept beyond what a trigger asks for, ns: a piece may end in the middle of it.
 const SLACK_NS: u64 = 5_000_000_000;
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 /// Losses and migrations are counted over this time, ns.
 const SECOND_NS: u64 = 1_000_000_000;
-/// A dip is at least so long, ns: two bins, of which one may be cut by its start and one by its end.
+/// The mean rate of at least so long shows a dip, ns: two bins.
 const DIP_NS: u64 = 180_000_000;
 /// Bins that a median needs: three seconds, so that the start of a test is no dip of it.
 const LEAST_BINS: usize = 30;
@@ -32,7 +32,8 @@ pub(super) struct TriggerScene {
 }
 
 impl TriggerScene {
-    /// When a dip began that is long enough with a new bin: a time in which each bin is below this share of the median.
+    /// When a dip began that a new bin shows: the mean of [`DIP_NS`] is below this share of the median, and was not one bin before. A
+    /// mean, because a bin is made of the samples on both of its sides: a stop of 0.3 s may leave no two bins in a row that are low.
     pub fn dip(&self, share: f64) -> Option<u64> {
         if self.bins.len() < LEAST_BINS {
             return None;
@@ -40,20 +41,22 @@ impl TriggerScene {
         let mut rates: Vec<f64> = self.bins.iter().filter_map(|bin| bin.bits_per_s).collect();
         let middle = rates.len() / 2;
         let median = *rates.select_nth_unstable_by(middle, f64::total_cmp).1;
-        let (mut since_ns, mut ended_ns) = (None, 0);
-        for bin in &self.bins {
-            let is_low = bin.bits_per_s.is_some_and(|rate| rate < share * median);
-            // Bins between which one is unknown are not neighbours.
-            let begins_ns = since_ns.filter(|_| ended_ns == bin.from_ns).unwrap_or(bin.from_ns);
-            let was_ns = if ended_ns == bin.from_ns { ended_ns.saturating_sub(begins_ns) } else { 0 };
-            (since_ns, ended_ns) = (is_low.then_some(begins_ns), bin.to_ns);
-            let is_ns = bin.to_ns.saturating_sub(begins_ns);
-            if is_low && bin.from_ns >= self.judged_ns && is_ns >= DIP_NS && was_ns < DIP_NS {
-                return Some(begins_ns);
-            }
-        }
-        None
+        let is_low =
+            |last: usize| newest(&self.bins[..=last]).is_some_and(|bins| Bin::mean(bins) < Some(share * median));
+        let first_new = self.bins.partition_point(|bin| bin.from_ns < self.judged_ns);
+        let last = (first_new..self.bins.len()).find(|&last| is_low(last) && !(last > 0 && is_low(last - 1)))?;
+        // Its first bin may have been as usual for most of its time.
+        let begins = |bin: &&Bin| bin.bits_per_s < Some(f64::midpoint(share, 1.0) * median);
+        newest(&self.bins[..=last])?.iter().find(begins).map(|bin| bin.from_ns)
     }
+}
+
+/// The last of these bins that lie beside each other and take [`DIP_NS`]; none where one is missing between them.
+fn newest(bins: &[Bin]) -> Option<&[Bin]> {
+    let to_ns = bins.last()?.to_ns;
+    let from = bins.partition_point(|bin| bin.from_ns.saturating_add(DIP_NS) <= to_ns).checked_sub(1)?;
+    let beside = bins[from..].windows(2).all(|two| two[0].to_ns == two[1].from_ns);
+    beside.then_some(&bins[from..])
 }
 
 /// What is remembered of a test from sample to sample.

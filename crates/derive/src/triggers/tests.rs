@@ -45,6 +45,32 @@ fn a_dip_of_three_bins_is_one_event_whatever_the_tick() {
     assert!(!is_met("dip") && is_met("dip:60%") && is_met("dip:0.6"), "a share of the median");
 }
 
+/// The rate of each sample's interval as bins that end between the samples, `late` of an interval before the sample.
+fn in_between(samples: &[f64], late: f64) -> Vec<f64> {
+    samples.windows(2).map(|two| late * two[0] + (1.0 - late) * two[1]).collect()
+}
+
+#[test]
+fn a_stop_of_0_3_s_is_one_dip_however_samples_and_bins_lie() {
+    for begins in 0..10 {
+        for late in 0..10 {
+            let (begins, late) = (f64::from(begins) / 10.0, f64::from(late) / 10.0);
+            let mut samples = vec![1.0; 100];
+            // What was not sent is sent at once.
+            samples[60..64].copy_from_slice(&[begins, 0.0, 0.0, 4.0 - begins]);
+            let bins = bins(&in_between(&samples, late));
+            let mut found = Vec::new();
+            for end in 1..=bins.len() {
+                let judged_ns = (end as u64 - 1) * BIN_NS;
+                let scene = TriggerScene { bins: bins[..end].to_vec(), judged_ns, ..TriggerScene::default() };
+                found.extend(happened(of("dip"), &scene).map(|event| event.at_ns / BIN_NS));
+            }
+            // Of the bins, one sample ends in the one before it.
+            assert!(matches!(found[..], [59..=61]), "{begins} {late}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_counted_triggers_when_it_rises_above_its_threshold() {
     let scene = TriggerScene {
