@@ -48,7 +48,7 @@ impl BandRows {
         let in_border = u16::from(state.playback.is_none());
         let (lanes, path, drawers) = match height {
             0..ROOMY => (0, 1, 0),
-            ROOMY..LARGE => (2, 3, 2 - in_border),
+            ROOMY..LARGE => (2, 2, 2 - in_border),
             LARGE..TALL => (4, 7, 3),
             _ => (8, 12, 3),
         };

@@ -106,16 +106,20 @@ pub(super) fn waiting(state: &State, metrics: &Metrics) -> String {
 }
 
 /// The window after the pin still grows, so that the verdict may change.
-pub(super) fn is_filling(state: &State, metrics: &Metrics) -> bool {
+fn is_filling(state: &State, metrics: &Metrics) -> bool {
+    final_in(state, metrics).is_some()
+}
+
+/// For so many seconds more.
+pub(super) fn final_in(state: &State, metrics: &Metrics) -> Option<f64> {
     let until_ns = metrics
         .subject
         .card
         .as_ref()
         .and_then(|card| card.pinned_at_ns)
         .map(|at_ns| at_ns + SETTLING_NS + MOST_AFTER_NS);
-    until_ns.is_some_and(|until_ns| metrics.machine.at_ns < until_ns)
-        && state.is_placed()
-        && metrics.ended_test().is_none()
+    let left_ns = until_ns?.checked_sub(metrics.machine.at_ns).filter(|left_ns| *left_ns > 0)?;
+    (state.is_placed() && metrics.ended_test().is_none()).then(|| (left_ns as f64 / 1e9).ceil())
 }
 
 fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {

@@ -222,7 +222,7 @@ pub(super) fn problem_source(state: &State) -> Option<String> {
     let first = problems.iter().find(|problem| !problem.is_of_rights())?;
     // What a recording is stands at its start.
     let is_note = first.source.to_string() == "recording";
-    (!is_note).then(|| format!("{}: {} tells", first.source, state.keys().key("findings")))
+    (!is_note).then(|| format!("a problem: {}", state.keys().key("findings")))
 }
 
 /// The notices, in their tones.

@@ -7,7 +7,7 @@ use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
-use crate::derive::{Card, Finding, FindingId, FlowBasis, Limit, Metrics, Test, benchmarks};
+use crate::derive::{Card, Conclusions, Finding, FindingId, FlowBasis, Limit, Metrics, Test, TestMetrics, benchmarks};
 use crate::sample::Word;
 use crate::state::Units;
 
@@ -203,26 +203,31 @@ fn said_to_be_lost(finding: &Finding) -> Option<f64> {
 
 /// How the rate is, in a word.
 pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
-    let word = |tone, word: &str| (tone, word.to_owned());
     if metrics.ended_test().is_some() {
-        return word(Tone::Title, "ENDED");
+        return (Tone::Title, "ENDED".to_owned());
     }
-    let is_first = |id| metrics.conclusions.findings.first().is_some_and(|finding| finding.id == id);
+    state_of(&metrics.subject, &metrics.conclusions)
+}
+
+/// The same of a test that runs.
+pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, String) {
+    let word = |tone, word: &str| (tone, word.to_owned());
+    let is_first = |id| conclusions.findings.first().is_some_and(|finding| finding.id == id);
     if is_first(FindingId::NothingArrives) {
         return word(Tone::Bad, "STALLED");
     }
-    let lost = metrics.subject.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
+    let lost = test.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
     if lost >= LOSING {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
-    if let Some(lost) = metrics.conclusions.findings.first().and_then(said_to_be_lost).filter(|lost| *lost >= MUCH) {
+    if let Some(lost) = conclusions.findings.first().and_then(said_to_be_lost).filter(|lost| *lost >= MUCH) {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
-    let meets = metrics.conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
-    match metrics.subject.jitter.map(|jitter| jitter.cv) {
+    let meets = conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
+    match test.jitter.map(|jitter| jitter.cv) {
         Some(Some(cv)) if meets && cv >= SWINGS => word(Tone::Warning, "AS ASKED, UNSTEADY"),
         Some(_) if meets => word(Tone::Good, "AS ASKED"),
-        None if metrics.subject.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
+        None if test.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
         None => word(Tone::Muted, "MEASURING"),
         Some(Some(cv)) if cv >= SWINGS => word(Tone::Warning, "UNSTEADY"),
         Some(Some(cv)) if cv < STEADY => word(Tone::Good, "STEADY"),

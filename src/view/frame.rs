@@ -1,7 +1,7 @@
 //! Borders and titles.
 
 use super::canvas::{Area, Canvas, cells};
-use super::card::{is_filling, verdict_tone};
+use super::card::{final_in, verdict_tone};
 use super::layout::{Layout, SMALLEST, Shape};
 use super::{Tone, cores, flow, links, playback, table, threads};
 use crate::action::{Action, Pane};
@@ -215,7 +215,8 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
     let mut room = area.width.saturating_sub(1);
     let is_below = layout.timeline.is_some_and(|(graph, _)| graph.y + graph.height == y);
     if let Some(card) = proven(state).filter(|_| is_below) {
-        let so_far = if state.metrics().is_some_and(|metrics| is_filling(state, metrics)) { " so far" } else { "" };
+        let so_far =
+            if state.metrics().is_some_and(|metrics| final_in(state, metrics).is_some()) { " so far" } else { "" };
         room -= verdict(canvas, (x, y, room, used), (card, so_far));
     }
     for part in parts {

@@ -55,7 +55,11 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
         piece(2, Tone::Muted, machine),
         piece(3, Tone::Normal, Interval(interval(state, metrics)).to_string()).up_to(6),
         piece(4, Tone::Muted, own_cost(state, metrics)).up_to(OWN_CPU),
-        piece(5, Tone::Muted, if metrics.machine.own.realtime { "real-time" } else { "no real-time" }.to_owned()),
+        piece(
+            5,
+            Tone::Muted,
+            if metrics.machine.own.realtime { "real-time priority" } else { "no real-time priority" }.to_owned(),
+        ),
     ];
     if metrics.machine.own.late_ticks > 0 {
         pieces.push(piece(0, Tone::Warning, format!("{} late", plural(metrics.machine.own.late_ticks, "sample"))));

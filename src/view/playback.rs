@@ -43,6 +43,9 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
     x += canvas.left(x, y, end - x, Tone::Muted, format_args!(" · "));
     x += canvas.left(x, y, end - x, Tone::Normal, format_args!("{at} / {at_least}{length}"));
     x += canvas.left(x, y, end - x, Tone::Muted, format_args!(" · "));
+    if area.width >= WIDE {
+        x += canvas.left(x, y, end - x, Tone::Muted, "speed ");
+    }
     canvas.spot(x, y, 2, Action::Slower);
     x += canvas.left(x, y, end - x, Tone::Key, "- ");
     x += match playback.speed {

@@ -209,7 +209,13 @@ fn unknown(text: &str) -> PathPlace {
 fn end(metrics: &Metrics, pid: Option<u32>, address: &str) -> PathPlace {
     let own = metrics.subject.threads.iter().filter(|thread| Some(thread.sample.id.pid) == pid);
     match own.max_by(|one, other| one.cpu.unwrap_or(0.0).total_cmp(&other.cpu.unwrap_or(0.0))) {
-        Some(thread) => threaded(metrics, format!("{} {}", thread.sample.role(), thread.sample.id.tid), thread),
+        Some(thread) => {
+            // The number tells it from others of its role.
+            let role = thread.sample.role();
+            let is_alone = metrics.subject.threads.iter().filter(|other| other.sample.role() == role).count() == 1;
+            let name = if is_alone { role.to_owned() } else { format!("{role} tid {}", thread.sample.id.tid) };
+            threaded(metrics, name, thread)
+        }
         None => unknown(address),
     }
 }

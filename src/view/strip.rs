@@ -103,9 +103,9 @@ impl<'a> CoreLetters<'a> {
         }
     }
 
-    /// A stay in so many cells: a bar with the name as long as there is room for it. It begins with `│` where the thread came to
-    /// the core, and has `*` in each cell in which it left and came back; one that is too short for a name is the number's last
-    /// digit.
+    /// A stay in so many cells: a bar with the name as long as there is room for it; a shorter one repeats its digit, so that a
+    /// row of short ones is read digit by digit. It begins with `│` where the thread came to the core, and has `*` in each cell in
+    /// which it left and came back.
     fn stay(&self, number: u32, stay: &Stay) -> Vec<char> {
         let &Stay { core, cells, came, ref returned, .. } = stay;
         let digit = char::from_digit(if self.whole { number } else { number % 10 }, 36).unwrap_or('?');
@@ -118,11 +118,15 @@ impl<'a> CoreLetters<'a> {
             _ => format!("{brief}{number}"),
         };
         let mark = usize::from(came && cells >= ROOM_FOR_NAME);
-        let mut text = vec!['▄'; cells];
+        let by_digits = cells < ROOM_FOR_WORD && number < 10;
+        let mut text = vec![if by_digits { digit } else { '▄' }; cells];
         for &at in returned {
             text[at] = '*';
         }
         text[..mark].fill('│');
+        if by_digits && text.contains(&digit) {
+            return text;
+        }
         // The name stands where no mark does. A bar follows it, so that the digit of a next stay does not seem to belong to it.
         let place = |name: &str| {
             (mark..cells.saturating_sub(name.len()))
@@ -260,13 +264,13 @@ mod tests {
             letters.stay(letters.number(3), &stay).into_iter().collect::<String>()
         };
         let by_node = [1, 2, 3, 5, 11, 22].map(|cells| reported(&two, cells, true));
-        assert_eq!(by_node, ["1", "1▄", "│1▄", "│n1▄▄", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);
+        assert_eq!(by_node, ["1", "11", "│11", "│1111", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);
         assert_eq!(
             [1, 3, 12].map(|cells| reported(&one, cells, true)),
-            ["3", "│3▄", "│*▄▄*core 3▄"],
+            ["3", "│33", "│*▄▄*core 3▄"],
             "one node: the core"
         );
-        assert_eq!(reported(&two, 4, false), "n1▄▄", "what was there before the strip begins came by no migration");
+        assert_eq!(reported(&two, 4, false), "1111", "what was there before the strip begins came by no migration");
     }
 
     #[test]

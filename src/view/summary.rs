@@ -4,7 +4,7 @@ use super::canvas::Canvas;
 use super::format::{Count, Percent, Rate};
 use super::{Tone, text};
 use crate::action::{Action, Pane};
-use crate::derive::{LinkMetrics, Metrics};
+use crate::derive::{FindingId, LinkMetrics, Metrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
 
@@ -76,7 +76,11 @@ fn threads(state: &State, metrics: &Metrics) -> String {
     if metrics.threads.is_empty() {
         return format!("no {names} running");
     }
+    // As often as the verdict says, where it does.
+    let told = metrics.conclusions.findings.iter().find(|finding| finding.id == FindingId::Jitter);
+    let told = told.and_then(|finding| finding.numbers.iter().find(|(name, _)| *name == "moves_per_s"));
     let moves: Option<f64> = metrics.threads.iter().map(|thread| thread.moves_per_s).sum();
+    let moves = told.map(|(_, per_s)| *per_s).or(moves);
     let sampled = metrics.threads.iter().any(|thread| thread.evidence == crate::derive::Evidence::Sampled);
     let mark = if sampled && moves.is_some() { super::UNDER_COUNT } else { "" };
     let pins = match state.pins() {
@@ -84,5 +88,5 @@ fn threads(state: &State, metrics: &Metrics) -> String {
         pins => format!(" · {pins} pinned"),
     };
     let count = metrics.threads.len();
-    format!("{count} of {names} · {mark}{} migrations/s{pins}", Count(moves))
+    format!("{count} of {names} · {mark}{} migrations/s{pins}", Count(moves), count = text::plural(count, "thread"))
 }

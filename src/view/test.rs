@@ -2,7 +2,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::flow::LOSING;
+use super::flow::{self, LOSING};
 use super::format::{Count, Seconds, Share, UNKNOWN, speed};
 use super::text::plural;
 use crate::action::Action;
@@ -77,7 +77,12 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
     let seconds = |to_ns: u64| Seconds((to_ns.saturating_sub(test.began_ns) as f64 / 1e9).round());
     match test.ended_ns {
         None => {
-            format!("now {} · {lost} lost · {}", rate(test.metrics.flow.bits_per_s), seconds(metrics.machine.at_ns))
+            let (_, word) = flow::state_of(&test.metrics, &test.conclusions);
+            let now = rate(test.metrics.flow.bits_per_s);
+            // How much of it is lost says more than how many.
+            let lost =
+                if test.lost > 0.0 && losing(test).is_none() { format!(" · {lost} lost") } else { String::new() };
+            format!("{word} · now {now}{lost} · {}", seconds(metrics.machine.at_ns))
         }
         Some(_) => {
             format!(

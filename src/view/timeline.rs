@@ -6,7 +6,7 @@ mod curve;
 mod moment;
 mod past;
 
-use super::canvas::{Area, Canvas};
+use super::canvas::{self, Area, Canvas};
 use super::format::{Rate, Seconds};
 use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding, latency};
@@ -16,7 +16,7 @@ use crate::derive::timeline::Incident;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
-use axis::Axis;
+use axis::{Axis, RateSpan};
 use std::cmp::Reverse;
 
 /// Cells at the left for what a row is.
@@ -210,6 +210,7 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &S
     }
     let ago = |at_ns: u64| Seconds((now_ns.saturating_sub(at_ns) as f64 / 1e9).floor());
     let text = format!(" {} ago ", ago(axis.from_ns));
+    let left = text.len() + 2;
     let is_free = |incident: &Incident| axis.cell(incident.at_ns).is_none_or(|at| usize::from(at) > text.len());
     // What was done there says when it was by its place.
     if axis.timeline.incidents.iter().all(is_free) {
@@ -220,6 +221,7 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &S
     }
     let stopped = if axis.newest_ns < now_ns && axis.end_ns() >= axis.newest_ns { STOPPED } else { "" };
     canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, stopped);
+    legend(axis, canvas, (y, left, stopped.len()), &placed);
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };
         canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');
@@ -230,6 +232,38 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &S
     }
     if let Some(at) = axis.selected_ns.and_then(|at_ns| axis.cell(at_ns)) {
         canvas.glyph(MARGIN + at, y, Tone::Accent, '▲');
+    }
+}
+
+/// A cell whose lowest rate is below this part of its highest is seen to be shaded.
+const VARIES: f64 = 0.95;
+
+/// What the signs of the graph mean that are in it, where nothing was done in these cells: at the right end of the axis, between so
+/// many cells from its left and so many from its right.
+fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
+    let cells = || 0..axis.cells;
+    let mut all = Vec::new();
+    all.extend(cells().find_map(|at| axis.moves(at)).map(|_| "● • · migration"));
+    all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "× loss"));
+    let varies = |pair: &&[Option<RateSpan>]| {
+        let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);
+        pair.iter().flatten().any(|span| span.low < VARIES * high)
+    };
+    all.extend(axis.rates.chunks_exact(2).find(varies).map(|_| "▒ lowest to highest"));
+    all.extend(placed.contains(&true).then_some("░ pinned  ─ mean before"));
+    let done = axis.timeline.incidents.iter().filter_map(|incident| axis.cell(incident.at_ns));
+    let from = done.map(|at| usize::from(at) + 14).max().unwrap_or(0).max(left);
+    let room = usize::from(axis.cells).saturating_sub(right + from + 1);
+    let width = |all: &[&str]| all.iter().map(|text| canvas::cells(text) + 2).sum::<usize>();
+    while width(&all) > room {
+        if all.pop().is_none() {
+            return;
+        }
+    }
+    let at = usize::from(axis.cells).saturating_sub(right + width(&all) + 1);
+    let at = MARGIN + u16::try_from(at).unwrap_or(0);
+    if !all.is_empty() {
+        canvas.left(at, y, axis.cells, Tone::Muted, format_args!(" {} ", all.join("  ")));
     }
 }
 

@@ -7,7 +7,7 @@ use super::lines::Line;
 use super::text::{plural, wrap_commands};
 use super::{Tone, card, digits, finding, flow};
 use crate::action::{Action, Key};
-use crate::derive::{Finding, FindingId, Jitter, Limit, Metrics};
+use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, Metrics};
 use crate::state::{Mode, State, Units};
 
 /// From so many rows on the rate is written large.
@@ -16,8 +16,8 @@ pub(super) const LARGE: u16 = 30;
 const LARGE_WIDTH: u16 = 100;
 /// Cells of a large rate and its unit, whatever its digits are.
 const LARGE_CELLS: u16 = 22;
-/// The figures of the spread: p5, p95, CV.
-const SPREAD: usize = 3;
+/// The figures that are needed most: the mean's time, the rate now, p5, p95.
+const SPREAD: usize = 4;
 /// From so many cells on a line has room for them.
 const ROOMY_WIDTH: usize = 70;
 
@@ -98,44 +98,141 @@ fn rate(metrics: &Metrics) -> Option<(String, &'static str, Tone)> {
     jitter.or_else(|| metrics.subject.flow.bits_per_s.map(|bits| of(bits, Tone::Title)))
 }
 
+/// Cells of what a line is called.
+const LABEL: u16 = 7;
+
+/// The lines below the first, each paragraph with what it is called.
+struct Paragraphs {
+    lines: Vec<Line>,
+    width: u16,
+}
+
+impl Paragraphs {
+    /// Adds one, wrapped beside its label; nothing where it has no text.
+    fn add(&mut self, label: &str, tone: Tone, text: &str) {
+        let mut piece: Line = vec![(tone, text.to_owned())];
+        piece.retain(|(_, text)| !text.is_empty());
+        self.add_line(label, piece);
+    }
+
+    /// The same of a text whose first pieces are keys.
+    fn add_line(&mut self, label: &str, mut pieces: Line) {
+        let Some((tone, text)) = pieces.pop() else { return };
+        let indent = if label.is_empty() { 0 } else { LABEL };
+        let before: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
+        let wrapped = wrap_commands(&format!("{before}{text}"), self.width.saturating_sub(indent).max(LABEL));
+        for (at, line) in wrapped.into_iter().enumerate() {
+            let line = line.replace('\u{a0}', " ");
+            let mut all = Line::new();
+            if indent > 0 {
+                let label = if at == 0 { label } else { "" };
+                all.push((Tone::FocusedTitle, format!("{label:<width$}", width = usize::from(LABEL))));
+            }
+            match line.strip_prefix(&before).filter(|_| at == 0) {
+                Some(rest) => {
+                    all.append(&mut pieces);
+                    all.push((tone, rest.to_owned()));
+                }
+                None => all.push((tone, line)),
+            }
+            self.lines.push(all);
+        }
+    }
+}
+
 /// Everything but a large rate, for lines of this width.
 fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return Vec::new() };
-    let mut all = first_line(state, metrics, (width, is_large));
-    let mut add = |head: &str, tone: Tone, text: &str| {
-        let lines = wrap_commands(&format!("{head}{text}"), width);
-        all.extend(lines.into_iter().enumerate().map(|(at, line)| match line.strip_prefix(head.trim_end()) {
-            Some(rest) if at == 0 => vec![(Tone::FocusedTitle, head.trim_end().to_owned()), (tone, rest.to_owned())],
-            _ => vec![(tone, line.replace('\u{a0}', " "))],
-        }));
-    };
+    let mut all = Paragraphs { lines: first_line(state, metrics, (width, is_large)), width };
     if let Some((tone, text)) = compared(state, metrics) {
-        add("PIN  ", tone, &text);
+        all.add("PIN", tone, &text);
     }
-    // Of one piece: `more` alone in a line says nothing.
-    let key = state.keys().key("findings");
-    let more = |more: usize| if more > 0 { format!(" ({key}:\u{a0}{more}\u{a0}more)") } else { String::new() };
+    if metrics.ended_test().is_some() {
+        if says_cause {
+            of_ended(&mut all, state, metrics);
+        }
+        return all.lines;
+    }
     // What was asked for is met: LIMIT leads, and why the rate is unsteady all the same stands below it.
-    let leads = limit_leads(metrics);
+    let leads = metrics.conclusions.limit_leads;
     let is_unsteady = metrics.subject.jitter.and_then(|jitter| jitter.cv).is_some_and(|cv| cv >= flow::SWINGS);
-    let cause = cause(state, metrics).filter(|_| says_cause && (!leads || is_unsteady));
-    let cause = cause.map(|(text, rest)| format!("{text}{}", more(rest)));
-    if let Some(text) = cause.as_ref().filter(|_| !leads) {
-        add("", Tone::Normal, text);
+    let first = told(state, metrics).filter(|_| says_cause && (!leads || is_unsteady));
+    let limit = metrics.conclusions.limit.as_ref();
+    let by_limit = first.is_some_and(|finding| finding.parts.by_limit);
+    let add_limit = |all: &mut Paragraphs| {
+        let is_said = first.is_some_and(|finding| finding.id == FindingId::Loss);
+        let text = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
+        all.add("LIMIT", Tone::Normal, &limit.map(text).unwrap_or_default());
+    };
+    if leads {
+        add_limit(&mut all);
     }
-    if let Some(limit) = metrics.conclusions.limit.as_ref().filter(|_| metrics.ended_test().is_none()) {
-        let rest = if leads && cause.is_none() { more(finding::listed(state)) } else { String::new() };
-        add("LIMIT  ", Tone::Normal, &format!("{}{rest}", limit.text));
+    let sign = super::plus_minus(state);
+    if let Some(FindingParts { what, why, cost, fix, .. }) = first.map(|finding| &finding.parts) {
+        all.add("WHAT", Tone::Normal, &what.replace('±', sign));
+        all.add("WHY", Tone::Normal, &why.replace('±', sign));
+        if by_limit {
+            add_limit(&mut all);
+        }
+        all.add("COST", Tone::Normal, &cost.replace('±', sign));
+        all.add_line("DO", to_do(state, metrics, fix));
+    } else {
+        all.add_line("DO", to_do(state, metrics, ""));
+        if says_cause && !leads && !state.is_placed() {
+            all.add("", Tone::Normal, &finding::aside(state).unwrap_or_default());
+        }
     }
-    if let Some(text) = cause.as_ref().filter(|_| leads) {
-        add("", Tone::Normal, text);
+    if !leads && !by_limit {
+        add_limit(&mut all);
     }
-    all
+    all.lines
 }
 
-/// The limit explains the test, and no finding is said before it.
-fn limit_leads(metrics: &Metrics) -> bool {
-    metrics.conclusions.limit_leads && metrics.ended_test().is_none()
+/// The finding that explains how the test is; after a pin none of those that only keep from being misled.
+fn told<'a>(state: &State, metrics: &'a Metrics) -> Option<&'a Finding> {
+    let first = metrics.conclusions.findings.first()?;
+    let misleads = matches!(
+        first.id,
+        FindingId::Label | FindingId::Governor | FindingId::Irqbalance | FindingId::Late | FindingId::Untraced
+    );
+    (!misleads || !state.is_placed()).then_some(first)
+}
+
+/// What was found of a test that has stopped.
+fn of_ended(all: &mut Paragraphs, state: &State, metrics: &Metrics) {
+    let first = metrics.ended_test().and_then(|test| test.last_findings.first());
+    let Some(FindingParts { what, why, cost, fix, .. }) = first.map(|finding| &finding.parts) else {
+        return all.add("", Tone::Normal, &finding::aside(state).unwrap_or_default());
+    };
+    let sign = super::plus_minus(state);
+    let mut before = "before it stopped: ";
+    for (label, text) in [("WHAT", what), ("WHY", why), ("COST", cost)] {
+        if !text.is_empty() {
+            all.add(label, Tone::Normal, &format!("{before}{}", text.replace('±', sign)));
+            before = "";
+        }
+    }
+    all.add("DO", Tone::Normal, &format!("{fix}{}", more(state).unwrap_or_default()));
+}
+
+/// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
+fn more(state: &State) -> Option<String> {
+    let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
+    let text = || format!("({key} lists {} more)", plural(more, "finding"));
+    (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
+}
+
+/// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
+fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
+    let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
+    let or = if line.is_empty() || fix.is_empty() { "" } else { ", or " };
+    let text = format!("{or}{fix}{}", more(state).unwrap_or_default());
+    match line.last_mut() {
+        Some((_, last)) => last.push_str(&text),
+        None if fix.is_empty() => {}
+        None => line.push((Tone::Normal, text)),
+    }
+    line
 }
 
 /// `30.4 Gbit/s  UNSTEADY  5.69 to 35.7 · CV 34 %      [p] pin to cores 4, 6`; on two lines where it is too long for one.
@@ -152,14 +249,15 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     line.push((tone, word));
     line.push((Tone::Normal, "  ".to_owned()));
     let used = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
-    let press = press(state, metrics);
+    // What to do about a test stands in a line of its own; what to do about a pin, here.
+    let press = if state.is_placed() { press(state, metrics) } else { Line::new() };
     let keys = used(&press) + usize::from(!press.is_empty()) * 2;
     let width = usize::from(width);
     let mut below = Vec::new();
     let mut figures = figures(metrics);
     // The spread is worth more than to have the key beside it, where there are rows.
     let spread: usize = figures.iter().take(SPREAD).map(|text| cells(text) + 3).sum();
-    let least = if width >= ROOMY_WIDTH { spread.saturating_sub(3) } else { 0 };
+    let least = if width >= ROOMY_WIDTH && !state.is_placed() { spread.saturating_sub(3) } else { 0 };
     let is_beside = used(&line) + keys + least <= width;
     let room = width.saturating_sub(used(&line) + if is_beside { keys } else { 0 });
     while !figures.is_empty() && cells(&figures.join(" · ")) > room {
@@ -199,13 +297,11 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
     let now = metrics.subject.flow.bits_per_s.map(|bits| format!("now {}", scale.number(bits)));
     let range = [("p5", jitter.p5), ("p95", jitter.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits)));
-    let wanted = ["CV", "over", "dip"];
+    let over = std::iter::once(format!("mean of {}", Seconds(jitter.window_s)));
+    let wanted = ["CV", "dip"];
     let mut rest: Vec<String> = all.filter(|text| wanted.iter().any(|word| text.starts_with(word))).collect();
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
-    // CV belongs to the range; what is now, the graph shows too.
-    let at = usize::from(!rest.is_empty() && rest[0].starts_with(wanted[0]));
-    let later = rest.split_off(at);
-    range.into_iter().chain(rest).chain(now).chain(later).collect()
+    over.chain(now).chain(range).chain(rest).collect()
 }
 
 fn trimmed(text: &str) -> String {
@@ -218,7 +314,7 @@ fn press(state: &State, metrics: &Metrics) -> Line {
     let mut line = Line::new();
     let mut add = |key: String, text: String| {
         line.push((Tone::Key, format!("[{key}]")));
-        line.push((Tone::Normal, format!(" {text} ")));
+        line.push((Tone::Normal, format!(" {text}  ")));
     };
     let is_open = state.settings().mode != Mode::Replay;
     if state.is_placed() {
@@ -240,10 +336,11 @@ fn press(state: &State, metrics: &Metrics) -> Line {
         || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
     {
         if is_open {
-            add(key("propose"), proposal(metrics));
+            line.push((Tone::Key, format!("[{}]", key("propose"))));
+            line.push((Tone::Normal, format!(" {}", proposal(metrics))));
         } else {
             // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, format!("fix: {} ", proposal(metrics))));
+            line.push((Tone::Normal, proposal(metrics)));
         }
     }
     line
@@ -281,44 +378,9 @@ fn compared(state: &State, metrics: &Metrics) -> Option<(Tone, String)> {
     let scale = Scale::of(before.mean.max(after.mean), Units::Bits);
     let sign = super::plus_minus(state);
     let side = |jitter: &Jitter| format!("{} {sign} {}", scale.number(jitter.mean), scale.number(jitter.deviation));
-    let so_far = if card::is_filling(state, metrics) { ", preliminary" } else { "" };
+    let so_far = card::final_in(state, metrics).map(|left| format!("; preliminary, final in {left:>2.0} s"));
+    let so_far = so_far.unwrap_or_default();
     let [headline, ..] = result.headlines();
     let text = format!("before {}, after {} {}: {headline}{so_far}", side(before), side(after), scale.unit);
     Some((card::verdict_tone(result.verdict, Tone::Normal), text))
-}
-
-/// Why the rate is as it is, and what that costs; and how many findings there are beside it.
-fn cause(state: &State, metrics: &Metrics) -> Option<(String, usize)> {
-    let findings = &metrics.conclusions.findings;
-    let more = finding::listed(state).saturating_sub(1);
-    let Some(first) = findings.first().filter(|_| metrics.ended_test().is_none()) else {
-        return finding::aside(state).map(|text| (text, more));
-    };
-    let text = by_migrations(metrics, first).unwrap_or_else(|| {
-        // The state says so already.
-        let text = &first.text;
-        let is_said = first.id == FindingId::JitterUnexplained;
-        text.split_once(". ").filter(|_| is_said).map_or(text.as_str(), |(_, rest)| rest).to_owned()
-    });
-    Some((text.replace('±', super::plus_minus(state)), more))
-}
-
-/// `threads migrate 1.6/s (1.1 across NUMA nodes). Each costs 72 ms of traffic, together 4.4 Gbit/s: 34.8 without`
-fn by_migrations(metrics: &Metrics, finding: &Finding) -> Option<String> {
-    let number = |name: &str| finding.numbers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    if finding.id != FindingId::Jitter {
-        return None;
-    }
-    let [rate, far, without, bytes] =
-        ["moves_per_s", "moves_across_nodes_per_s", "without_move_bits_per_s", "bytes_per_move"].map(number);
-    let (rate, without, bytes) = (rate?, without?, bytes?);
-    let far = far.filter(|far| *far >= 0.05 && metrics.machine.facts.topology.nodes > 1);
-    let far = far.map_or_else(String::new, |far| format!(" ({far:.1} across NUMA nodes)"));
-    let scale = Scale::of(without, Units::Bits);
-    Some(format!(
-        "threads migrate {rate:.1}/s{far}. Each costs {:.0} ms of traffic, together {}: {} without",
-        bytes * 8.0 / without * 1e3,
-        scale.with_unit(bytes * 8.0 * rate),
-        scale.number(without),
-    ))
 }

@@ -71,7 +71,9 @@ fn nothing_of_the_verdict_is_cut() {
 #[test]
 fn a_cause_has_its_cost_and_the_key_that_helps() {
     let text = joined(&played(30), (80, 24));
-    for wanted in ["UNSTEADY", "threads migrate 1.6/s", "Each costs 72 ms of traffic", "fix: pin to cores", "more)"] {
+    for wanted in
+        ["UNSTEADY", "threads migrate 1.6/s", "COST ≈ 4 Gbit/s (72 ms of traffic each)", "DO pin to cores", "more)"]
+    {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     let text = joined(&played(70), (80, 24));

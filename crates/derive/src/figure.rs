@@ -16,6 +16,16 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
+/// The same in thousands and millions, where it is large: `86.6k`.
+pub(crate) fn large_rate(per_s: f64) -> String {
+    let (scaled, unit) = match per_s {
+        999_950.0.. => (per_s / 1e6, "M"),
+        9_999.5.. => (per_s / 1e3, "k"),
+        _ => return rate(per_s),
+    };
+    if scaled < 99.95 { format!("{}{unit}", decimal(scaled)) } else { format!("{scaled:.0}{unit}") }
+}
+
 /// Whole things, as a number of a finding.
 pub(crate) fn count(things: usize) -> f64 {
     things as f64

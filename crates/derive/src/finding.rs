@@ -9,6 +9,7 @@ mod links;
 pub(crate) mod loss;
 mod machine;
 pub(crate) mod nothing;
+mod parts;
 mod path;
 mod remedy;
 mod reordered;
@@ -22,6 +23,8 @@ use super::experiment::Verdict;
 use super::held_back::Limit;
 use super::history::History;
 use super::placement::{propose, steer, with_steers};
+
+pub use parts::FindingParts;
 
 /// What a finding is about, one of the lints'.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
@@ -81,6 +84,8 @@ pub struct Finding {
     pub id: FindingId,
     /// The sentence, with its numbers and units.
     pub text: String,
+    /// The same in parts.
+    pub parts: FindingParts,
     /// The numbers behind it, by name with unit.
     pub numbers: Vec<(&'static str, f64)>,
     /// The key that mends it, if there is one (`p`).
@@ -104,13 +109,19 @@ struct LintInput<'a> {
 /// What a lint has to say: a sentence, its numbers, and the share of the throughput that it costs where that is known.
 struct Diagnostic {
     text: String,
+    /// Where the sentence has more than one.
+    parts: Option<FindingParts>,
     cost: Option<f64>,
     numbers: Vec<(&'static str, f64)>,
 }
 
 impl Diagnostic {
+    fn in_parts(self, parts: FindingParts) -> Self {
+        Self { parts: Some(parts), ..self }
+    }
+
     fn new(text: impl Into<String>, numbers: impl Into<Vec<(&'static str, f64)>>) -> Self {
-        Self { text: text.into(), cost: None, numbers: numbers.into() }
+        Self { text: text.into(), parts: None, cost: None, numbers: numbers.into() }
     }
 }
 
@@ -174,7 +185,8 @@ pub fn all(
 ) -> (Vec<Finding>, bool) {
     let input = LintInput { metrics, limit, pin_may_help, history, diagnosis };
     let found = |&(id, key, weight, check): &Lint| {
-        let Diagnostic { text, cost, numbers } = check(&input)?;
+        let Diagnostic { text, parts, cost, numbers } = check(&input)?;
+        let parts = parts.unwrap_or_else(|| FindingParts::of_text(&text));
         // The key for a proposal is left out when there is none, or it will probably not help.
         let may_help = || match id {
             _ if limit.is_some_and(|limit| limited::is_contradicted(&input, limit, id)) => false,
@@ -184,7 +196,7 @@ pub fn all(
             _ => pin_may_help,
         };
         let key = key.filter(|_| may_help());
-        Some((limited::weight(&input, id, cost.unwrap_or(weight)), Finding { id, text, numbers, key }))
+        Some((limited::weight(&input, id, cost.unwrap_or(weight)), Finding { id, text, parts, numbers, key }))
     };
     let mut found: Vec<(f64, Finding)> = LINTS.iter().filter_map(found).collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));

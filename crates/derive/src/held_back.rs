@@ -64,6 +64,10 @@ pub struct Limit {
     pub numbers: Vec<(&'static str, f64)>,
     /// What it does to the test, as a clause for the finding that it explains; `None` where that is not seen.
     pub because: Option<String>,
+    /// How long a thread waits for that core, as a clause; `None` where none is seen to.
+    pub waits: Option<String>,
+    /// How much is lost, as `text` ends with it: `; 66 % of packets lost`; empty where it does not.
+    pub lost: String,
     /// The place of the losses that follow from it.
     pub loses: Option<LossPlace>,
 }
@@ -80,6 +84,8 @@ impl Limit {
             key: None,
             numbers,
             because: None,
+            waits: None,
+            lost: String::new(),
             loses: None,
         }
     }
@@ -94,6 +100,12 @@ impl Limit {
 }
 
 impl Limit {
+    /// The sentence without how much is lost, for whoever says that beside it.
+    #[must_use]
+    pub fn text_alone(&self) -> &str {
+        self.text.strip_suffix(&self.lost).unwrap_or(&self.text)
+    }
+
     /// A ceiling that somebody set, which the test has reached: nothing else would make it faster.
     pub(crate) fn is_ceiling(&self) -> bool {
         matches!(self.kind, LimitKind::Pacing | LimitKind::Claim) || self.meets_what_was_asked()

@@ -84,7 +84,7 @@ pub use derivation::Derivation;
 pub use drops::Drop;
 pub use end_to_end::{EndToEnd, HostEnd, HostHop, HostLoss, HostMetrics, end_to_end};
 pub use experiment::Card;
-pub use finding::{Finding, FindingId};
+pub use finding::{Finding, FindingId, FindingParts};
 pub use flow::FlowMetrics;
 pub use highlights::{Highlight, HighlightKind, Highlights};
 pub use jitter::Jitter;

@@ -22,6 +22,9 @@ impl JsonObject for Finding {
     fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         object.serialize_entry("id", self.id.word())?;
         object.serialize_entry("text", &self.text)?;
+        let known = |part: &'_ str| (!part.is_empty()).then(|| part.to_owned());
+        object.serialize_entry("cost", &known(&self.parts.cost))?;
+        object.serialize_entry("fix", &known(&self.parts.fix))?;
         object.serialize_entry("numbers", &Numbers(&self.numbers))?;
         object.serialize_entry("key", &self.key)
     }

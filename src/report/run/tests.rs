@@ -70,6 +70,7 @@ fn never() -> RunCard {
             finding: Finding {
                 id: FindingId::Moves,
                 text: "iperf3 client moves | 37 times a second".to_owned(),
+                parts: crate::derive::FindingParts::default(),
                 numbers: vec![("moves_per_s", 37.25)],
                 key: Some('p'),
             },

@@ -1,4 +1,4 @@
-//! The curve itself: the rate of each cell as blocks or dots, what was before a pin under it, moves and losses on it, a scale
+//! The curve itself: the rate of each cell as blocks or dots, a line for what was before a pin, moves and losses on it, a scale
 //! behind it, and the time that something was pinned shaded.
 
 use super::axis::{Axis, RateSpan};
@@ -11,6 +11,8 @@ use crate::view::strip;
 /// A cell is so many dots high, or so many eighths.
 const DOTS: usize = 4;
 const EIGHTHS: usize = 8;
+/// The line of what the mean was before a pin.
+pub(super) const MEAN_BEFORE: char = '─';
 /// Below this share of the window's median a rate is a dip, where most of a second is.
 const DIP: f64 = 0.75;
 /// Cells at both sides of one that are asked whether it lies in a dip: half a second on the finest axis.
@@ -50,14 +52,17 @@ pub(super) fn share_at(y: u16, rows: u16) -> Option<f64> {
 pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16), state: &State) {
     let (width, height) = (usize::from(axis.cells), usize::from(rows));
     let mut cells = Cells::new(width, height);
-    let old = past::ghost(state, axis);
     let lows: Vec<Option<f64>> = axis.rates.chunks_exact(2).map(low).collect();
     for at in 0..width {
         let tone = tone(axis, &lows, at);
         match state.graph {
-            GraphStyle::Blocks => blocks(&mut cells, (at, height), axis, tone, old.get(at).copied().flatten()),
+            GraphStyle::Blocks => blocks(&mut cells, (at, height), axis, tone),
             GraphStyle::Braille => dots(&mut cells, (at, height), axis, tone),
         }
+    }
+    if let Some((mean, from)) = past::mean_before(state, axis).filter(|_| height > 1) {
+        let y = height.saturating_sub(steps(mean / axis.top, height * EIGHTHS).div_ceil(EIGHTHS));
+        (from..width).for_each(|at| cells.set(at, y.min(height - 1), Tone::Muted, MEAN_BEFORE));
     }
     marks(&mut cells, axis, height, &lows);
     ground(&mut cells, (width, height), &past::placed_cells(state, axis));
@@ -90,22 +95,17 @@ fn steps(share: f64, height: usize) -> usize {
     (share * height as f64).round().clamp(1.0, height as f64) as usize
 }
 
-/// Full up to the lowest rate of the cell, shaded up to the highest, and after a pin up to what it was before. What was reached before
-/// too is weaker than what is gained.
-fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: Tone, old: Option<f64>) {
+/// Full up to the lowest rate of the cell, shaded up to the highest.
+fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: Tone) {
     let pair = &axis.rates[2 * at..2 * at + 2];
     let Some(low) = low(pair) else { return };
     let high = pair.iter().flatten().map(|span| span.high).fold(low, f64::max);
     let [low, high] = [low, high].map(|rate| steps(rate / axis.top, rows * EIGHTHS));
-    let old = old.map(|rate| steps(rate / axis.top, rows * EIGHTHS));
     for y in 0..rows {
         let below = (rows - 1 - y) * EIGHTHS;
         let filled = low.saturating_sub(below).min(EIGHTHS);
-        let had = old.is_some_and(|old| old >= below + EIGHTHS / 2);
         match filled {
-            EIGHTHS if had => cells.set(at, y, Tone::CurveDim, '▓'),
             1.. => cells.set(at, y, tone, strip::eighths(filled)),
-            _ if had => cells.set(at, y, Tone::CurveDim, '▒'),
             _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, '▒'),
             _ => {}
         }

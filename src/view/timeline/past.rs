@@ -1,10 +1,11 @@
 //! What the curve is seen against: the time in which something was pinned or steered, and after a pin the rate before it.
 
 use super::axis::Axis;
+use crate::derive::Bin;
 use crate::derive::timeline::IncidentKind;
 use crate::state::State;
 
-/// What is repeated of the time before a pin, ns at most.
+/// What the mean before a pin is of, ns at most.
 const MOST_NS: u64 = 20_000_000_000;
 
 /// The times in which threads were pinned, or links steered, oldest first.
@@ -36,23 +37,20 @@ pub(super) fn placed_cells(state: &State, axis: &Axis<'_>) -> Vec<bool> {
     (0..axis.cells).map(is_in).collect()
 }
 
-/// For each cell since the last pin that stands, the rate before it, bits/s: the last seconds before it, one after the other, from the
-/// pin on. Empty where nothing is pinned, or nothing is known from before.
-pub(super) fn ghost(state: &State, axis: &Axis<'_>) -> Vec<Option<f64>> {
-    let cell_ns = axis.cell_ns();
-    let pinned_ns = placed(state, axis).last().filter(|&&(_, to_ns)| to_ns == axis.newest_ns).map(|&(at_ns, _)| at_ns);
-    let first_ns = axis.timeline.bins.first().map_or(u64::MAX, |bin| bin.from_ns);
-    let Some(pinned_ns) = pinned_ns else { return Vec::new() };
-    let length_ns = pinned_ns.saturating_sub(first_ns).min(MOST_NS) / cell_ns * cell_ns;
-    if length_ns == 0 {
-        return Vec::new();
-    }
-    let before = |cell: u16| {
-        let since_ns = axis.begin_ns(cell).checked_sub(pinned_ns).filter(|_| axis.begin_ns(cell) < axis.newest_ns)?;
-        let from_ns = pinned_ns - length_ns + since_ns % length_ns;
-        let first = axis.timeline.bins.partition_point(|bin| bin.to_ns <= from_ns);
-        let bins = axis.timeline.bins[first..].iter().take_while(|bin| bin.from_ns < from_ns + cell_ns);
-        bins.filter_map(|bin| bin.bits_per_s).reduce(f64::min)
-    };
-    (0..axis.cells).map(before).collect()
+/// The mean rate before the last pin that stands, bits/s, as its card has it, else of the last seconds before it; and the cell from
+/// which on it is pinned. `None` where nothing is pinned, or nothing is known from before.
+pub(super) fn mean_before(state: &State, axis: &Axis<'_>) -> Option<(f64, usize)> {
+    let &(pinned_ns, _) = placed(state, axis).last().filter(|&&(_, to_ns)| to_ns == axis.newest_ns)?;
+    let card = state.metrics().and_then(|metrics| metrics.subject.card.as_ref());
+    let mean = card.map(|card| card.before.jitter.mean).or_else(|| {
+        let before = |bin: &&Bin| bin.to_ns <= pinned_ns && bin.to_ns.saturating_add(MOST_NS) > pinned_ns;
+        let (mut sum, mut seconds) = (0.0, 0.0);
+        for bin in axis.timeline.bins.iter().filter(before) {
+            let Some(rate) = bin.bits_per_s else { continue };
+            (sum, seconds) = (sum + rate * bin.length_s(), seconds + bin.length_s());
+        }
+        (seconds > 0.0).then(|| sum / seconds)
+    })?;
+    let from = axis.cell(pinned_ns).map_or(0, usize::from);
+    Some((mean, from))
 }

@@ -5,7 +5,7 @@ use super::{NETNS, QUIET, Traffic, Work, World, stream};
 use vnettop::derive::experiment::{Card, CardSide, Difference, Phase, Verdict};
 use vnettop::derive::flow::{Connection, End};
 use vnettop::derive::placement::{CoreChange, Proposal, Step};
-use vnettop::derive::{Finding, FindingId, Jitter};
+use vnettop::derive::{Finding, FindingId, FindingParts, Jitter};
 use vnettop::sample::{
     CoreId, CoreSet, FlowPath, Hop, HopBy, HopWay, Ifindex, Kind, LinkKey, LinkState, Owner, OwnerBy, OwnerKind,
     PeerRef, Proto, Space, StretchSide, ThreadId,
@@ -278,6 +278,7 @@ pub fn findings() -> Vec<Finding> {
     let finding = |id, key, text: &str, numbers: &[(&'static str, f64)]| Finding {
         id,
         text: text.to_owned(),
+        parts: FindingParts { why: text.to_owned(), ..FindingParts::default() },
         numbers: numbers.to_vec(),
         key,
     };

@@ -361,6 +361,8 @@ fn what_holds_each_end_back_is_said_with_its_host() {
         Some(Limit {
             kind,
             text,
+            waits: None,
+            lost: String::new(),
             core: None,
             name: None,
             pid: None,

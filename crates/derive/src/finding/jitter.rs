@@ -1,9 +1,9 @@
 //! A rate that swings: because of moves, where that is shown, or for another reason, which is said too.
 
 use super::reordered::reordered;
-use super::{Diagnostic, LintInput};
+use super::{Diagnostic, FindingParts, LintInput};
 use crate::diagnosis::{ComparedCauses, Conclusion, LEAST_TICKS, OtherCause};
-use crate::figure::{Unit, bytes, decimal, percent, rate};
+use crate::figure::{Unit, bytes, decimal, percent, rate, speed};
 use crate::held_back::Limit;
 use crate::jitter::Jitter;
 use crate::migration_cost::{Cause, Crossing, LEAST_BINS};
@@ -50,7 +50,27 @@ pub(super) fn by_moves(input: &LintInput<'_>) -> Option<Diagnostic> {
     );
     let mut numbers = spread(jitter, cv, conclusion);
     numbers.extend(figures(&cause));
-    Some(Diagnostic { text, cost: Some(cause.lost), numbers })
+    let parts = Some(parts_of_moves(input, &cause));
+    Some(Diagnostic { text, parts, cost: Some(cause.lost), numbers })
+}
+
+/// `threads migrate 1.6/s, 1.1 of them across NUMA nodes`, and what that costs.
+fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
+    let conclusion = &input.diagnosis.conclusion;
+    let nodes = input.metrics.machine.facts.topology.nodes;
+    let is_far = nodes > 1 && conclusion.far_per_s >= LEAST_RATE;
+    let far = if is_far { format!(", {:.1} of them across NUMA nodes", conclusion.far_per_s) } else { String::new() };
+    let each_ms = cause.bytes_per_move * 8.0 / cause.rate_without * 1e3;
+    let together = cause.bytes_per_move * 8.0 * conclusion.moves_per_s;
+    FindingParts {
+        why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),
+        cost: format!(
+            "≈ {} ({each_ms:.0} ms of traffic each); {} while none migrates",
+            speed(together),
+            speed(cause.rate_without)
+        ),
+        ..FindingParts::default()
+    }
 }
 
 /// The rate swings, and moves are not shown to be why.
@@ -99,7 +119,10 @@ pub(super) fn unexplained(input: &LintInput<'_>) -> Option<Diagnostic> {
     } else {
         unfound(input, jitter, &moves, &ruled_out)
     };
-    Some(Diagnostic::new(format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion)), numbers))
+    let text = format!("{}. {instead}. {}", swing(jitter, cv), measured(jitter, conclusion));
+    // That it is unsteady, the state says.
+    let parts = FindingParts { why: instead, ..FindingParts::default() };
+    Some(Diagnostic::new(text, numbers).in_parts(parts))
 }
 
 /// Where nothing is found that the rate follows: what was looked at, and what else is known to make it swing.

@@ -2,7 +2,7 @@
 //! it contradicts comes last.
 
 use super::remedy::remedy;
-use super::{Diagnostic, Finding, FindingId, LintInput, loss};
+use super::{Diagnostic, Finding, FindingId, FindingParts, LintInput, loss};
 use crate::held_back::Limit;
 use vnettop_sample::Proto;
 
@@ -20,8 +20,13 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     if loss::is_explained(input) || waits_for(input, limit) {
         return None;
     }
-    let text = format!("{}{}", limit.because.as_deref()?, remedy(input, limit));
-    Some(Diagnostic::new(text, limit.numbers.clone()))
+    let because = limit.because.as_deref()?;
+    let fix = remedy(input, limit);
+    let semicolon = if fix.is_empty() { "" } else { "; " };
+    let cost = limit.waits.clone().unwrap_or_default();
+    let why = if cost.is_empty() { because.to_owned() } else { String::new() };
+    let parts = FindingParts { why, by_limit: true, cost, fix: fix.clone(), ..FindingParts::default() };
+    Some(Diagnostic::new(format!("{because}{semicolon}{fix}"), limit.numbers.clone()).in_parts(parts))
 }
 
 /// Latency was measured, and has the same core for its cause.
@@ -96,7 +101,8 @@ mod tests {
         let because = Some(because.to_owned());
         let numbers = if kind == LimitKind::Application { vec![("asked_bits_per_s", 2e9)] } else { Vec::new() };
         let (core, name, pid, tid, key) = (Some(1), None, None, None, None);
-        Limit { kind, text: String::new(), core, name, pid, tid, key, numbers, because, loses }
+        let (text, waits, lost) = (String::new(), None, String::new());
+        Limit { kind, text, core, name, pid, tid, key, numbers, because, waits, lost, loses }
     }
 
     /// Packets of every flow are lost there, 66 of 100.
@@ -121,7 +127,7 @@ mod tests {
         let stuck = first(&losing(LossPlace::ReceiveBuffer), &starved, false);
         assert_eq!(
             (stuck.text, stuck.key),
-            (format!("{text}; stop other programs there first"), None),
+            (format!("{text}; stop other programs on core 1 first"), None),
             "where no pin helps"
         );
         let quota = limit(LimitKind::Quota, "its quota is used up", Some(LossPlace::ReceiveBuffer));

@@ -8,13 +8,13 @@ mod queues;
 pub(super) use doubled::same_mac;
 
 use super::reordered::reordered;
-use super::{Diagnostic, LintInput};
+use super::{Diagnostic, FindingParts, LintInput};
 use crate::denial::{self, DropsSeen};
-use crate::figure::{decimal, percent, rate};
+use crate::figure::{decimal, large_rate, percent, rate};
 use crate::held_back::Limit;
 use crate::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::{TestMetrics, paths, share};
-use vnettop_sample::OvsDatapathKind;
+use vnettop_sample::{OvsDatapathKind, Proto};
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -55,14 +55,21 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
             .map_or_else(|| format!("{} packets/s", rate(packets)), |share| format!("{} %", percent(share)));
         format!("; {much} {}{}", place(loss, input.metrics), kernels_word(loss))
     });
-    let text =
-        format!("{how_many} {}{}: {}{beside}", place(worst, input.metrics), kernels_word(worst), why(worst, input));
+    let at = place(worst, input.metrics);
+    let (why, parts) = why(worst, input);
+    let text = format!("{how_many} {at}{}: {why}{beside}", kernels_word(worst));
+    let is_again = input.metrics.flow.connections.iter().any(|one| one.carries && one.proto() == Proto::Tcp);
+    let then = if is_again { "are sent again" } else { "do not arrive" };
+    let of_all = sent.map_or_else(String::new, |sent| format!(" of {}", large_rate(sent)));
+    let cost =
+        if worst.is_of_vpn() { String::new() } else { format!("{}{of_all} packets/s {then}", large_rate(whole)) };
+    let parts = FindingParts { what: format!("{how_many} {at}{beside}"), cost, ..parts };
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
     numbers.extend(worst.share.filter(|_| worst.is_of_vpn()).or(share(here)).map(|share| ("share", share)));
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
-    Some(Diagnostic::new(text, numbers))
+    Some(Diagnostic::new(text, numbers).in_parts(parts))
 }
 
 /// The worst place loses because of what LIMIT names.
@@ -71,13 +78,23 @@ pub(super) fn is_explained(input: &LintInput<'_>) -> bool {
     input.limit.and_then(explains).is_some()
 }
 
-/// Why they are lost there, as far as LIMIT knows that; else what is done about that place.
-fn why(loss: &Loss, input: &LintInput<'_>) -> String {
+/// Why they are lost there, as far as LIMIT knows that; else what is done about that place. In one sentence, and in parts.
+fn why(loss: &Loss, input: &LintInput<'_>) -> (String, FindingParts) {
     // Who does not answer upcalls in time is in their own remedy.
     let limit = input.limit.filter(|_| loss.place != LossPlace::Upcall);
     match limit.and_then(|limit| Some((limit, limit.explains(loss.place)?))) {
-        Some((limit, because)) => format!("{because}{}", super::remedy::remedy(input, limit)),
-        None => remedy(loss, input.metrics),
+        Some((limit, because)) => {
+            let fix = super::remedy::remedy(input, limit);
+            let semicolon = if fix.is_empty() { "" } else { "; " };
+            let why = limit.waits.as_deref().unwrap_or(if limit.core.is_some() { "" } else { because }).to_owned();
+            let parts = FindingParts { why, by_limit: true, fix: fix.clone(), ..FindingParts::default() };
+            (format!("{because}{semicolon}{fix}"), parts)
+        }
+        None => {
+            let text = remedy(loss, input.metrics);
+            let parts = FindingParts::of_remedy(&text);
+            (text, parts)
+        }
     }
 }
 

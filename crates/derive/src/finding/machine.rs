@@ -167,5 +167,5 @@ const STOLEN: f64 = 0.05;
 pub(super) fn stolen(input: &LintInput<'_>) -> Option<Diagnostic> {
     let steal = input.diagnosis.other_causes.recent_steal().filter(|&steal| steal >= STOLEN)?;
     let text = format!("{} % steal on your threads' cores: other guests of the hypervisor take it", percent(steal));
-    Some(Diagnostic { text, cost: Some(steal), numbers: vec![("steal", steal)] })
+    Some(Diagnostic { text, parts: None, cost: Some(steal), numbers: vec![("steal", steal)] })
 }

@@ -3,16 +3,20 @@
 use super::LintInput;
 use crate::held_back::{Limit, LimitKind};
 
-/// What is to be done about it, after a semicolon; nothing where a key does it.
-pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> &'static str {
+/// What is to be done about it; nothing where a key does it.
+pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     let is_full = input.diagnosis.conclusion.no_free_core;
     match limit.kind {
-        LimitKind::Others if is_full => "; every other core is in use too: stop other programs first",
-        LimitKind::Others if !input.pin_may_help => "; stop other programs there first",
-        LimitKind::Quota => "; raise it (cpu.max of its cgroup)",
-        LimitKind::Steal => "; only its host can give it more",
-        LimitKind::OwnThread | LimitKind::Frequency => "; lower -b to the rate that arrives",
-        LimitKind::OwnSoftirq => "; RPS on another core takes them off it",
+        LimitKind::Others if is_full => "every other core is in use too: stop other programs first",
+        LimitKind::Others if !input.pin_may_help => {
+            let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));
+            return format!("stop other programs {core} first");
+        }
+        LimitKind::Quota => "raise it (cpu.max of its cgroup)",
+        LimitKind::Steal => "only its host can give it more",
+        LimitKind::OwnThread | LimitKind::Frequency => "lower -b to the rate that arrives",
+        LimitKind::OwnSoftirq => "RPS on another core takes them off it",
         _ => "",
     }
+    .to_owned()
 }

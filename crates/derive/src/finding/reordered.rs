@@ -1,6 +1,6 @@
 //! Packets of a flow that change cores on their way and overtake each other, which TCP takes for loss.
 
-use super::{Diagnostic, LintInput};
+use super::{Diagnostic, FindingParts, LintInput};
 use crate::TestMetrics;
 use crate::denial::{self, DropsSeen};
 use crate::figure::rate;
@@ -27,10 +27,11 @@ pub(super) fn reordered(input: &LintInput<'_>) -> Option<Diagnostic> {
     ];
     numbers.extend(worst.switches_per_s.map(|switches| ("core_switches_per_s", switches)));
     numbers.extend(disorder.out_of_order_per_s.map(|late| ("out_of_order_per_s", late)));
-    Some(Diagnostic::new(sentence(metrics, &worst, disorder.retransmits_per_s, disorder.over_s), numbers))
+    let (text, parts) = sentence(metrics, &worst, disorder.retransmits_per_s, disorder.over_s);
+    Some(Diagnostic::new(text, numbers).in_parts(parts))
 }
 
-fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s: f64) -> String {
+fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s: f64) -> (String, FindingParts) {
     let [senders, receivers] = worst.ends(metrics);
     let at = named(metrics, worst.link);
     let cause = match (worst.switches_per_s, &worst.cores) {
@@ -44,18 +45,25 @@ fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s:
         (None, _) => format!("packets overtake each other at {at}: they come from cores {senders} and {receivers}"),
     };
     let dropped = match denial::drops(metrics, worst.connections.iter().copied(), over_s) {
-        DropsSeen::Throughout => ", this kernel drops none",
+        DropsSeen::Throughout => "this kernel drops none",
         _ => "",
     };
-    let mend = mend(metrics, worst, receivers);
-    format!("{cause}: TCP takes that for loss ({} retransmits/s{dropped}){mend}", rate(again))
+    let comma = if dropped.is_empty() { "" } else { ", " };
+    let again = rate(again);
+    let fix = mend(metrics, worst, receivers);
+    let mend = fix.as_ref().map_or_else(String::new, |line| format!("; one core keeps them in order ({line})"));
+    let text = format!("{cause}: TCP takes that for loss ({again} retransmits/s{comma}{dropped}){mend}");
+    let parts = FindingParts {
+        why: format!("{cause}: TCP takes that for loss"),
+        cost: format!("{again} retransmits/s{comma}{dropped}"),
+        fix: fix.map_or_else(String::new, |line| format!("keep them on one core ({line})")),
+        ..FindingParts::default()
+    };
+    (text, parts)
 }
 
 /// What puts them in order again, where that is not set already.
-fn mend(metrics: &TestMetrics, worst: &FirstBacklog<'_>, receivers: CoreSet) -> String {
-    if worst.is_steered() || receivers.is_empty() {
-        return String::new();
-    }
-    let request = placement::request(worst, receivers);
-    format!("; one core keeps them in order ({})", placement::shell_line(metrics, &request))
+fn mend(metrics: &TestMetrics, worst: &FirstBacklog<'_>, receivers: CoreSet) -> Option<String> {
+    let is_open = !worst.is_steered() && !receivers.is_empty();
+    is_open.then(|| placement::shell_line(metrics, &placement::request(worst, receivers)))
 }

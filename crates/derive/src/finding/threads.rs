@@ -121,7 +121,7 @@ pub(super) fn on_the_same_core(input: &LintInput<'_>) -> Option<Diagnostic> {
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
     let text = format!("{} busy threads ({}) compete for core {core}{waiting}", together.len(), tids.join(", "));
-    Some(Diagnostic { text, cost: waits, numbers })
+    Some(Diagnostic { text, parts: None, cost: waits, numbers })
 }
 
 /// The thread was on its core in each of the last samples that are known of it.

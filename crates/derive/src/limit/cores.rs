@@ -3,12 +3,15 @@
 //! A core that is full holds a test back only where a thread of the test waits for it, or where the test fills it: its threads
 //! or its packets' softirqs. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
 
+mod words;
+
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};
 use crate::figure::{decimal, percent};
 use crate::losses::LossPlace;
 use crate::share;
 use vnettop_sample::{CoreId, Runner};
+use words::{programs, whole_percents};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
 const IDLE: f64 = 0.08;
@@ -298,11 +301,18 @@ impl<'a> Full<'a> {
         parts
     }
 
+    /// How long a thread waits for it.
+    fn wait(&self) -> Option<String> {
+        let wait = |one: &Thread| {
+            format!("{} waits {} % of the time for core {}", one.label, percent(one.wait), self.core.number)
+        };
+        self.waits.map(wait)
+    }
+
     /// What that does to the test.
     fn because(&self, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Option<String> {
         let (core, waits) = (self.core.number, self.waits);
         let share = |of: f64| format!("{} %", percent(of));
-        let wait = waits.map(|one| format!("{} waits {} of the time for core {core}", one.label, share(one.wait)));
         Some(match kind {
             LimitKind::Others => {
                 let programs = programs(strangers);
@@ -314,7 +324,9 @@ impl<'a> Full<'a> {
                 let (label, wait) = waits.map(|one| (&one.label, share(one.wait)))?;
                 format!("{who} {} of core {core}, for which {label} waits {wait} of the time", share(self.others))
             }
-            LimitKind::Steal => format!("{}, of which the hypervisor takes {}", wait?, share(self.core.steal)),
+            LimitKind::Steal => {
+                format!("{}, of which the hypervisor takes {}", self.wait()?, share(self.core.steal))
+            }
             LimitKind::OwnSoftirq => format!("softirqs of the test use {} of core {core}", share(self.softirq)),
             _ => {
                 let (thread, part) = self.threads.first()?;
@@ -353,7 +365,8 @@ impl<'a> Full<'a> {
         ];
         let is_own = matches!(kind, LimitKind::OwnThread | LimitKind::OwnSoftirq);
         let limit = Limit::new(if is_own && capped.is_some() { LimitKind::Frequency } else { kind }, text, numbers);
-        let limit = Limit { because: self.because(kind, &strangers), ..limit };
+        let waits = self.wait().filter(|_| matches!(kind, LimitKind::Others | LimitKind::Steal));
+        let limit = Limit { because: self.because(kind, &strangers), waits, ..limit };
         let (name, pid) = match kind {
             LimitKind::Others => strangers.first().map(|(runner, _)| (runner.name.clone(), runner.pid)),
             LimitKind::OwnThread => self.threads.first().map(|(thread, _)| (thread.label.clone(), thread.pid)),
@@ -363,37 +376,6 @@ impl<'a> Full<'a> {
         let own = self.threads.first().filter(|_| kind == LimitKind::OwnThread);
         Limit { core: Some(self.core.number), name, pid, tid: own.map(|(thread, _)| thread.tid), ..limit }
     }
-}
-
-/// Programs of one name as one, most first: with its process, or how many there are.
-fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
-    let mut all: Vec<(&Runner, u64, f64)> = Vec::new();
-    for &(runner, share) in strangers {
-        match all.iter_mut().find(|(known, ..)| known.name == runner.name) {
-            Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + share),
-            None => all.push((runner, 1, share)),
-        }
-    }
-    all.sort_by(|one, other| other.2.total_cmp(&one.2));
-    let named = |(runner, count, share): (&Runner, u64, f64)| {
-        let which = if count == 1 { format!("pid {}", runner.pid) } else { format!("{count} processes") };
-        (format!("{} ({which})", runner.name), share)
-    };
-    all.into_iter().map(named).collect()
-}
-
-/// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
-fn whole_percents(shares: &[f64]) -> Vec<u32> {
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of one core")]
-    let whole = |percents: f64| percents.clamp(0.0, 100.0) as u32;
-    let mut percents: Vec<u32> = shares.iter().map(|share| whole((share * 100.0).floor())).collect();
-    let all = whole((shares.iter().sum::<f64>() * 100.0).round());
-    let mut by_rest: Vec<usize> = (0..shares.len()).collect();
-    let rest = |at: usize| (shares[at] * 100.0).fract();
-    by_rest.sort_by(|&one, &other| rest(other).total_cmp(&rest(one)));
-    let missing = all.saturating_sub(percents.iter().sum()) as usize;
-    by_rest.into_iter().take(missing).for_each(|at| percents[at] += 1);
-    percents
 }
 
 #[cfg(test)]

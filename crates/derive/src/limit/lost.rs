@@ -87,7 +87,10 @@ fn reported(scene: &Scene, lost: &Loss) -> Limit {
     };
     let taken = || cores::taken_from_receiver(scene).filter(|_| lost.place == LossPlace::ReceiveBuffer);
     match core.and_then(|core| cores::of(scene, core)).or_else(taken) {
-        Some(full) => Limit { text: format!("{}; {}", full.text, how_many(lost)), loses: Some(lost.place), ..full },
+        Some(full) => {
+            let much = format!("; {}", how_many(lost));
+            Limit { text: format!("{}{much}", full.text), lost: much, loses: Some(lost.place), ..full }
+        }
         None if is_open(scene, lost) => {
             let limit = limit_of(lost);
             Limit { text: format!("{}; how busy the threads behind it are is not known yet", limit.text), ..limit }

@@ -118,7 +118,8 @@ fn limit(scene: &Scene, worker: &WorkerThread) -> Limit {
     let mut numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
     numbers.extend(home.map(|core| ("core", f64::from(core))));
     let loses = lost::worst(scene).map(|lost| lost.place);
-    let limit = Limit { loses, ..Limit::new(LimitKind::Worker, text, numbers).named(&thread.label) };
+    let limit =
+        Limit { loses, lost: because.clone(), ..Limit::new(LimitKind::Worker, text, numbers).named(&thread.label) };
     let limit = limit.because(format!("{carrier} takes no more: its {who} {} % of {on}{waits}", percent(thread.cpu)));
     Limit { core: home, pid: Some(thread.pid), tid: (*count == 1).then_some(thread.tid), ..limit }
 }

@@ -198,6 +198,7 @@ fn findings(seen: &Observation, moves: Option<&MovesSeen>) -> Vec<Seen> {
     let moving = findings.iter_mut().map(|seen| &mut seen.finding).find(|finding| finding.id == FindingId::Moves);
     if let Some((finding, moves)) = moving.zip(moves) {
         "busy threads migrate between cores (how often: above)".clone_into(&mut finding.text);
+        finding.parts.why.clone_from(&finding.text);
         if let Some((_, per_s)) = finding.numbers.iter_mut().find(|(name, _)| *name == MOVES_PER_S) {
             *per_s = moves.per_s;
         }

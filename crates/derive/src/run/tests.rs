@@ -216,6 +216,7 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
     let finding = Finding {
         id: FindingId::Moves,
         text: "1 busy thread moved from core to core in the last 5 s".to_owned(),
+        parts: crate::FindingParts::default(),
         numbers: vec![("threads", 1.0), ("moves_per_s", 0.0)],
         key: Some('p'),
     };

@@ -33,7 +33,7 @@ pub(super) fn qdisc(loss: &Loss) -> &'static str {
         Some("netem") => "it is set up to drop some (tc qdisc show)",
         Some("tbf" | "htb" | "hfsc" | "cake" | "drr") => "more is sent than its rate: raise that (tc qdisc, tc class)",
         Some("fq_codel" | "codel" | "red" | "pie" | "sfq" | "fq") => {
-            "it drops what waits too long: more is sent than its link takes (tc -s qdisc)"
+            "more is sent than its link takes, and it drops what waits too long (tc -s qdisc)"
         }
         Some(kind) if kind.contains("fifo") => "its queue is full: raise its limit (tc -s qdisc)",
         _ => "its queue is full, or it is set up to drop: tc -s qdisc shows which",

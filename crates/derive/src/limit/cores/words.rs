@@ -1,0 +1,34 @@
+//! What a core's time is called in words.
+
+use vnettop_sample::Runner;
+
+/// Programs of one name as one, most first: with its process, or how many there are.
+pub(super) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
+    let mut all: Vec<(&Runner, u64, f64)> = Vec::new();
+    for &(runner, share) in strangers {
+        match all.iter_mut().find(|(known, ..)| known.name == runner.name) {
+            Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + share),
+            None => all.push((runner, 1, share)),
+        }
+    }
+    all.sort_by(|one, other| other.2.total_cmp(&one.2));
+    let named = |(runner, count, share): (&Runner, u64, f64)| {
+        let which = if count == 1 { format!("pid {}", runner.pid) } else { format!("{count} processes") };
+        (format!("{} ({which})", runner.name), share)
+    };
+    all.into_iter().map(named).collect()
+}
+
+/// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
+pub(super) fn whole_percents(shares: &[f64]) -> Vec<u32> {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of one core")]
+    let whole = |percents: f64| percents.clamp(0.0, 100.0) as u32;
+    let mut percents: Vec<u32> = shares.iter().map(|share| whole((share * 100.0).floor())).collect();
+    let all = whole((shares.iter().sum::<f64>() * 100.0).round());
+    let mut by_rest: Vec<usize> = (0..shares.len()).collect();
+    let rest = |at: usize| (shares[at] * 100.0).fract();
+    by_rest.sort_by(|&one, &other| rest(other).total_cmp(&rest(one)));
+    let missing = all.saturating_sub(percents.iter().sum()) as usize;
+    by_rest.into_iter().take(missing).for_each(|at| percents[at] += 1);
+    percents
+}
