@@ -170,7 +170,9 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
     let sign = super::plus_minus(state);
     if let Some(FindingParts { what, why, cost, fix, .. }) = first.map(|finding| &finding.parts) {
         all.add("WHAT", Tone::Normal, &what.replace('±', sign));
-        all.add("WHY", Tone::Normal, &why.replace('±', sign));
+        // What explains no trouble is worth knowing all the same.
+        let is_trouble = matches!(flow::state_word(metrics).0, Tone::Warning | Tone::Bad);
+        all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why.replace('±', sign));
         if by_limit {
             add_limit(&mut all);
         }

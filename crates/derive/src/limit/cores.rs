@@ -159,7 +159,7 @@ fn moving(scene: &Scene) -> Option<Limit> {
     (thread.cpu >= ALWAYS).then(|| {
         let Thread { label, tid, .. } = thread;
         let text =
-            format!("one thread is busy nearly all the time: {} % of a core by {label} {tid}", percent(thread.cpu));
+            format!("one thread is busy nearly all the time: {} % of a core by {label} (tid {tid})", percent(thread.cpu));
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
         let limit = Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label);
         Limit { pid: Some(thread.pid), tid: Some(thread.tid), ..limit }
@@ -253,7 +253,7 @@ impl<'a> Full<'a> {
         // The number only where the name is that of several: a narrow screen has no room for it.
         let alone = |thread: &Thread| scene.threads.iter().filter(|other| other.label == thread.label).count() == 1;
         let name = |thread: &Thread| {
-            if alone(thread) { thread.label.clone() } else { format!("{} {}", thread.label, thread.tid) }
+            if alone(thread) { thread.label.clone() } else { format!("{} (tid {})", thread.label, thread.tid) }
         };
         let of_thread = |&(thread, part): &(&Thread, f64)| (LimitKind::OwnThread, part, name(thread));
         let mut parts: Vec<CorePart> = self.threads.iter().map(of_thread).collect();
