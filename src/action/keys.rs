@@ -72,7 +72,8 @@ const LOOKS: &str = "where packets and threads wait; what a core does";
 const NEXT_TEST: &str = "next test, if there are several";
 const PREVIOUS_TEST: &str = "previous test";
 const SPACE: &str = "pause/resume; proposal: thread off/on";
-const WRITES: &str = "write an HTML report of everything so far; on the card: save it as text, Markdown, JSON";
+const WRITES: &str = "write an HTML report of everything so far";
+const SAVES_CARD: &str = "on the card: save it as text, Markdown, JSON";
 const SAVES: &str = "save the last minutes as a recording";
 const ENTER: &str = "all figures of a row; of hosts: open one";
 const IDLE: &str = "hide or show what is idle for 5 s";
@@ -205,7 +206,7 @@ pub const KEYS: &[Binding] = &[
     row("slower", &[Key::Char('-')], Action::Slower, WATCHED, PACE, ""),
     row("mark", &[Key::Char('m')], Action::World(WorldAction::Mark), WATCHED, "add a marker to the recording", ""),
     row("report", &[Key::Char('w')], Action::World(WorldAction::Report), MAIN, WRITES, ""),
-    row("save_card", &[Key::Char('w')], Action::World(WorldAction::SaveCard), &[KeyContext::Card], WRITES, "save"),
+    row("save_card", &[Key::Char('s')], Action::World(WorldAction::SaveCard), &[KeyContext::Card], SAVES_CARD, "save"),
     row("record", &[Key::Char('R')], Action::World(WorldAction::Record), WATCHED, "start/stop recording", ""),
     row("save_last", &[Key::Char('B')], Action::World(WorldAction::SaveLast), WATCHED, SAVES, ""),
     row("next_theme", &[Key::Char('C')], Action::NextTheme, WATCHED, "next colour theme", ""),

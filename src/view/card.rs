@@ -55,8 +55,8 @@ pub(super) fn foot_of_refusal(state: &State) -> &'static str {
 /// The keys that make sense beside this card.
 pub(super) fn foot(state: &State) -> &'static str {
     match state.metrics().and_then(|metrics| metrics.subject.card.as_ref()) {
-        Some(_) if is_to_be_undone(state) => "U undoes it · w saves · Esc closes",
-        Some(_) => "w saves · Esc closes",
+        Some(_) if is_to_be_undone(state) => "U undoes it · s saves · Esc closes",
+        Some(_) => "s saves · Esc closes",
         None => "Esc closes",
     }
 }

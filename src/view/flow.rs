@@ -225,7 +225,7 @@ pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, 
     }
     let meets = conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
     match test.jitter.map(|jitter| jitter.cv) {
-        Some(Some(cv)) if meets && cv >= SWINGS => word(Tone::Warning, "AS ASKED, UNSTEADY"),
+        Some(Some(cv)) if meets && cv >= SWINGS => word(Tone::Warning, "AS ASKED, BUT UNSTEADY"),
         Some(_) if meets => word(Tone::Good, "AS ASKED"),
         None if test.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
         None => word(Tone::Muted, "MEASURING"),

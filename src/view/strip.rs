@@ -104,9 +104,9 @@ impl<'a> CoreLetters<'a> {
     }
 
     /// A stay in so many cells: a bar with the name as long as there is room for it; a shorter one repeats its digit, so that a
-    /// row of short ones is read digit by digit. It begins with `│` where the thread came to the core, and has `*` in each cell in
-    /// which it left and came back.
-    fn stay(&self, number: u32, stay: &Stay) -> Vec<char> {
+    /// row of short ones is read digit by digit. It begins with `│` where the thread came to the core, a short one only where the
+    /// digit before it is the same; and it has `*` in each cell in which the thread left and came back.
+    fn stay(&self, number: u32, stay: &Stay, before: Option<u32>) -> Vec<char> {
         let &Stay { core, cells, came, ref returned, .. } = stay;
         let digit = char::from_digit(if self.whole { number } else { number % 10 }, 36).unwrap_or('?');
         let brief = if self.whole { "" } else { self.level.brief };
@@ -117,8 +117,9 @@ impl<'a> CoreLetters<'a> {
             (false, ROOM_FOR_WORD..) => format!("{}{number}", self.level.word),
             _ => format!("{brief}{number}"),
         };
-        let mark = usize::from(came && cells >= ROOM_FOR_NAME);
         let by_digits = cells < ROOM_FOR_WORD && number < 10;
+        let is_marked = if by_digits { before == Some(number) } else { came };
+        let mark = usize::from(came && is_marked && cells >= ROOM_FOR_NAME);
         let mut text = vec![if by_digits { digit } else { '▄' }; cells];
         for &at in returned {
             text[at] = '*';
@@ -210,14 +211,16 @@ pub(crate) fn cores(
     track: &ThreadTrack,
     window: StripWindow,
 ) {
+    let mut before = None;
     for stay in stays((x, width), track, window) {
         let number = letters.number(stay.core);
         let tone = letters.tone(stay.core, number);
         let moved = Tone::Moved(u8::try_from(number % 256).unwrap_or(0));
-        for (x, (at, glyph)) in (stay.x..).zip(letters.stay(number, &stay).into_iter().enumerate()) {
+        for (x, (at, glyph)) in (stay.x..).zip(letters.stay(number, &stay, before).into_iter().enumerate()) {
             let moved_here = (stay.came && at == 0) || stay.returned.contains(&at);
             canvas.glyph(x, y, if moved_here { moved } else { tone }, glyph);
         }
+        before = Some(number);
     }
 }
 
@@ -261,7 +264,7 @@ mod tests {
             let letters = CoreLetters::of(topology);
             let returned = if cells == 12 { vec![1, 4] } else { Vec::new() };
             let stay = Stay { x: 0, cells, core: 3, came, returned };
-            letters.stay(letters.number(3), &stay).into_iter().collect::<String>()
+            letters.stay(letters.number(3), &stay, Some(letters.number(3))).into_iter().collect::<String>()
         };
         let by_node = [1, 2, 3, 5, 11, 22].map(|cells| reported(&two, cells, true));
         assert_eq!(by_node, ["1", "11", "│11", "│1111", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);

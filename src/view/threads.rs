@@ -299,7 +299,8 @@ impl ThreadsPane<'_> {
             ThreadColumn::Cpu => put(idle, &Percent(thread.cpu)),
             ThreadColumn::Moves => put(Tone::Normal, &AtLeast(sampled, Total(thread.moves))),
             ThreadColumn::MovesRate => {
-                put(moves_tone(thread), &AtLeast(sampled && thread.moves_per_s.is_some(), Count(thread.moves_per_s)));
+                let lately = thread.moves_lately_per_s;
+                put(moves_tone(thread), &AtLeast(sampled && lately.is_some(), Count(lately)));
             }
             ThreadColumn::Class => put(Tone::Muted, &thread.last_class.map_or("", |class| class.word())),
             ThreadColumn::Wait => put(wait_tone(thread), &Percent(thread.wait)),
@@ -315,7 +316,7 @@ impl ThreadsPane<'_> {
 }
 
 fn moves_tone(thread: &ThreadMetrics) -> Tone {
-    match thread.moves_per_s {
+    match thread.moves_lately_per_s {
         Some(rate) if rate > 0.0 => Tone::Warning,
         _ => Tone::Muted,
     }

@@ -243,7 +243,7 @@ const VARIES: f64 = 0.95;
 fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
     let cells = || 0..axis.cells;
     let mut all = Vec::new();
-    all.extend(cells().find_map(|at| axis.moves(at)).map(|_| "● • · migration"));
+    all.extend(cells().find_map(|at| axis.moves(at)).map(|_| "● • · migrations, far to near"));
     all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "× loss"));
     let varies = |pair: &&[Option<RateSpan>]| {
         let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);

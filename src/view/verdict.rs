@@ -172,10 +172,9 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
         all.add("WHAT", Tone::Normal, &what.replace('±', sign));
         // What explains no trouble is worth knowing all the same.
         let is_trouble = matches!(flow::state_word(metrics).0, Tone::Warning | Tone::Bad);
-        all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why.replace('±', sign));
-        if by_limit {
-            add_limit(&mut all);
-        }
+        let limit = limit.filter(|_| by_limit).map_or("", |limit| limit.text_alone());
+        let why = because(&why.replace('±', sign), limit);
+        all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
         all.add_line("DO", to_do(state, metrics, fix));
     } else {
@@ -188,6 +187,17 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
         add_limit(&mut all);
     }
     all.lines
+}
+
+/// `iperf3 server waits 44 % of the time for core 1, which is 100 % busy …`: two clauses, where they are about one core as one.
+fn because(why: &str, limit: &str) -> String {
+    let core =
+        limit.split_once(" is ").map(|(core, _)| core).filter(|core| core.starts_with("core ") && why.ends_with(core));
+    match core {
+        Some(core) => format!("{why}, which{}", &limit[core.len()..]),
+        None if why.is_empty() || limit.is_empty() => format!("{why}{limit}"),
+        None => format!("{why}; {limit}"),
+    }
 }
 
 /// The finding that explains how the test is; after a pin none of those that only keep from being misled.
@@ -220,7 +230,7 @@ fn of_ended(all: &mut Paragraphs, state: &State, metrics: &Metrics) {
 /// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
 fn more(state: &State) -> Option<String> {
     let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
-    let text = || format!("({key} lists {} more)", plural(more, "finding"));
+    let text = || format!("({} more: {key})", plural(more, "finding"));
     (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
 }
 
@@ -342,7 +352,7 @@ fn press(state: &State, metrics: &Metrics) -> Line {
             line.push((Tone::Normal, format!(" {}", proposal(metrics))));
         } else {
             // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, proposal(metrics)));
+            line.push((Tone::Normal, format!("{} (live: {})", proposal(metrics), key("propose"))));
         }
     }
     line
@@ -378,8 +388,7 @@ fn compared(state: &State, metrics: &Metrics) -> Option<(Tone, String)> {
     };
     let [before, after] = [&result.before.jitter, &result.after.jitter];
     let scale = Scale::of(before.mean.max(after.mean), Units::Bits);
-    let sign = super::plus_minus(state);
-    let side = |jitter: &Jitter| format!("{} {sign} {}", scale.number(jitter.mean), scale.number(jitter.deviation));
+    let side = |jitter: &Jitter| scale.number(jitter.mean);
     let so_far = card::final_in(state, metrics).map(|left| format!("; preliminary, final in {left:>2.0} s"));
     let so_far = so_far.unwrap_or_default();
     let [headline, ..] = result.headlines();

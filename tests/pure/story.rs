@@ -188,7 +188,7 @@ fn keys_on_the_replay_change_nothing_on_this_machine() {
 fn the_card_of_the_pin_is_saved_on_a_key_and_printed_again_from_the_recording() {
     let vnettop = || Command::new(env!("CARGO_BIN_EXE_vnettop"));
     let folder = tempfile::tempdir().expect("a folder");
-    let keys = "<tick>".repeat(185) + "cw";
+    let keys = "<tick>".repeat(185) + "cs";
     let mut shown = vnettop();
     shown.env("XDG_STATE_HOME", folder.path()).args(["--keys", &keys, "--print", "120x40", "--replay"]).arg(asset());
     let shown = shown.output().expect("vnettop runs");

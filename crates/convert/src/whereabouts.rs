@@ -124,6 +124,7 @@ mod tests {
             wait: None,
             pinned: false,
             before_pin: None,
+            moves_lately_per_s: None,
         }
     }
 

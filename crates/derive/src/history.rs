@@ -12,6 +12,8 @@ pub const LINK_SECONDS: usize = 600;
 pub const THREAD_SAMPLES: usize = 240;
 /// Moves kept for every thread with their instants.
 pub const THREAD_MOVES: usize = 4096;
+/// What a list shows of migrations is of this time, ns: in a shorter one there is none most of the time.
+const LATELY_NS: u64 = 10_000_000_000;
 
 /// The strips and trails of everything now present.
 #[derive(Debug, Clone, Default)]
@@ -95,6 +97,14 @@ impl ThreadTrack {
         // The first entry is where it was first seen: no move.
         let until = |at_ns: u64| self.path.partition_point(|&(moved_ns, _)| moved_ns <= at_ns).saturating_sub(1);
         until(to_ns) - until(from_ns.min(to_ns))
+    }
+
+    /// Moves a second in the last [`LATELY_NS`] before an instant, or since the thread was first seen; `None` of one just seen.
+    #[must_use]
+    pub fn moves_lately(&self, now_ns: u64) -> Option<f64> {
+        let from_ns = now_ns.saturating_sub(LATELY_NS).max(self.path.front()?.0);
+        let seconds = now_ns.checked_sub(from_ns).filter(|span_ns| *span_ns > 0)? as f64 / 1e9;
+        Some(self.moves_in(from_ns, now_ns) as f64 / seconds)
     }
 
     /// Takes the traced moves of this thread, in the order of time.

@@ -17,7 +17,9 @@ pub struct ThreadMetrics {
     pub moves: u64,
     /// Moves a second.
     pub moves_per_s: Option<f64>,
-    /// What the two figures above rest on.
+    /// The same over the last ten seconds, where moves are known one by one; else as above.
+    pub moves_lately_per_s: Option<f64>,
+    /// What the figures above rest on.
     pub evidence: Evidence,
     /// Class of the last move seen.
     pub last_class: Option<MoveClass>,
@@ -47,7 +49,11 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         let pin = pins.of(new.id).filter(|pin| stands(new, pin));
         let metrics = metrics(old(new.id), new, history, pin);
         let is_traced = new.duty != Duty::Carrier && is_traced(previous, next, old(new.id), new);
-        ThreadMetrics { evidence: if is_traced { Evidence::Traced } else { metrics.evidence }, ..metrics }
+        let evidence = if is_traced { Evidence::Traced } else { metrics.evidence };
+        let lately = history.thread(new.id).filter(|_| evidence != Evidence::Counted);
+        let moves_lately_per_s =
+            lately.map_or(metrics.moves_per_s, |track| metrics.moves_per_s.and(track.moves_lately(new.at_ns)));
+        ThreadMetrics { evidence, moves_lately_per_s, ..metrics }
     };
     next.threads.iter().map(metrics).collect()
 }
@@ -63,6 +69,7 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         cpu: track.and_then(|track| track.cpu),
         moves: new.migrations.unwrap_or_else(|| track.map_or(0, |track| track.seen_moves)),
         moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { known() },
+        moves_lately_per_s: None,
         evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
         last_class: track.and_then(|track| track.last_class),
         by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),

@@ -178,7 +178,7 @@ fn the_card_counts_down_tells_when_it_is_ready_and_never_opens_by_itself() {
     assert!(!shows(&stage, "before and after the pin ═"), "and nothing else is covered");
     stage.press("c");
     assert!(shows(&stage, "24.1") && shows(&stage, "worse"), "the figures and the verdict");
-    assert_eq!(stage.press("w"), [Effect::WriteCard], "w saves the card that it lies on");
+    assert_eq!(stage.press("s"), [Effect::WriteCard], "s saves the card that it lies on");
     assert_eq!(stage.press("U"), [Effect::Restore], "a card that says worse is answered with U");
     assert!(!shows(&stage, "99 % interval"), "and what comes of it is not covered");
     stage.press("<esc>");

@@ -158,8 +158,10 @@ fn moving(scene: &Scene) -> Option<Limit> {
     let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
     (thread.cpu >= ALWAYS).then(|| {
         let Thread { label, tid, .. } = thread;
-        let text =
-            format!("one thread is busy nearly all the time: {} % of a core by {label} (tid {tid})", percent(thread.cpu));
+        let text = format!(
+            "one thread is busy nearly all the time: {} % of a core by {label} (tid {tid})",
+            percent(thread.cpu)
+        );
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
         let limit = Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label);
         Limit { pid: Some(thread.pid), tid: Some(thread.tid), ..limit }

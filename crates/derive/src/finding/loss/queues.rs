@@ -52,6 +52,6 @@ pub(super) fn link(loss: &Loss, metrics: &TestMetrics) -> String {
     let who = carriers.min().cloned().unwrap_or_else(|| "the program behind it".to_owned());
     let name = &link.facts.name;
     format!(
-        "{who} reads {name} more slowly than it fills: for bursts lengthen its queue (ip link set {name} txqueuelen 10000)"
+        "{who} reads {name} more slowly than it fills: it needs more CPU, or for bursts a longer queue (ip link set {name} txqueuelen 10000)"
     )
 }

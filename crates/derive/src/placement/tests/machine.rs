@@ -137,6 +137,7 @@ impl Machine {
             wait: None,
             pinned: false,
             before_pin: None,
+            moves_lately_per_s: None,
         };
         change(&mut thread);
         self.threads.push(thread);
