@@ -23,6 +23,7 @@ mod house;
 mod journeys;
 mod json_fields;
 mod json_shares;
+mod kubectl;
 mod mouse;
 mod moves;
 mod old_recordings;

@@ -30,6 +30,11 @@ const OTHERS: &[&str] = &[
     "--build-arg",
     "--check",
     "--ignore-missing",
+    // Of kubectl and its plugin.
+    "--from-file",
+    "--in",
+    "--ssh",
+    "--clean",
 ];
 
 fn root() -> &'static Path {

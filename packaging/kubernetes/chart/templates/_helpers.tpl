@@ -1,0 +1,7 @@
+{{- define "vnettop-export.labels" -}}
+app.kubernetes.io/name: vnettop-export
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+{{- define "vnettop-export.address" -}}
+{{- if eq .Values.listen "nodeIP" }}$(NODE_IP){{ else if eq .Values.listen "loopback" }}127.0.0.1{{ end }}:{{ .Values.port }}
+{{- end }}

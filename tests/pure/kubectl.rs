@@ -1,0 +1,194 @@
+//! `packaging/kubernetes/kubectl-vnettop` beside a kubectl that plays answers and writes down what it was asked: which pod is made, what is
+//! started in it, and that it is deleted however that ends. The answers are those that kubectl's documentation shows; no cluster was at hand.
+
+use crate::rooms::root;
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Two nodes, a pod on the first one, one that runs nowhere; CODE and READY come from the test.
+const KUBECTL: &str = r#"#!/bin/sh
+printf '%s\n' "$*" >>"$LOG/asked"
+case " $* " in
+  *" get node worker-1 "*InternalIP*) printf '198.18.0.11' ;;
+  *" get node worker-1 "* | *" get node worker-2 "*) printf 'node/%s\n' "$(printf '%s' "$*" | sed 's/.*\(worker-.\).*/\1/')" ;;
+  *" get node "*) ;;
+  *" get pod web-1 "*) printf 'worker-1 10.244.1.7' ;;
+  *" get pod idle "*) printf ' ' ;;
+  *" get pod/"*) printf 'Pending   ErrImagePull no such image' ;;
+  *" get pod "*) echo 'Error from server (NotFound): pods "x" not found' >&2; exit 1 ;;
+  *" create "*) cat >>"$LOG/made"; n=$(grep -c generateName "$LOG/made"); echo "pod/kubectl-vnettop-$n" ;;
+  *" wait "*) exit "${READY:-0}" ;;
+  *" exec "*) echo "in the pod"; exit "${CODE:-0}" ;;
+  *" delete "*) echo deleted ;;
+esac
+"#;
+/// What a vnettop on this machine does for two nodes: it calls ssh's stand-in.
+const VNETTOP: &str = r#"#!/bin/sh
+printf '%s\n' "$*" >"$LOG/vnettop"
+[ "$1" = --ssh-command ] || exit 0
+exec $2 -T -o BatchMode=yes -- worker-2 "vnettop agent --delay 0.5 --watch 'it'\''s'"
+"#;
+
+struct Cluster {
+    folder: TempDir,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text) in [("kubectl", KUBECTL), ("vnettop", VNETTOP)] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).expect("written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("ours");
+        }
+        Self { folder }
+    }
+
+    fn ask(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+        let path = format!("{}:/usr/bin:/bin", self.folder.path().display());
+        let mut plugin = Command::new("sh");
+        plugin.arg(root().join("packaging/kubernetes/kubectl-vnettop")).args(arguments).stdin(Stdio::null());
+        plugin.env_clear().env("PATH", path).env("LOG", self.folder.path()).env("TERM", "xterm-256color");
+        plugin.envs(environment.iter().copied()).output().expect("there is a sh")
+    }
+
+    /// What was asked, a line each.
+    fn asked(&self) -> String {
+        fs::read_to_string(self.folder.path().join("asked")).unwrap_or_default()
+    }
+
+    fn file(&self, name: &str) -> String {
+        read(&self.folder.path().join(name))
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_node_gets_a_pod_with_the_rights_that_are_needed_and_loses_it() {
+    let cluster = Cluster::new();
+    let done = cluster.ask(&["worker-1", "--", "--json", "-n", "1"], &[]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "in the pod\n", "nothing but vnettop's own output");
+    let asked = cluster.asked();
+    let last: Vec<&str> = asked.lines().rev().take(2).collect();
+    assert_eq!(last[1], "exec --stdin pod/kubectl-vnettop-1 -- /vnettop --json -n 1");
+    assert!(last[0].starts_with("delete pod/kubectl-vnettop-1 --ignore-not-found"), "{}", last[0]);
+
+    let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON");
+    let (spec, container) = (&pod["spec"], &pod["spec"]["containers"][0]);
+    assert_eq!(
+        (&spec["nodeName"], &spec["hostPID"], &spec["hostNetwork"]),
+        (&"worker-1".into(), &true.into(), &true.into())
+    );
+    assert_eq!((&spec["restartPolicy"], &spec["activeDeadlineSeconds"]), (&"Never".into(), &43200.into()));
+    let rights = &container["securityContext"];
+    assert_eq!(rights["capabilities"]["drop"], serde_json::json!(["ALL"]));
+    let added = serde_json::json!(["SYS_NICE", "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "SYSLOG"]);
+    assert_eq!(rights["capabilities"]["add"], added, "as docs/rights.md has them");
+    assert_eq!((&rights["readOnlyRootFilesystem"], &rights["privileged"]), (&true.into(), &Value::Null));
+    assert_eq!(container["env"][0]["value"], "xterm-256color", "the terminal is the user's");
+}
+
+#[test]
+fn a_pod_stands_for_its_node_and_is_named_with_its_address() {
+    let cluster = Cluster::new();
+    let done = cluster.ask(&["-n", "shop", "web-1", "--readonly", "--in", "tools", "--context", "lab"], &[]);
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(said(&done).contains("the pod web-1 runs on worker-1, address 10.244.1.7"), "{}", said(&done));
+    let asked = cluster.asked();
+    assert!(asked.contains("--context lab --namespace shop get pod web-1 "), "{asked}");
+    assert!(asked.contains("--context lab --namespace tools create "), "{asked}");
+    assert!(asked.contains("-- /vnettop --readonly\n"), "{asked}");
+    assert!(!cluster.file("made").contains("SYS_NICE"), "what changes nothing may not change anything");
+}
+
+#[test]
+fn what_vnettop_exits_with_is_what_the_plugin_exits_with_and_the_pod_goes_all_the_same() {
+    let cluster = Cluster::new();
+    assert_eq!(cluster.ask(&["node/worker-1"], &[("CODE", "3")]).status.code(), Some(3));
+    assert!(
+        cluster.asked().ends_with("delete pod/kubectl-vnettop-1 --ignore-not-found --wait=false --grace-period=5\n")
+    );
+}
+
+#[test]
+fn a_pod_that_does_not_get_ready_is_deleted_and_its_reason_said() {
+    let cluster = Cluster::new();
+    let done = cluster.ask(&["worker-1"], &[("READY", "1")]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(said(&done).contains("the pod on worker-1: Pending ErrImagePull no such image"), "{}", said(&done));
+    let asked = cluster.asked();
+    assert!(!asked.contains("exec ") && asked.contains("\ndelete pod/kubectl-vnettop-1 "), "{asked}");
+}
+
+#[test]
+fn two_nodes_are_one_screen_over_their_pods() {
+    let cluster = Cluster::new();
+    let done = cluster.ask(&["worker-1", "worker-2", "--kubeconfig", "/k"], &[]);
+    assert!(done.status.success(), "{}", said(&done));
+    let vnettop = cluster.file("vnettop");
+    assert!(vnettop.ends_with("--host worker-1 --host worker-2\n"), "{vnettop}");
+    let asked = cluster.asked();
+    let agent = "--kubeconfig /k exec --stdin pod/kubectl-vnettop-2 -- /vnettop agent --delay 0.5 --watch it's\n";
+    assert!(asked.contains(agent), "the words that a shell would have made: {asked}");
+    assert!(asked.contains("delete pod/kubectl-vnettop-1 pod/kubectl-vnettop-2 "), "both go: {asked}");
+}
+
+#[test]
+fn ssh_goes_to_the_address_of_the_node_and_makes_no_pod() {
+    let cluster = Cluster::new();
+    assert!(cluster.ask(&["--ssh", "worker-1", "--", "-d", "1"], &[]).status.success());
+    assert_eq!(cluster.file("vnettop"), "--host root@198.18.0.11 -d 1\n");
+    assert!(!cluster.asked().contains("create"));
+}
+
+#[test]
+fn a_name_that_is_none_reaches_no_cluster() {
+    let strange = ["node/\"},{", "-oProxyCommand=id", "$(id)", "*", "Worker", "pod/..;id", "a/b", ""];
+    for name in strange {
+        let cluster = Cluster::new();
+        let done = cluster.ask(&[name], &[]);
+        assert_eq!(done.status.code(), Some(2), "{name}: {}", said(&done));
+        assert_eq!(cluster.asked(), "", "{name}");
+    }
+    for (option, value) in [("--image", "a\",\"b"), ("--in", "a b"), ("-n", "--all")] {
+        let cluster = Cluster::new();
+        assert_eq!(cluster.ask(&[option, value, "worker-1"], &[]).status.code(), Some(2), "{option}");
+        assert_eq!(cluster.asked(), "", "{option}");
+    }
+    let cluster = Cluster::new();
+    let hostile = [("TERM", "x\",\"y"), ("COLORTERM", "\u{1b}[2J")];
+    assert!(cluster.ask(&["worker-1"], &hostile).status.success());
+    let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON whatever the environment is");
+    assert_eq!(pod["spec"]["containers"][0]["env"][0]["value"], "xterm");
+}
+
+#[test]
+fn what_is_wrong_is_one_sentence() {
+    for (arguments, says) in [
+        (&["nobody"][..], "there is no node and no pod nobody"),
+        (&["pod/idle"], "the pod idle runs on no node yet"),
+        (&["--lissen"], "--lissen: no such option"),
+        (&["-n"], "-n needs a value"),
+    ] {
+        let cluster = Cluster::new();
+        let done = cluster.ask(arguments, &[]);
+        assert!(!done.status.success());
+        assert!(said(&done).contains(says), "{arguments:?}: {}", said(&done));
+        assert!(!cluster.asked().contains("create"), "{arguments:?}");
+    }
+    let cluster = Cluster::new();
+    assert!(cluster.ask(&["--clean"], &[]).status.success());
+    assert!(cluster.asked().contains("delete pods --selector app.kubernetes.io/name=kubectl-vnettop"));
+}
