@@ -1,0 +1,52 @@
+# Nix: nix-build packaging/recipes/nix, from a checkout. nixpkgs' own would fetch the source of a release in place of `cleanSource`.
+{
+  lib,
+  rustPlatform,
+  installShellFiles,
+}:
+
+rustPlatform.buildRustPackage rec {
+  pname = "vnettop";
+  version = "0.2.0";
+
+  src = lib.cleanSource ../../..;
+  cargoLock.lockFile = ../../../Cargo.lock;
+
+  nativeBuildInputs = [ installShellFiles ];
+
+  buildType = "dist";
+  cargoBuildFlags = [
+    "--bin=vnettop"
+    "--example=pages"
+  ];
+  # The tests of the real kernel need root, and those of recordings half an hour; the package is asked for its version below.
+  doCheck = false;
+
+  postInstall = ''
+    pages=$(find target -path '*/dist/examples/pages' -type f | head -n 1)
+    mkdir -p pages
+    "$pages" pages "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
+    installManPage pages/*.1
+    installShellCompletion --cmd vnettop --bash pages/vnettop.bash --zsh pages/_vnettop --fish pages/vnettop.fish
+    install -Dm644 -t $out/share/doc/vnettop docs/*.md README.md SECURITY.md pages/config.toml
+  '';
+
+  doInstallCheck = true;
+  installCheckPhase = ''
+    [ "$($out/bin/vnettop --version)" = "vnettop ${version}" ]
+  '';
+
+  meta = {
+    description = "Virtual network interfaces, softirq load and migrating benchmark threads on one screen";
+    homepage = "https://forge.example.org/vnettop/vnettop";
+    license = with lib.licenses; [
+      mit
+      asl20
+    ];
+    platforms = [
+      "x86_64-linux"
+      "aarch64-linux"
+    ];
+    mainProgram = "vnettop";
+  };
+}
