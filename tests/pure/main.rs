@@ -33,6 +33,7 @@ mod placements;
 mod readme;
 mod recording_format;
 mod recordings;
+mod release;
 mod report;
 mod rooms;
 mod screens;
