@@ -46,5 +46,6 @@ mod story;
 mod strings;
 mod systems;
 mod threads;
+mod threats;
 mod timelines;
 mod traces;
