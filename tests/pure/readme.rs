@@ -35,6 +35,7 @@ const OTHERS: &[&str] = &[
     "--in",
     "--ssh",
     "--clean",
+    "--image",
 ];
 
 fn root() -> &'static Path {
