@@ -53,7 +53,7 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         let lately = history.thread(new.id).filter(|_| evidence != Evidence::Counted);
         let moves_lately_per_s =
             lately.map_or(metrics.moves_per_s, |track| metrics.moves_per_s.and(track.moves_lately(new.at_ns)));
-        ThreadMetrics { evidence, moves_lately_per_s, ..metrics }
+        ThreadMetrics { moves_lately_per_s, evidence, ..metrics }
     };
     next.threads.iter().map(metrics).collect()
 }

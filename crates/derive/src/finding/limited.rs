@@ -24,8 +24,7 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let fix = remedy(input, limit);
     let semicolon = if fix.is_empty() { "" } else { "; " };
     let cost = limit.waits.clone().unwrap_or_default();
-    let why = if cost.is_empty() { because.to_owned() } else { String::new() };
-    let parts = FindingParts { why, by_limit: true, cost, fix: fix.clone(), ..FindingParts::default() };
+    let parts = FindingParts { by_limit: true, cost, fix: fix.clone(), ..FindingParts::default() };
     Some(Diagnostic::new(format!("{because}{semicolon}{fix}"), limit.numbers.clone()).in_parts(parts))
 }
 

@@ -82,20 +82,16 @@ pub(super) fn is_explained(input: &LintInput<'_>) -> bool {
 fn why(loss: &Loss, input: &LintInput<'_>) -> (String, FindingParts) {
     // Who does not answer upcalls in time is in their own remedy.
     let limit = input.limit.filter(|_| loss.place != LossPlace::Upcall);
-    match limit.and_then(|limit| Some((limit, limit.explains(loss.place)?))) {
-        Some((limit, because)) => {
-            let fix = super::remedy::remedy(input, limit);
-            let semicolon = if fix.is_empty() { "" } else { "; " };
-            let why = limit.waits.as_deref().unwrap_or(if limit.core.is_some() { "" } else { because }).to_owned();
-            let parts = FindingParts { why, by_limit: true, fix: fix.clone(), ..FindingParts::default() };
-            (format!("{because}{semicolon}{fix}"), parts)
-        }
-        None => {
-            let text = remedy(loss, input.metrics);
-            let parts = FindingParts::of_remedy(&text);
-            (text, parts)
-        }
-    }
+    let Some((limit, because)) = limit.and_then(|limit| Some((limit, limit.explains(loss.place)?))) else {
+        let text = remedy(loss, input.metrics);
+        let parts = FindingParts::of_remedy(&text);
+        return (text, parts);
+    };
+    let fix = super::remedy::remedy(input, limit);
+    let semicolon = if fix.is_empty() { "" } else { "; " };
+    let why = limit.waits.clone().unwrap_or_default();
+    let parts = FindingParts { why, by_limit: true, fix: fix.clone(), ..FindingParts::default() };
+    (format!("{because}{semicolon}{fix}"), parts)
 }
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.
