@@ -53,8 +53,15 @@ fn main() {
     );
     for format in [ConvertedTo::Perfetto, ConvertedTo::Table(TableKind::Bins), ConvertedTo::Table(TableKind::Links)] {
         let (output, begin, memory) = (directory.path().join("converted"), Instant::now(), resident());
-        let asked =
-            AskedFile { recording: &path, host: None, from: Duration::ZERO, to: None, format, output: Some(&output) };
+        let recording = StoredIn::from(&path);
+        let asked = AskedFile {
+            recording: &recording,
+            host: None,
+            from: Duration::ZERO,
+            to: None,
+            format,
+            output: Some(&output),
+        };
         convert(&asked).unwrap();
         let (took, size) = (begin.elapsed(), output.metadata().unwrap().len() >> 20);
         println!(

@@ -2,7 +2,7 @@
 
 use crate::convert::{Conversion, ConvertedTo, StartedAt};
 use crate::derive::{Derivation, Metrics};
-use crate::record::{RecordError, Recording};
+use crate::record::{RecordError, Recording, StoredIn};
 use crate::sample::Item;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -14,7 +14,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub struct AskedFile<'a> {
     /// The recording.
-    pub recording: &'a Path,
+    pub recording: &'a StoredIn,
     /// Which of its hosts, by name, where it is of several.
     pub host: Option<&'a str>,
     /// The first moment, as time since its first sample.
@@ -77,7 +77,7 @@ pub fn convert(asked: &AskedFile<'_>) -> Result<Option<String>, ConversionError>
 
 /// The recording of the machine or of the host that was asked for.
 fn opened(asked: &AskedFile<'_>) -> Result<Recording, ConversionError> {
-    let recording = Recording::open(asked.recording)?;
+    let recording = Recording::open_stored(asked.recording)?;
     let hosts = recording.hosts();
     let at = match (asked.host, hosts) {
         (None, [] | [_]) => 0,
@@ -136,7 +136,7 @@ fn written<W: Write>(
     }
     let truncated = recording.truncated().map(str::to_owned);
     let Some(conversion) = part.conversion else {
-        let (path, last, AskedFile { from, to, .. }) = (asked.recording.to_owned(), part.since, *asked);
+        let (path, last, AskedFile { from, to, .. }) = (asked.recording.path().to_owned(), part.since, *asked);
         return Err(RecordError::NothingThere { path, from, to, last, truncated }.into());
     };
     conversion.finish(&last).map_err(failed)?;

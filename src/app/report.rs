@@ -4,7 +4,7 @@ use super::AppError;
 use super::compare::{self, CompareFileError};
 use crate::derive::run::Run;
 use crate::derive::{Derivation, SummaryRoom, SummaryTrack};
-use crate::record::{RecordError, Recording};
+use crate::record::{RecordError, Recording, StoredIn};
 use crate::report::WrittenAs;
 use crate::report::anonymise::Anonymiser;
 use crate::report::comparison::{NoComparison, comparison};
@@ -12,7 +12,7 @@ use crate::report::recording::{ReportedRecording, report as written};
 use crate::sample::{Comparison, Event, Item};
 use crate::text;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use crate::report::recording::ReportOptions;
 
@@ -20,31 +20,34 @@ pub use crate::report::recording::ReportOptions;
 ///
 /// # Errors
 /// One of them cannot be opened: it is none, or cannot be read. What is damaged further on is reported as far as it goes.
-pub fn report(recordings: &[PathBuf], format: WrittenAs, options: ReportOptions) -> Result<String, AppError> {
+pub fn report(recordings: &[StoredIn], format: WrittenAs, options: ReportOptions) -> Result<String, AppError> {
     if let Some(comparisons) = comparisons(recordings)? {
         return Ok(compared(comparisons, format, options));
     }
     let mut all = Vec::new();
-    for (path, nth) in recordings.iter().zip(1..) {
-        all.extend(read(path, nth, options)?);
+    for (stored, nth) in recordings.iter().zip(1..) {
+        all.extend(read(stored, nth, options)?);
     }
     Ok(written(&all, format, options))
 }
 
 /// The comparisons that these files are; none where one is something else.
-fn comparisons(files: &[PathBuf]) -> Result<Option<Vec<Comparison>>, AppError> {
-    if !files.iter().all(|path| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))) {
-        return Ok(None);
-    }
+fn comparisons(recordings: &[StoredIn]) -> Result<Option<Vec<Comparison>>, AppError> {
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
+    let named = |stored: &StoredIn| match stored {
+        StoredIn::File(path) => Some(path.clone()).filter(is_json),
+        StoredIn::Program => None,
+    };
+    let Some(files) = recordings.iter().map(named).collect::<Option<Vec<PathBuf>>>() else { return Ok(None) };
     let mut comparisons = Vec::new();
-    for path in files {
+    for path in &files {
         match compare::read(path) {
             Ok(comparison) => comparisons.push(comparison),
             Err(CompareFileError::Content(_, NoComparison::Foreign)) => return Ok(None),
             Err(error) => return Err(error.into()),
         }
     }
-    match files {
+    match &*files {
         [_, _, third, ..] => Err(CompareFileError::TooMany(third.clone()).into()),
         _ => Ok(Some(comparisons)),
     }
@@ -62,10 +65,13 @@ fn compared(mut comparisons: Vec<Comparison>, format: WrittenAs, options: Report
 }
 
 /// What a recording says, of each of its hosts.
-fn read(path: &Path, number: usize, options: ReportOptions) -> Result<Vec<ReportedRecording>, AppError> {
-    let file = text::clean(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
-    let name = if options.anonymised { format!("recording {number}") } else { file };
-    let hosts = Recording::open(path)?.hosts().to_vec();
+fn read(stored: &StoredIn, number: usize, options: ReportOptions) -> Result<Vec<ReportedRecording>, AppError> {
+    let name = match stored {
+        _ if options.anonymised => format!("recording {number}"),
+        StoredIn::File(path) => text::clean(path.file_name().unwrap_or(path.as_os_str()).as_bytes()),
+        StoredIn::Program => "the built-in recording".to_owned(),
+    };
+    let hosts = Recording::open_stored(stored)?.hosts().to_vec();
     let mut all = Vec::new();
     for at in 0..hosts.len().max(1) {
         let host = match hosts.get(at) {
@@ -73,7 +79,7 @@ fn read(path: &Path, number: usize, options: ReportOptions) -> Result<Vec<Report
             Some(host) => format!(", {host}"),
             None => String::new(),
         };
-        all.push(read_host(Recording::open(path)?.of_host(at), name.clone() + &host, options));
+        all.push(read_host(Recording::open_stored(stored)?.of_host(at), name.clone() + &host, options));
     }
     Ok(all)
 }
@@ -143,6 +149,7 @@ fn damaged(error: &RecordError) -> String {
 mod tests {
     use super::*;
     use crate::sample::{COMPARISON_VERSION, ComparisonPlan, Machine};
+    use std::path::Path;
 
     fn written_to(folder: &Path, name: &str, began_ms: u64) -> PathBuf {
         let mut machine = Machine::default();
@@ -179,7 +186,7 @@ mod tests {
         let path = folder.path().join("a\u{1b}[31m\u{202e}.jsonl");
         std::fs::write(&path, "{\"vnettop_recording\":1,\"vnettop\":\"0.2.0\"}\nno line\nno line\n").expect("writable");
         for format in [WrittenAs::Html, WrittenAs::Markdown] {
-            let text = report(std::slice::from_ref(&path), format, ReportOptions::default()).expect("a recording");
+            let text = report(&[StoredIn::from(&path)], format, ReportOptions::default()).expect("a recording");
             assert!(text.contains("a?[31m?.jsonl") || text.contains("a?\\[31m?.jsonl"), "{text}");
             assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
         }
@@ -189,12 +196,15 @@ mod tests {
     fn comparisons_have_a_page_too_the_later_against_the_earlier() {
         let folder = tempfile::tempdir().expect("a directory");
         let (old, new) = (written_to(folder.path(), "oldhost", 1), written_to(folder.path(), "newhost", 2));
-        let page = |files: &[PathBuf], anonymised| report(files, WrittenAs::Markdown, ReportOptions { anonymised });
-        let of_two = page(&[old.clone(), new.clone()], false).expect("two comparisons");
+        let page = |files: &[&PathBuf], anonymised| {
+            let files: Vec<StoredIn> = files.iter().map(StoredIn::from).collect();
+            report(&files, WrittenAs::Markdown, ReportOptions { anonymised })
+        };
+        let of_two = page(&[&old, &new], false).expect("two comparisons");
         assert!(of_two.starts_with("# newhost") && of_two.contains("Against oldhost"), "{of_two}");
-        let without = page(&[old.clone(), new.clone()], true).expect("two comparisons");
+        let without = page(&[&old, &new], true).expect("two comparisons");
         assert!(!without.contains("oldhost") && !without.contains("newhost"), "{without}");
-        let third = page(&[old, new.clone(), new], false).expect_err("three are too many").to_string();
+        let third = page(&[&old, &new, &new], false).expect_err("three are too many").to_string();
         assert!(third.contains("newhost.json: a report has one comparison or two"), "{third}");
     }
 }

@@ -15,7 +15,7 @@ use crate::clock::wall_ms;
 use crate::derive::run::{BestTreatment, Run, RunCard};
 use crate::derive::{Derivation, Metrics, Test};
 use crate::effect::{self, PinController};
-use crate::record::{Recorder, Recording};
+use crate::record::{Recorder, Recording, StoredIn};
 use crate::report::timestamp;
 use crate::sample::{FoundPlacement, Measure, RunAsked};
 use crate::source::feed::{Feed, Next, Pace};
@@ -109,11 +109,11 @@ pub fn run(
 ///
 /// # Errors
 /// It cannot be read, or there is neither in it.
-pub fn card(file: &Path, format: Format) -> Result<String, AppError> {
-    let hosts = Recording::open(file)?.hosts().to_vec();
+pub fn card(stored: &StoredIn, format: Format) -> Result<String, AppError> {
+    let hosts = Recording::open_stored(stored)?.hosts().to_vec();
     let mut cards = String::new();
     for at in 0..hosts.len().max(1) {
-        let Some(card) = card_of(Recording::open(file)?.of_host(at), format)? else { continue };
+        let Some(card) = card_of(Recording::open_stored(stored)?.of_host(at), format)? else { continue };
         // For a program each card is an object by itself.
         let name =
             hosts.get(at).filter(|_| format != Format::Json).map_or_else(String::new, |name| format!("{name}:\n"));

@@ -78,7 +78,7 @@ impl App {
                 let file = path.file_name().unwrap_or(path.as_os_str());
                 (format!("{}, as far as it was played", text::clean(file.as_bytes())), None)
             }
-            Some(StoredIn::Program) => ("the shipped recording, as far as it was played".to_owned(), None),
+            Some(StoredIn::Program) => ("the built-in recording, as far as it was played".to_owned(), None),
             None if self.is_replay() => ("a recording, as far as it was played".to_owned(), None),
             None => (format!("{host}, live"), version()),
         }

@@ -30,6 +30,9 @@ Examples:
   A trace for https://ui.perfetto.dev, which opens it without sending it:
     vnettop convert run.zst -o run.pftrace
 
+  To see one first, of the built-in recording:
+    vnettop convert -o example.pftrace
+
   Half a minute of it:
     vnettop convert run.zst --from 1:30 --to 2:00 -o dip.pftrace
 
@@ -40,8 +43,8 @@ Examples:
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AskedConversion {
-    /// The recording
-    pub recording: PathBuf,
+    /// The recording [default: the built-in one]
+    pub recording: Option<PathBuf>,
     /// Which part of it.
     #[command(flatten)]
     pub part: AskedPart,

@@ -18,8 +18,8 @@ Examples:
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AskedCut {
-    /// The recording to cut from
-    pub recording: PathBuf,
+    /// The recording to cut from [default: the built-in one]
+    pub recording: Option<PathBuf>,
     /// Which part of it.
     #[command(flatten)]
     pub part: AskedPart,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// A report of recordings that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedReport {
-    /// At least one.
+    /// None is the one that is part of the program.
     pub recordings: Vec<PathBuf>,
     /// Where to; none is standard output.
     pub output: Option<PathBuf>,
@@ -46,6 +46,9 @@ Examples:
   A page to read, print or mail; it needs no network:
     vnettop report before.zst -o report.html
 
+  To see one first, of the built-in recording:
+    vnettop report -o example.html
+
   Two runs side by side, without names and addresses, for a public issue:
     vnettop report before.zst after.zst --anonymise -o report.md
 
@@ -55,10 +58,10 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArguments {
-    /// The recordings; or the JSON of one or two vnettop compare
-    #[arg(required = true, value_name = "RECORDING")]
+    /// The recordings, or the JSON of one or two vnettop compare [default: the built-in recording]
+    #[arg(value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
-    /// Write the report to FILE; .html, .md and .json say what it is written as, - is standard output
+    /// Write the report to FILE; .html, .md and .json say what it is written as, - is standard output; a file that is there already is left as it is
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// What it is written as, whatever the name of FILE: html, markdown or json
@@ -122,6 +125,8 @@ mod tests {
         assert_eq!(of("report a.zst -o b --format json"), Ok(WrittenAs::Json));
         let out = parsed("report a.zst -o - --format html").expect("good arguments");
         assert_eq!((out.output, out.anonymise), (None, false), "- is standard output");
+        let built_in = parsed("report -o b.html").expect("good arguments");
+        assert_eq!(built_in.recordings, Vec::<PathBuf>::new(), "that of the program");
         assert!(parsed("report a.zst -o b.md --anonymise").is_ok_and(|asked| asked.anonymise));
     }
 
@@ -131,7 +136,6 @@ mod tests {
             ("report a.zst", "-o report.html"),
             ("report a.zst -o -", "--format"),
             ("report a.zst -o b.txt", ".html, .md or .json"),
-            ("report -o b.html", "RECORDING"),
             ("--json report a.zst -o b.json", "--format json"),
             ("report --bytes a.zst -o b.json", "bits/s"),
             ("report a.zst --format pdf -o b", "html"),

@@ -200,8 +200,8 @@ pub(super) struct RunArguments {
 /// The card of a recorded run that was asked for.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct AskedCard {
-    /// The recording
-    pub recording: PathBuf,
+    /// The recording [default: the built-in one]
+    pub recording: Option<PathBuf>,
     /// How the card is written: text, markdown or json
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true)]
     pub format: CardFormat,

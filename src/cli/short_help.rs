@@ -77,27 +77,30 @@ All options: vnettop run --help",
     (
         Some("card"),
         "\
-vnettop card RECORDING: print the card of a recorded run, or of recorded pins
+vnettop card [RECORDING]: print the card of a recorded run, or of recorded pins
   --format markdown   for a report; json for programs
   --card FILE         write it to FILE
+Without RECORDING it takes the built-in one.
 All options: vnettop card --help",
     ),
     (
         Some("cut"),
         "\
-vnettop cut RECORDING -o FILE: write a part of a recording
+vnettop cut [RECORDING] -o FILE: write a part of a recording
   --from 1:30         first moment; default: the start
   --to 2:00           last moment; default: the end
+Without RECORDING it takes the built-in one.
 All options: vnettop cut --help",
     ),
     (
         Some("convert"),
         "\
-vnettop convert RECORDING -o FILE: write it for other programs
+vnettop convert [RECORDING] -o FILE: write it for other programs
   -o run.pftrace      a trace, which https://ui.perfetto.dev opens
   --table bins        a CSV instead: bins, links, threads or tests
   --from 1:30         first moment; default: the start
   --to 2:00           last moment; default: the end
+Without RECORDING it takes the built-in one.
 All options: vnettop convert --help",
     ),
     (
@@ -111,9 +114,10 @@ All options: vnettop save --help",
     (
         Some("report"),
         "\
-vnettop report RECORDING... -o FILE: write a report of recordings
-  -o report.html      a page with plots; .md and .json work too
+vnettop report [RECORDING...] -o FILE: write a report of recordings
+  -o report.html      a new page with plots; .md and .json work too
   --anonymise         without names and addresses
+Without RECORDING it takes the built-in one.
 All options: vnettop report --help",
     ),
     (

@@ -17,10 +17,8 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
 /// What a command needs that was not given, and an example of it.
 const NEEDED: &[(&str, &str)] = &[
     ("run", "a command after --: vnettop run -- iperf3 -c HOST"),
-    ("card", "a RECORDING: vnettop card run.zst"),
-    ("cut", "a RECORDING and -o FILE: vnettop cut run.zst --from 1:30 -o dip.zst"),
-    ("convert", "a RECORDING and -o FILE: vnettop convert run.zst -o run.pftrace"),
-    ("report", "a RECORDING: vnettop report run.zst -o report.html"),
+    ("cut", "-o FILE: vnettop cut run.zst --from 1:30 -o dip.zst"),
+    ("convert", "-o FILE: vnettop convert run.zst -o run.pftrace"),
 ];
 
 /// The sentence of an error that is neither help nor version.

@@ -3,15 +3,28 @@
 use super::keep_rights;
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use vnettop::app::run::{CardError, Destination};
 use vnettop::convert::ConvertedTo;
+use vnettop::record::StoredIn;
 use vnettop::{app, cli, record, rights, term};
+
+/// The recording that is named, or that of the program; then it says so, because somebody may have forgotten the name.
+fn stored(named: Option<&PathBuf>) -> StoredIn {
+    named.map_or_else(
+        || {
+            term::say("no recording is named: this is of the built-in one");
+            StoredIn::Program
+        },
+        StoredIn::from,
+    )
+}
 
 /// A part of a recording as a file of its own.
 pub fn cut(asked: &cli::AskedCut) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(rights::Work::Replaying);
-    let missing = record::cut(&asked.recording, asked.part.from, asked.part.to, &asked.output)?;
+    let missing = record::cut(&stored(asked.recording.as_ref()), asked.part.from, asked.part.to, &asked.output)?;
     missing.iter().for_each(term::say);
     Ok(ExitCode::from(u8::from(missing.is_some())))
 }
@@ -20,7 +33,7 @@ pub fn cut(asked: &cli::AskedCut) -> Result<ExitCode, Box<dyn Error>> {
 pub fn convert(asked: &cli::AskedConversion) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(rights::Work::Replaying);
     let missing = app::convert::convert(&app::convert::AskedFile {
-        recording: &asked.recording,
+        recording: &stored(asked.recording.as_ref()),
         host: asked.of.as_deref(),
         from: asked.part.from,
         to: asked.part.to,
@@ -34,7 +47,7 @@ pub fn convert(asked: &cli::AskedConversion) -> Result<ExitCode, Box<dyn Error>>
 /// The card of a recording.
 pub fn card(asked: &cli::AskedCard) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(rights::Work::Replaying);
-    let text = app::run::card(&asked.recording, card_format(asked.format))?;
+    let text = app::run::card(&stored(asked.recording.as_ref()), card_format(asked.format))?;
     let destination = asked.card.as_deref().map(|path| Destination::open("card", path, None)).transpose()?;
     write_card("card", &text, destination, &mut io::stdout())?;
     Ok(ExitCode::SUCCESS)
@@ -73,7 +86,11 @@ pub fn report(asked: &cli::AskedReport) -> Result<ExitCode, Box<dyn Error>> {
     let output = asked.output.as_deref();
     let destination = output.map(|path| Destination::open("report", path, None)).transpose()?;
     let options = app::report::ReportOptions { anonymised: asked.anonymise };
-    let text = app::report::report(&asked.recordings, asked.format, options)?;
+    let recordings = match &*asked.recordings {
+        [] => vec![stored(None)],
+        named => named.iter().map(StoredIn::from).collect(),
+    };
+    let text = app::report::report(&recordings, asked.format, options)?;
     write_card("report", &text, destination, &mut io::stdout())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use vnettop::derive::{Derivation, Metrics};
-use vnettop::record::{self, Recording};
+use vnettop::record::{self, Recording, StoredIn};
 use vnettop::sample::{Event, Item};
 
 /// Of 80 s, with a pin.
@@ -28,7 +28,7 @@ fn seconds(text: f64) -> Duration {
 fn cut(from: f64, to: Option<f64>) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("part.zst");
-    let missing = record::cut(Path::new(WHOLE), seconds(from), to.map(seconds), &path).expect("it lies there");
+    let missing = record::cut(&WHOLE.into(), seconds(from), to.map(seconds), &path).expect("it lies there");
     assert_eq!(missing, None, "the recording is whole");
     (directory, path)
 }
@@ -91,8 +91,9 @@ fn what_cannot_be_cut_is_one_sentence_and_leaves_no_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("part.zst");
     let refused = |recording: &Path, from: f64, to: Option<f64>| {
-        let error =
-            record::cut(recording, seconds(from), to.map(seconds), &path).expect_err("it is refused").to_string();
+        let error = record::cut(&recording.into(), seconds(from), to.map(seconds), &path)
+            .expect_err("it is refused")
+            .to_string();
         assert!(!error.contains('\n') && !path.exists(), "{error}");
         error
     };
@@ -112,7 +113,7 @@ fn what_cannot_be_cut_is_one_sentence_and_leaves_no_file() {
 fn nothing_is_overwritten_not_even_the_recording_itself() {
     let (_directory, path) = cut(10.0, Some(12.0));
     let before = fs::read(&path).expect("readable");
-    let error = record::cut(&path, Duration::ZERO, None, &path).expect_err("it is refused");
+    let error = record::cut(&StoredIn::from(&path), Duration::ZERO, None, &path).expect_err("it is refused");
     assert!(error.to_string().contains("exists already"), "{error}");
     assert_eq!(fs::read(&path).expect("readable"), before);
 }
@@ -123,7 +124,7 @@ fn of_a_damaged_recording_what_stands_before_the_damage_is_cut_and_the_damage_to
     let (torn, path) = (directory.path().join("torn.zst"), directory.path().join("part.zst"));
     let bytes = fs::read(WHOLE).expect("readable");
     fs::write(&torn, &bytes[..bytes.len() / 2]).expect("writable");
-    let missing = record::cut(&torn, Duration::ZERO, None, &path).expect("half of it is there");
+    let missing = record::cut(&StoredIn::from(&torn), Duration::ZERO, None, &path).expect("half of it is there");
     assert!(missing.expect("it is told").contains("is cut off in the middle"));
     assert!(samples_ns(&items(&path)).len() > 40, "and the half is kept");
 }

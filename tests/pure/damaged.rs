@@ -59,13 +59,13 @@ fn use_all(path: &Path, n: u64) -> bool {
     // Every tenth through the rest: it reads with the same reader.
     if n.is_multiple_of(10) {
         let part = path.with_extension("part");
-        let cut = record::cut(path, Duration::ZERO, None, &part);
+        let cut = record::cut(&path.into(), Duration::ZERO, None, &part);
         let said = match &cut {
             Ok(missing) => missing.clone(),
             Err(error) => Some(error.to_string()),
         };
         assert_eq!(said.is_some(), told.is_some() || !part.exists(), "a cut tells the same: {said:?}, {told:?}");
-        let error = card(path, Format::Text).expect_err("it has no card").to_string();
+        let error = card(&path.into(), Format::Text).expect_err("it has no card").to_string();
         assert!(!error.contains('\n') && !error.is_empty(), "{error:?} is one sentence");
         let _ = fs::remove_file(part);
     }

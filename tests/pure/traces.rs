@@ -36,8 +36,9 @@ fn trace_of(all: &[Metrics]) -> BTreeMap<u64, ReadTrack> {
 }
 
 fn asked(format: ConvertedTo, output: &Path) -> AskedFile<'_> {
-    let (recording, to) = (Path::new(SHIPPED), None);
-    AskedFile { recording, host: None, from: Duration::ZERO, to, format, output: Some(output) }
+    static RECORDING: StoredIn = StoredIn::Program;
+    let to = None;
+    AskedFile { recording: &RECORDING, host: None, from: Duration::ZERO, to, format, output: Some(output) }
 }
 
 #[test]
@@ -164,7 +165,10 @@ fn nothing_is_written_over_and_nothing_half_done_is_left() {
     let new = path("new.csv");
     let late = refused(&AskedFile { from: Duration::from_hours(2), ..asked(table, &new) });
     assert!(late.contains("before 2:00:00"), "{late}");
-    assert!(refused(&AskedFile { recording: &there, ..asked(table, &new) }).contains("is not a vnettop recording"));
+    assert!(
+        refused(&AskedFile { recording: &StoredIn::from(&there), ..asked(table, &new) })
+            .contains("is not a vnettop recording")
+    );
     assert!(refused(&AskedFile { host: Some("b"), ..asked(table, &new) }).contains("it is of one machine"));
     assert!(refused(&asked(table, &path("nowhere/new.csv"))).starts_with("cannot write "));
     let gone = || !new.exists();
@@ -172,6 +176,7 @@ fn nothing_is_written_over_and_nothing_half_done_is_left() {
     let whole = std::fs::read(SHIPPED).expect("readable");
     let torn = path("torn.zst");
     std::fs::write(&torn, &whole[..whole.len() / 2]).expect("writable");
-    let missing = convert(&AskedFile { recording: &torn, ..asked(table, &new) }).expect("what is there is written");
+    let missing = convert(&AskedFile { recording: &StoredIn::from(&torn), ..asked(table, &new) })
+        .expect("what is there is written");
     assert!(missing.is_some() && !gone(), "{missing:?}");
 }

@@ -1,7 +1,7 @@
 //! A part of a recording as a recording of its own: the facts and pins that stood at its start come first.
 
 use super::standing::StandingEvents;
-use super::{RecordError, Recorder, Recording};
+use super::{RecordError, Recorder, Recording, StoredIn};
 use std::path::Path;
 use std::time::Duration;
 use vnettop_sample::Item;
@@ -12,7 +12,7 @@ use vnettop_sample::Item;
 /// # Errors
 /// It cannot be read, nothing of it lies there, or the new file is there already or cannot be written.
 pub fn cut(
-    recording: &Path,
+    recording: &StoredIn,
     from: Duration,
     to: Option<Duration>,
     output: &Path,
@@ -20,15 +20,21 @@ pub fn cut(
     if output.symlink_metadata().is_ok() {
         return Err(RecordError::Exists(output.to_owned()));
     }
-    let hosts = Recording::open(recording)?.hosts().to_vec();
+    let hosts = Recording::open_stored(recording)?.hosts().to_vec();
     let mut cut = CutRecording { output, hosts: &hosts, written: None };
     let (mut missing, mut last) = (None, None);
     for host in 0..hosts.len().max(1) {
-        let (damage, until) = cut.add(Recording::open(recording)?.of_host(host), host, (from, to))?;
+        let (damage, until) = cut.add(Recording::open_stored(recording)?.of_host(host), host, (from, to))?;
         (missing, last) = (missing.or(damage), last.max(until));
     }
     let Some(recorder) = cut.written else {
-        return Err(RecordError::NothingThere { path: recording.to_owned(), from, to, last, truncated: missing });
+        return Err(RecordError::NothingThere {
+            path: recording.path().to_owned(),
+            from,
+            to,
+            last,
+            truncated: missing,
+        });
     };
     recorder.finish()?;
     Ok(missing)

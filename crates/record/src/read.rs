@@ -35,6 +35,21 @@ impl StoredIn {
             Self::Program => true,
         }
     }
+
+    /// What errors call it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Program => Path::new("of this program"),
+        }
+    }
+}
+
+impl<P: AsRef<Path>> From<P> for StoredIn {
+    fn from(path: P) -> Self {
+        Self::File(path.as_ref().to_owned())
+    }
 }
 
 /// A place between two items of a recording, to go on from there without reading what stands before it.
@@ -82,7 +97,7 @@ impl Recording {
     pub fn open_stored(stored: &StoredIn) -> Result<Self, RecordError> {
         match stored {
             StoredIn::File(path) => Self::open(path),
-            StoredIn::Program => Self::of(Path::new("of this program"), Ok(Cursor::new(SHIPPED))),
+            StoredIn::Program => Self::of(stored.path(), Ok(Cursor::new(SHIPPED))),
         }
     }
 

@@ -108,7 +108,7 @@ fn wrong_arguments_are_one_sentence_and_two() {
         (&["run", "-n", "3", "--", "true"], "--count"),
         (&["run", "--bytes", "--", "true"], "in bits"),
         (&["run", "--format", "xml", "--", "true"], "markdown"),
-        (&["card"], "RECORDING"),
+        (&["card", "/nowhere/at/all", "--format", "xml"], "markdown"),
     ];
     for (arguments, says) in cases {
         let mut vnettop = Command::new(VNETTOP);
