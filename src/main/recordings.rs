@@ -84,7 +84,7 @@ pub fn report(asked: &cli::AskedReport) -> Result<ExitCode, Box<dyn Error>> {
     keep_rights(rights::Work::Replaying);
     // Before a long recording is read: whether its report can be written.
     let output = asked.output.as_deref();
-    let destination = output.map(|path| Destination::open("report", path, None)).transpose()?;
+    let destination = output.map(|path| Destination::create_new("report", path)).transpose()?;
     let options = app::report::ReportOptions { anonymised: asked.anonymise };
     let recordings = match &*asked.recordings {
         [] => vec![stored(None)],

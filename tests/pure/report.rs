@@ -289,7 +289,18 @@ fn a_recording_that_is_not_whole_gives_a_report_of_what_there_is_and_says_so() {
 }
 
 #[test]
-fn it_is_written_where_it_was_asked_for_and_never_over_a_recording() {
+fn without_a_recording_it_is_of_the_built_in_one_and_says_so() {
+    let output = vnettop(&["report", "--format", "markdown"], &[]);
+    let (page, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && page.contains("the built-in recording"), "{page}");
+    assert_eq!(said, "vnettop: no recording is named: this is of the built-in one\n");
+    let named = report("markdown", false, &[&shipped()]);
+    let rest = |page: &str| page.split_once("## ").map(|(_, rest)| rest.to_owned());
+    assert_eq!(rest(&page), rest(&named), "it is the same one");
+}
+
+#[test]
+fn it_is_written_where_it_was_asked_for_and_never_over_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let out = |name: &str| folder.path().join(name);
     let write = |name: &str| {
@@ -304,11 +315,19 @@ fn it_is_written_where_it_was_asked_for_and_never_over_a_recording() {
         assert!(text.starts_with(begins) && text.ends_with('\n'), "{name} begins with {begins}");
     }
     std::fs::copy(shipped(), out("copy.json")).expect("a copy");
-    let before = std::fs::read(out("copy.json")).expect("it is there");
-    let output = write("copy.json");
-    let sentence = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && sentence.contains("is a recording"), "{sentence}");
-    assert_eq!(std::fs::read(out("copy.json")).expect("it is there"), before, "nothing was touched");
+    for name in ["copy.json", "a.html"] {
+        let before = std::fs::read(out(name)).expect("it is there");
+        let output = write(name);
+        let sentence = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_refused = output.status.code() == Some(1);
+        assert!(
+            is_refused && sentence.ends_with("exists already: name another file, or remove it first\n"),
+            "{sentence}"
+        );
+        assert_eq!(std::fs::read(out(name)).expect("it is there"), before, "nothing was touched");
+    }
+    let device = vnettop(&["report", "--format", "html", "-o", "/dev/null"], &[&shipped()]);
+    assert!(device.status.success(), "a device is no file that could be lost: {device:?}");
     let none = vnettop(&["report", "-o", out("b.html").to_str().expect("a name")], &[Path::new("Cargo.toml")]);
     let sentence = String::from_utf8_lossy(&none.stderr).into_owned();
     assert!(sentence.contains("is not a vnettop recording") && sentence.lines().count() == 1, "{sentence}");

@@ -13,6 +13,9 @@ pub enum CardError {
     /// What is there is a recording.
     #[error("{} is a recording: name another file for the {}", .1.display(), .0)]
     OverRecording(&'static str, PathBuf),
+    /// There is something with that name.
+    #[error("{} exists already: name another file, or remove it first", .0.display())]
+    Exists(PathBuf),
     /// The file that is named is the one that this run records to.
     #[error("{} cannot hold both the card and the recording: name two files", .0.display())]
     RecordedTo(PathBuf),
@@ -55,6 +58,16 @@ impl Destination {
             return Err(CardError::RecordedTo(path.to_owned()));
         }
         Ok(Self { what, path: path.to_owned(), file: (!is_new).then_some(file) })
+    }
+
+    /// Opens a file that is not there yet, or a device or pipe that somebody reads.
+    ///
+    /// # Errors
+    /// It is there already, or it cannot be written.
+    pub fn create_new(what: &'static str, path: &Path) -> Result<Self, CardError> {
+        // A link that leads nowhere is one, too.
+        let is_there = path.symlink_metadata().is_ok() && fs::metadata(path).map_or(true, |meta| meta.is_file());
+        if is_there { Err(CardError::Exists(path.to_owned())) } else { Self::open(what, path, None) }
     }
 
     /// Replaces what is in the file by this.
