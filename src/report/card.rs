@@ -57,7 +57,8 @@ fn when(metrics: &TestMetrics, card: &Card) -> String {
     timestamp(metrics.machine.wall_ms.saturating_sub(since_ms))
 }
 
-fn pins(threads: &[ThreadMetrics]) -> Vec<(String, u32, CoreSet)> {
+/// The pinned threads: name and role, tid, cores.
+pub(super) fn pins(threads: &[ThreadMetrics]) -> Vec<(String, u32, CoreSet)> {
     let pinned = threads.iter().map(|thread| (&thread.sample, thread.pinned)).filter(|(_, pinned)| *pinned);
     let pin = |thread: &ThreadSample| {
         Some((format!("{} {}", thread.name, thread.role()), thread.id.tid, thread.allowed.clone()?))

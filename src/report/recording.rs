@@ -2,6 +2,7 @@
 //! make the page and the Markdown; every figure is of [`RecordingSummary`] or of a card.
 
 mod json;
+mod key_figures;
 mod latency;
 mod machine;
 mod profile;
@@ -83,9 +84,9 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(result) = verdict::of_recording(recording) {
         blocks.extend((!is_alone).then(|| Block::Lead(result.headline.clone())));
-        let first_block =
-            |sentence| if is_alone && result.card.is_some() { Block::Lead(sentence) } else { Block::Text(sentence) };
+        let first_block = |sentence| if is_alone { Block::Lead(sentence) } else { Block::Text(sentence) };
         blocks.extend(result.sentence.map(first_block));
+        blocks.extend(result.reasons.into_iter().map(Block::Text));
     }
     blocks.extend(machine::head(recording));
     let Some(summary) = &recording.summary else { return blocks };

@@ -114,7 +114,14 @@ impl Limit {
     /// The test carries what its client was asked for.
     #[must_use]
     pub fn meets_what_was_asked(&self) -> bool {
-        self.kind == LimitKind::Application && self.numbers.iter().any(|(name, _)| *name == ASKED_BITS_PER_S)
+        self.asked_bits_per_s().is_some()
+    }
+
+    /// What its client was asked for, bits/s, where the test carries that.
+    #[must_use]
+    pub fn asked_bits_per_s(&self) -> Option<f64> {
+        let asked = self.numbers.iter().find(|(name, _)| *name == ASKED_BITS_PER_S);
+        asked.filter(|_| self.kind == LimitKind::Application).map(|(_, bits_per_s)| *bits_per_s)
     }
 
     /// A thread of the test, or between its ends, gets too little of a core.

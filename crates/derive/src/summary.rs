@@ -10,6 +10,7 @@ mod profiles;
 mod rate;
 mod test;
 mod threads;
+mod treated;
 
 use super::Metrics;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use profiles::ProfileSummary;
 pub use rate::RateSummary;
 pub use test::{LimitSeen, LossSummary, TestSummary};
 pub use threads::{StripColumn, ThreadSummary};
+pub use treated::{TreatedTime, pinned_times};
 
 use cores::CoresTrack;
 use links::LinksTrack;
@@ -117,6 +119,13 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
+    /// Migrations of the watched threads that were only counted, and all of them.
+    #[must_use]
+    pub fn only_counted(&self) -> (u64, u64) {
+        let sum = |of: fn(&ThreadSummary) -> u64| self.threads.iter().map(of).sum();
+        (sum(ThreadSummary::only_counted), sum(|thread| thread.moves))
+    }
+
     /// Its length, seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {

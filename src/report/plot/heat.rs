@@ -37,11 +37,9 @@ pub fn heat(text: &PlotText, width: PlotWidth, plot: &HeatPlot) -> String {
     let rows = u32::try_from(plot.rows.len()).unwrap_or(u32::MAX).max(1);
     let row_height = match rows {
         0..=16 => 20,
-        17..=40 => 14,
-        _ => 8,
+        // As high as a label: each row has its own.
+        _ => 14,
     };
-    // Labels keep their distance, whatever the height of a row.
-    let every = usize::try_from(14_u32.div_ceil(row_height)).unwrap_or(1);
     let (scale, _) = plot.x.unit();
     let end = plot.x.range().end;
     svg(text, width, ABOVE + rows * row_height + BELOW, |area| {
@@ -59,9 +57,7 @@ pub fn heat(text: &PlotText, width: PlotWidth, plot: &HeatPlot) -> String {
                 let style = plot.color.fill(f64::from(step) / STEPS);
                 chart.draw_series(std::iter::once(Rectangle::new(cell, style)))?;
             }
-            if nth % every == 0 {
-                row_label(area, &chart, width, (plot.x.range().start, base + 0.5), &row.label)?;
-            }
+            row_label(area, &chart, width, (plot.x.range().start, base + 0.5), &row.label)?;
         }
         draw_done(area, &mut chart, (plot.x, top), &plot.done, (true, false))
     })

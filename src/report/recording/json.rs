@@ -7,6 +7,7 @@ use crate::derive::profile::StageShare;
 use crate::derive::run::Seen;
 use crate::derive::summary::{
     CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, ProfileSummary, StageSummary, ThreadSummary,
+    TreatedTime,
 };
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::json::{InJson, Numbers};
@@ -84,7 +85,7 @@ fn profile(of: &ProfileSummary) -> Value {
 
 fn one_test(of: &RecordingSummary, test: &TestSummary) -> Value {
     let at = |ns| of.columns.at_s(ns);
-    let own = test.test.as_ref();
+    let (own, treated) = (test.test.as_ref(), test.treated());
     let card = own.and_then(|test| test.metrics.card.as_ref().map(|card| InJson(card, &test.metrics)));
     let bin = |bin: &crate::derive::Bin| {
         json!([at(bin.from_ns), at(bin.to_ns), bin.bits_per_s, bin.moves.all() as f64 + bin.unclassed])
@@ -99,6 +100,8 @@ fn one_test(of: &RecordingSummary, test: &TestSummary) -> Value {
         "basis": test.rate.basis.as_ref().map(crate::derive::FlowBasis::word),
         "mean_bits_per_s": test.mean_bits_per_s,
         "jitter": test.rate.jitter,
+        "unpinned": treated.map(|both| treated_time(&both[0])),
+        "pinned": treated.map(|both| treated_time(&both[1])),
         "moves_per_s": test.rate.moves_per_s,
         "moves_by_class": test.rate.moves_by_class,
         "lost_packets": test.lost,
@@ -115,6 +118,12 @@ fn one_test(of: &RecordingSummary, test: &TestSummary) -> Value {
         // From, to, bits/s, migrations.
         "bins": test.rate.bins.iter().map(bin).collect::<Vec<_>>(),
         "lost_columns": test.lost_columns,
+    })
+}
+
+fn treated_time(of: &TreatedTime) -> Value {
+    json!({
+        "seconds": of.seconds, "mean_bits_per_s": of.mean_bits_per_s, "jitter": of.jitter, "moves_per_s": of.moves_per_s,
     })
 }
 

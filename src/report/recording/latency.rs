@@ -12,6 +12,8 @@ use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 
 /// Stages of the data that have a bar.
 const BARS: usize = 16;
+/// A stage that took so long is worth a sentence, s.
+const WORTH_S: f64 = 1e-3;
 
 /// Nothing where it was not measured.
 pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
@@ -21,11 +23,8 @@ pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
         return Vec::new();
     }
     let mut blocks = vec![Block::Subheading("Where packets and threads waited".to_owned())];
-    let cause = test.findings.iter().find(|seen| seen.finding.id == FindingId::Latency);
-    blocks.push(Block::Lead(cause.map_or_else(
-        || "No stage took 1 ms (p99 of a second).".to_owned(),
-        |seen| format!("Longest, as it was last: {}.", seen.finding.text),
-    )));
+    blocks.push(Block::Lead(lead(test, &known)));
+    blocks.extend(not_measured(test).map(Block::Text));
     blocks.extend(stages_plot(&known));
     let whole = known.iter().find(|(stage, _)| stage.key.stage == Stage::Whole);
     blocks.extend(whole.map(|(stage, spread)| histogram(&stage.times, *spread)));
@@ -40,6 +39,30 @@ pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
     let caption = "The whole path, its stages in the packets' order, then what is beside them";
     blocks.push(Block::Table(ReportTable::new(caption, &columns, known.iter().map(row).collect())));
     blocks
+}
+
+/// What held packets or threads longest. That no stage did is said of those that were measured.
+fn lead(test: &TestSummary, known: &[(&StageSummary, Spread)]) -> String {
+    if let Some(seen) = test.findings.iter().find(|seen| seen.finding.id == FindingId::Latency) {
+        return format!("Longest, as it was last: {}.", seen.finding.text);
+    }
+    let stages = known.iter().filter(|(stage, _)| stage.key.stage != Stage::Whole);
+    match stages.max_by(|(_, one), (_, other)| one.p99_s.total_cmp(&other.p99_s)) {
+        Some((stage, spread)) => {
+            let below = if spread.p99_s < WORTH_S { ", so each took less than 1 ms" } else { "" };
+            format!("Slowest of the stages that were measured: {}, p99 {}{below}.", stage.place, time(spread.p99_s))
+        }
+        None => "Of the whole path only the sum is known, not where it was spent.".to_owned(),
+    }
+}
+
+/// The stages that nothing was seen to pass, and what else is not known, with its reason.
+fn not_measured(test: &TestSummary) -> Option<String> {
+    let unseen = test.stages.iter().filter(|stage| stage.times.spread().is_none());
+    let unseen: Vec<String> = unseen.map(|stage| stage.place.clone()).collect();
+    let unseen = (!unseen.is_empty()).then(|| format!("nothing was seen to pass {}", unseen.join(", ")));
+    let all: Vec<String> = test.unknown_stages.iter().map(ToString::to_string).chain(unseen).collect();
+    (!all.is_empty()).then(|| format!("Not known: {}.", all.join("; ")))
 }
 
 /// The stages that a packet of the data passes, one after the other.

@@ -200,12 +200,6 @@ fn facts(summary: &RecordingSummary) -> Block {
     let ghz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
     let ovs = summary.facts.ovs.iter().map(|switch| known(switch.version.clone(), |version| version));
     let ovs: Vec<String> = ovs.collect();
-    let trace = match summary.trace {
-        Some(TraceSource::Bpf) => "traced by BPF, every one",
-        Some(TraceSource::Ftrace) => "traced by ftrace, every one",
-        Some(TraceSource::Perf) => "sampled by perf",
-        None => "counted by the kernel, without their instants",
-    };
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![
         row("host", host.name.clone()),
@@ -226,10 +220,24 @@ fn facts(summary: &RecordingSummary) -> Block {
     rows.extend([
         row("samples", format!("{} every {}", count(summary.samples as f64), length(summary.interval_ns as f64 / 1e9))),
         row("late or left out", format!("{} late, {} left out", summary.late_ticks, summary.left_out)),
-        row("migrations", trace.to_owned()),
+        row("migrations", traced(summary)),
         row("CPU time of vnettop", known(summary.own_cpu, |share| format!("{} of one core", percent(share)))),
     ]);
     Block::Table(ReportTable::new("The machine and how it was measured", &["what", "value"], rows))
+}
+
+/// Where the migrations come from, and how many of them are only counted.
+fn traced(summary: &RecordingSummary) -> String {
+    let how = match summary.trace {
+        Some(TraceSource::Bpf) => "traced by BPF",
+        Some(TraceSource::Ftrace) => "traced by ftrace",
+        Some(TraceSource::Perf) => return "sampled by perf, which misses some".to_owned(),
+        None => return "counted by the kernel, without their instants".to_owned(),
+    };
+    match summary.only_counted() {
+        (0, _) => format!("{how}, every one"),
+        (some, all) => format!("{how}; {} of {} only counted", count(some as f64), count(all as f64)),
+    }
 }
 
 fn cores_in_words(topology: &Topology) -> String {

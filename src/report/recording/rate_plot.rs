@@ -131,7 +131,7 @@ fn text(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> PlotT
     let spread = test.rate.jitter.filter(|_| !is_mixed).map_or_else(String::new, |jitter| {
         format!(
             " Mean {}, CV {}, from {} (5th percentile) to {} (95th).",
-            rate(jitter.mean),
+            rate(test.mean_bits_per_s.unwrap_or(jitter.mean)),
             known_percent(jitter.cv),
             rate(jitter.p5),
             rate(jitter.p95)

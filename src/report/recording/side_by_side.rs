@@ -1,16 +1,17 @@
 //! Several recordings in one table, and their mean rates in one plot.
 
 use super::ReportedRecording;
-use super::verdict::main_test;
+use super::verdict::{self, main_test};
 use super::words::{UNKNOWN, count, known, known_percent, known_rate, length};
-use crate::derive::{RecordingSummary, TestSummary};
+use crate::derive::summary::TreatedTime;
+use crate::derive::{Jitter, RecordingSummary, TestSummary};
 use crate::report::document::{Block, ReportPlot, ReportTable};
-use crate::report::figures::{digits, scale};
+use crate::report::figures::{digits, rate, scale};
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
 
 type Cell = fn(&RecordingSummary, Option<&TestSummary>) -> String;
 
-const ROWS: [(&str, Cell); 14] = [
+const MACHINE: [(&str, Cell); 7] = [
     ("machine", |summary, _| summary.facts.host.name.clone()),
     ("kernel", |summary, _| summary.facts.host.kernel.clone()),
     ("cores", |summary, _| summary.facts.topology.cores.len().to_string()),
@@ -18,9 +19,25 @@ const ROWS: [(&str, Cell); 14] = [
     ("length", |summary, _| length(summary.seconds())),
     ("tests", |summary, _| summary.tests.iter().filter(|test| test.test.is_some()).count().to_string()),
     ("of which", |_, test| test.map_or_else(|| UNKNOWN.to_owned(), super::words::test_title)),
+];
+
+const RATES: [(&str, Cell); 3] = [
     ("mean rate", |_, test| known_rate(test.and_then(|test| test.mean_bits_per_s))),
     ("CV", |_, test| known_percent(test.and_then(|test| test.rate.jitter?.cv))),
     ("migrations/s", |_, test| known(test.and_then(|test| test.rate.moves_per_s), digits)),
+];
+
+/// The same where a recording has pinned time: unpinned and pinned by themselves.
+const RATES_APART: [(&str, Cell); 6] = [
+    ("mean rate, unpinned", |_, test| of_side(test, 0, |side| rate(side.mean_bits_per_s))),
+    ("mean rate, pinned", |_, test| of_side(test, 1, |side| rate(side.mean_bits_per_s))),
+    ("CV, unpinned", |_, test| of_side(test, 0, |side| known_percent(side.jitter.and_then(|of| of.cv)))),
+    ("CV, pinned", |_, test| of_side(test, 1, |side| known_percent(side.jitter.and_then(|of| of.cv)))),
+    ("migrations/s, unpinned", |_, test| of_side(test, 0, |side| digits(side.moves_per_s))),
+    ("migrations/s, pinned", |_, test| of_side(test, 1, |side| digits(side.moves_per_s))),
+];
+
+const REST: [(&str, Cell); 4] = [
     ("retransmits", |_, test| known(test.and_then(|test| test.retransmits), count)),
     ("packets lost", |_, test| known(test.map(|test| test.lost), count)),
     ("limit", |_, test| known(test.and_then(|test| test.limits.first()).map(|seen| &*seen.limit.text), str::to_owned)),
@@ -31,6 +48,21 @@ const ROWS: [(&str, Cell); 14] = [
     }),
 ];
 
+/// Unpinned (0) or pinned (1); of a test in which nothing was pinned all of it is unpinned.
+fn of_side(test: Option<&TestSummary>, nth: usize, words: fn(&TreatedTime) -> String) -> String {
+    let Some(test) = test else { return UNKNOWN.to_owned() };
+    match (test.treated(), nth) {
+        (Some(both), _) => words(&both[nth]),
+        (None, 0) => known(test.untreated(), |side| words(&side)),
+        (None, _) => "not pinned".to_owned(),
+    }
+}
+
+fn is_any_pinned(recordings: &[ReportedRecording]) -> bool {
+    let test = |one: &ReportedRecording| one.summary.as_ref().and_then(main_test).and_then(TestSummary::treated);
+    recordings.iter().any(|one| test(one).is_some())
+}
+
 pub(super) fn blocks(recordings: &[ReportedRecording]) -> Vec<Block> {
     let cell = |recording: &ReportedRecording, of: Cell| match &recording.summary {
         Some(summary) => of(summary, main_test(summary)),
@@ -39,37 +71,55 @@ pub(super) fn blocks(recordings: &[ReportedRecording]) -> Vec<Block> {
     let row = |(name, of): &(&str, Cell)| {
         std::iter::once((*name).to_owned()).chain(recordings.iter().map(|recording| cell(recording, *of))).collect()
     };
+    let verdict = |one: &ReportedRecording| known(verdict::of_recording(one), |result| result.headline);
+    let first = std::iter::once("verdict".to_owned()).chain(recordings.iter().map(verdict)).collect();
+    let rates: &[(&str, Cell)] = if is_any_pinned(recordings) { &RATES_APART } else { &RATES };
+    let rows = MACHINE.iter().chain(rates).chain(&REST).map(row);
     let names: Vec<String> = recordings.iter().map(|recording| format!(">{}", recording.name)).collect();
     let columns: Vec<&str> = std::iter::once("").chain(names.iter().map(String::as_str)).collect();
     let caption = "Of each recording the test that carried most; each is shown in full below";
-    let mut blocks = vec![Block::Table(ReportTable::new(caption, &columns, ROWS.iter().map(row).collect()))];
+    let rows = std::iter::once(first).chain(rows).collect();
+    let mut blocks = vec![Block::Table(ReportTable::new(caption, &columns, rows))];
     blocks.extend(plot(recordings));
     blocks
 }
 
+/// The bars of a recording, with a word for each: its mean with the span from p5 to p95; where it has pinned time, unpinned and pinned by
+/// themselves.
+fn bars_of(recording: &ReportedRecording, (bits, has_pinned): (f64, bool)) -> Vec<BarRow> {
+    let row = |word: &str, mean: Option<f64>, jitter: Option<Jitter>| BarRow {
+        label: recording.name.clone(),
+        value: mean.map(|mean| mean / bits),
+        interval: jitter.map(|jitter| (jitter.p5 / bits, jitter.p95 / bits)),
+        nominal: None,
+        words: format!("{}{word}", known(mean, |mean| digits(mean / bits))),
+        color: if word == PINNED { PlotColor::Orange } else { PlotColor::Blue },
+    };
+    let test = recording.summary.as_ref().and_then(main_test);
+    let of = |word: &str, of: TreatedTime| row(word, Some(of.mean_bits_per_s), of.jitter);
+    match test.and_then(TestSummary::treated) {
+        Some([unpinned, pinned]) => vec![of(UNPINNED, unpinned), of(PINNED, pinned)],
+        None => {
+            let word = if has_pinned { UNPINNED } else { "" };
+            vec![row(word, test.and_then(|test| test.mean_bits_per_s), test.and_then(|test| test.rate.jitter))]
+        }
+    }
+}
+
+/// What stands behind the figure of a bar.
+const UNPINNED: &str = ", unpinned";
+const PINNED: &str = ", pinned";
+
 /// The mean rates, each with the span from p5 to p95.
 fn plot(recordings: &[ReportedRecording]) -> Option<Block> {
-    let test = |recording: &ReportedRecording| recording.summary.as_ref().and_then(main_test).cloned();
-    let tests: Vec<(&str, Option<TestSummary>)> = recordings.iter().map(|one| (&*one.name, test(one))).collect();
-    let jitters = || tests.iter().filter_map(|(_, test)| test.as_ref()?.rate.jitter);
-    let most = jitters().map(|jitter| jitter.p95).fold(0.0, f64::max);
+    let test = |recording: &ReportedRecording| recording.summary.as_ref().and_then(main_test)?.rate.jitter;
+    let most = recordings.iter().filter_map(test).map(|jitter| jitter.p95).fold(0.0, f64::max);
     if most <= 0.0 {
         return None;
     }
     let (bits, unit) = scale(most);
-    let row = |(name, test): &(&str, Option<TestSummary>)| {
-        let mean = test.as_ref().and_then(|test| test.mean_bits_per_s);
-        let jitter = test.as_ref().and_then(|test| test.rate.jitter);
-        BarRow {
-            label: (*name).to_owned(),
-            value: mean.map(|mean| mean / bits),
-            interval: jitter.map(|jitter| (jitter.p5 / bits, jitter.p95 / bits)),
-            nominal: None,
-            words: known(mean, |mean| digits(mean / bits)),
-            color: PlotColor::Blue,
-        }
-    };
-    let rows: Vec<BarRow> = tests.iter().map(row).collect();
+    let has_pinned = is_any_pinned(recordings);
+    let rows: Vec<BarRow> = recordings.iter().flat_map(|one| bars_of(one, (bits, has_pinned))).collect();
     let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
     let words =
         PlotText { title: "Mean rate of each recording".to_owned(), description: format!("In {unit}. {list}.") };

@@ -1,18 +1,20 @@
 //! What a report says of one test: the figures first, then why, then its threads and its path.
 
+use super::key_figures::figures;
 use super::latency;
 use super::rate_plot::{axis, rate_plot};
 use super::verdict::{self, Result as TestResult};
 use super::words::{
-    UNKNOWN, count, done, known, known_percent, known_rate, legend_of_done, length, nominal, test_title,
+    UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, migrations, nominal,
+    test_title,
 };
-use crate::derive::experiment::CardSide;
+use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{HopSummary, PathSummary, StripColumn, ThreadSummary};
-use crate::derive::{Card, Evidence, RecordingSummary, TestSummary, plural};
+use crate::derive::{Evidence, RecordingSummary, TestSummary, plural};
 use crate::report::card;
-use crate::report::document::{Block, KeyFigure, ListItem, ReportPlot, ReportTable, legend};
-use crate::report::figures::{digits, rate, scale, seconds};
+use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
+use crate::report::figures::{digits, rate, scale};
 use crate::report::page::Page;
 use crate::report::pair::VERDICT;
 use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};
@@ -40,7 +42,7 @@ pub(super) fn blocks(
     let mut blocks = vec![Block::Heading(test_title(test))];
     if !is_led {
         blocks.push(Block::Lead(result.headline.clone()));
-        blocks.extend(result.sentence.clone().map(Block::Text));
+        blocks.extend(result.sentence.iter().chain(&result.reasons).cloned().map(Block::Text));
     }
     blocks.push(Block::Figures(figures(test, result)));
     if test.rate.bins.is_empty() {
@@ -55,85 +57,15 @@ pub(super) fn blocks(
     blocks.extend(limits(test, ran_s));
     if !test.findings.is_empty() {
         blocks.push(Block::Subheading("Findings, with their last figures".to_owned()));
-        blocks.push(Block::List(test.findings.iter().map(|seen| finding(seen, ran_s)).collect()));
+        blocks.push(Block::List(findings(test).map(|seen| finding(seen, ran_s)).collect()));
     }
     blocks.extend(losses(test));
     for path in &test.paths {
-        blocks.extend(path_blocks(path));
+        blocks.extend(path_blocks(path, test.treated().is_some()));
     }
     blocks.extend(latency::blocks(test));
     blocks.extend(threads(summary, test));
     blocks
-}
-
-fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
-    KeyFigure { label: label.to_owned(), value, hint: hint.to_owned() }
-}
-
-/// A mean of pinned and unpinned time says nothing: where both were measured, each stands by itself.
-fn figures(test: &TestSummary, result: &TestResult<'_>) -> Vec<KeyFigure> {
-    let mut all = match result.card {
-        Some(card) => both_sides(card),
-        None if result.is_mixed => Vec::new(),
-        None => whole(test),
-    };
-    let migrations = known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s)));
-    all.extend((result.card.is_none()).then(|| figure("migrations", migrations, &by_class(test))));
-    all.push(figure("packets lost", count(test.lost), "on the path of its data"));
-    all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
-    let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
-    all.push(figure("length", length(verdict::ran_s(test)), over));
-    all
-}
-
-fn both_sides(card: &Card) -> Vec<KeyFigure> {
-    let side = |label: &str, of: &CardSide| {
-        let cv = known_percent(of.jitter.cv);
-        let hint = format!("CV {cv}, p5 to p95: {}", spread(of.jitter.p5, of.jitter.p95));
-        figure(label, rate(of.jitter.mean), &hint)
-    };
-    let moves = |of: &CardSide| known(of.moves_per_s, digits);
-    let migrations = format!("{} → {}/s", moves(&card.before), moves(&card.after));
-    vec![
-        side("mean without the pin", &card.before),
-        side("mean with the pin", &card.after),
-        figure(
-            "difference",
-            verdict::change(card),
-            &format!("{}; {}", verdict::range(card), plural(card.pairs(), "pair")),
-        ),
-        figure("migrations", migrations, "of its threads from core to core, without the pin → with it"),
-    ]
-}
-
-fn whole(test: &TestSummary) -> Vec<KeyFigure> {
-    let jitter = test.rate.jitter.as_ref();
-    vec![
-        figure("mean rate", known_rate(test.mean_bits_per_s), "payload, both ends counted once"),
-        figure(
-            "CV",
-            known_percent(jitter.and_then(|jitter| jitter.cv)),
-            "of the whole test: standard deviation / mean",
-        ),
-        figure("median", known_rate(jitter.map(|jitter| jitter.p50)), "half of the time it was faster"),
-        figure("p5 to p95", known(jitter, |of| spread(of.p5, of.p95)), "nine tenths of the bins are in between"),
-        figure(
-            "longest dip",
-            known(jitter, |of| seconds(of.longest_dip_s)),
-            "of the whole test: in a row below half of the median",
-        ),
-    ]
-}
-
-fn spread(low: f64, high: f64) -> String {
-    let (bits, unit) = scale(high);
-    format!("{} to {} {unit}", digits(low / bits), digits(high / bits))
-}
-
-fn by_class(test: &TestSummary) -> String {
-    let words = test.rate.moves_by_class.words();
-    let far = if words.is_empty() { String::new() } else { format!(": {}", words.join(", ")) };
-    format!("of its threads over the whole test, from core to core{far}")
 }
 
 fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
@@ -150,16 +82,17 @@ fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
         let words = format!("{} more, as on other cores, each for less", rest.len());
         items.push(ListItem { text: words, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
     }
-    vec![Block::Subheading("What limited it".to_owned()), Block::List(items)]
+    vec![Block::Subheading("What limited it, with its last figures".to_owned()), Block::List(items)]
+}
+
+/// The findings; that no cause was found goes where one was found later.
+fn findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
+    let is_explained = test.findings.iter().any(|seen| seen.finding.id == FindingId::Jitter);
+    test.findings.iter().filter(move |seen| !(is_explained && seen.finding.id == FindingId::JitterUnexplained))
 }
 
 fn finding(seen: &Seen, ran_s: f64) -> ListItem {
     ListItem { text: seen.finding.text.clone(), aside: for_so_long(seen.seconds, ran_s) }
-}
-
-/// Samples reach beyond both ends of a test: no part of it is longer than the whole.
-fn for_so_long(seconds: f64, ran_s: f64) -> String {
-    format!("for {} of {}", length(seconds.min(ran_s)), length(ran_s))
 }
 
 fn before_after(test: &TestSummary) -> Vec<Block> {
@@ -213,7 +146,7 @@ fn losses(test: &TestSummary) -> Vec<Block> {
     vec![Block::Table(ReportTable::new("Where packets were lost", &columns, rows))]
 }
 
-fn path_blocks(path: &PathSummary) -> Vec<Block> {
+fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     let name = |hop: &HopSummary| hop.name.clone().unwrap_or_else(|| "a link that is gone".to_owned());
     let cell = |(nth, hop): (usize, &HopSummary)| {
         let side = if hop.way == HopWay::Passed { "crosses" } else { hop.way.word() };
@@ -231,10 +164,11 @@ fn path_blocks(path: &PathSummary) -> Vec<Block> {
     };
     let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">dropped", ">MTU"];
-    let caption = "The links of its path in the packets' order; rates of whole samples, all traffic";
+    let mixed = if is_mixed { ", pinned and unpinned time together" } else { "" };
+    let caption = format!("The links of its path in the packets' order; rates of whole samples, all traffic{mixed}");
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
-    blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
+    blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows)));
     let gap = path.gap.as_ref().map(|gap| Block::Warning(format!("The path is not known to its end: {gap}")));
     blocks.extend(gap.into_iter().chain(path.note.clone().map(Block::Text)));
     blocks
@@ -302,14 +236,14 @@ fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
 
 fn row(thread: &ThreadSummary) -> Vec<String> {
     let at_least = if thread.evidence == Evidence::Sampled { "≥ " } else { "" };
-    let classes = thread.by_class.words();
+    let classes = migrations(thread.by_class, thread.only_counted() as f64);
     vec![
         label(thread),
         thread.id.tid.to_string(),
         known_percent(thread.cpu),
         known_percent(thread.wait),
         format!("{at_least}{}", count(thread.moves as f64)),
-        if classes.is_empty() { UNKNOWN.to_owned() } else { classes.join(", ") },
+        if classes.is_empty() { UNKNOWN.to_owned() } else { classes },
         if thread.pinned { "yes" } else { "no" }.to_owned(),
     ]
 }

@@ -1,21 +1,30 @@
 //! What a report says first: of a pin whether it helped, else how fast and how steady, then why.
 
 use super::ReportedRecording;
-use super::words::{count, known_percent};
-use crate::derive::experiment::CONFIDENCE;
+use super::words::{count, for_so_long, known_percent, length};
+use crate::derive::experiment::{CONFIDENCE, CardSide, Verdict};
 use crate::derive::finding::FindingId;
-use crate::derive::run::RunCard;
+use crate::derive::run::{RunCard, Seen};
+use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
-use crate::derive::{Card, RecordingSummary, TestSummary};
+use crate::derive::{Card, Finding, LimitKind, RecordingSummary, TestSummary};
+use crate::report::card::pins;
 use crate::report::figures::{percent, rate, scale, signed_digits};
 use crate::report::run::best_placement;
+
+/// From this coefficient of variation on a rate is unsteady, as on the screen.
+const SWINGS: f64 = 0.10;
+/// A finding that was there for less than this share of a test is not what it was like.
+const LONG: f64 = 0.25;
 
 /// What came out of a test.
 pub(super) struct Result<'a> {
     /// The verdict in a few words with its figures, without a point at its end.
     pub headline: String,
-    /// The figures and reasons behind it.
+    /// The figures of both sides of a comparison.
     pub sentence: Option<String>,
+    /// Why it was so, what held it back, and what to do about it: a sentence each.
+    pub reasons: Vec<String>,
     /// The comparison that it rests on; none where nothing was compared.
     pub card: Option<&'a Card>,
     /// Several treatments were measured, so that figures of the whole time are of none of them.
@@ -44,16 +53,15 @@ pub(super) fn of_test<'a>(test: &'a TestSummary, run: Option<&'a RunCard>) -> Re
     let compared = run.and_then(|run| run.comparison.as_ref()).map(|both| both.card.as_ref());
     let of_screen = || test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
     let card = compared.unwrap_or_else(of_screen);
-    if let Some(best) = run.and_then(best_placement) {
-        return Result { headline: best, sentence: why(test), card: None, is_mixed: true };
+    let (reasons, sentence) = (reasons(test), None);
+    if let Some(headline) = run.and_then(best_placement) {
+        return Result { headline, sentence, reasons, card: None, is_mixed: true };
     }
+    let treated = test.treated();
     let Some(card) = card else {
-        return Result {
-            headline: rate_and_spread(test),
-            sentence: why(test),
-            card: None,
-            is_mixed: compared.is_some(),
-        };
+        let is_mixed = compared.is_some() || treated.is_some();
+        let headline = treated.map_or_else(|| rate_and_spread(test), |both| too_short(&both));
+        return Result { headline, sentence, reasons, card, is_mixed };
     };
     let is_pin = compared.is_some() || test.incidents.iter().any(|done| done.kind == IncidentKind::Pin);
     let what = if is_pin { "Pinning" } else { "Steering" };
@@ -61,7 +69,8 @@ pub(super) fn of_test<'a>(test: &'a TestSummary, run: Option<&'a RunCard>) -> Re
     let effect = effect.unwrap_or_else(|| format!("{what}: inconclusive,"));
     Result {
         headline: format!("{effect} {} ({})", change(card), range(card)),
-        sentence: Some(both_sides(card)),
+        sentence: Some(both_sides(card, is_pin)),
+        reasons: reasons.into_iter().chain(keep(test, card)).collect(),
         card: Some(card),
         is_mixed: true,
     }
@@ -84,14 +93,39 @@ fn scale_of(card: &Card) -> (f64, &'static str) {
     scale(card.mean.from.abs().max(card.mean.to.abs()))
 }
 
-fn both_sides(card: &Card) -> String {
-    let side = |of: &crate::derive::experiment::CardSide| {
-        format!("{} (CV {})", rate(of.jitter.mean), known_percent(of.jitter.cv))
-    };
-    format!("Without it {}, with it {}.", side(&card.before), side(&card.after))
+/// Each with the time that it is of: `30 s before the pin: 26.0 Gbit/s (CV 49.6 %). 30 s after the pin: …`.
+fn both_sides(card: &Card, is_pin: bool) -> String {
+    let side = |of: &CardSide| format!("{} (CV {})", rate(of.jitter.mean), known_percent(of.jitter.cv));
+    let [before, after] = side_names(card, is_pin);
+    format!("{before}: {}. {after}: {}.", side(&card.before), side(&card.after))
 }
 
-/// `31.5 Gbit/s, unsteady (CV 28.5 %)`.
+/// What the two sides of a card are of: `30 s before the pin`, `30 s after the pin`; `50 s unpinned`, `50 s pinned`.
+pub(super) fn side_names(card: &Card, is_pin: bool) -> [String; 2] {
+    let [before, after] = [&card.before, &card.after].map(|side| length(side.jitter.window_s));
+    match (card.pinned_at_ns, is_pin) {
+        (Some(_), true) => [format!("{before} before the pin"), format!("{after} after the pin")],
+        (Some(_), false) => [format!("{before} before the change"), format!("{after} after the change")],
+        (None, _) => [format!("{before} unpinned"), format!("{after} pinned")],
+    }
+}
+
+/// Both were there, and no card came of it.
+fn too_short([unpinned, pinned]: &[TreatedTime; 2]) -> String {
+    let side = |of: &TreatedTime| format!("{} in {}", rate(of.mean_bits_per_s), length(of.seconds));
+    format!("{} unpinned, {} pinned: too short to say whether it helped", side(unpinned), side(pinned))
+}
+
+/// What keeps the threads where they are, where that was better.
+fn keep(test: &TestSummary, card: &Card) -> Option<String> {
+    let is_better = matches!(card.verdict, Verdict::SteadierAndFaster | Verdict::Steadier | Verdict::Faster);
+    let metrics = &test.test.as_ref().filter(|_| is_better)?.metrics;
+    let by_hand: Vec<String> =
+        pins(&metrics.threads).iter().map(|(_, tid, cores)| format!("taskset -cp {cores} {tid}")).collect();
+    (!by_hand.is_empty()).then(|| format!("The same by hand: {}.", by_hand.join("; ")))
+}
+
+/// `31.5 Gbit/s, unsteady (CV 28.5 %)`, `1.95 Gbit/s, as asked (2.00 Gbit/s), but unsteady (CV 63.0 %)`.
 fn rate_and_spread(test: &TestSummary) -> String {
     let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
     let Some(jitter) = &test.rate.jitter else {
@@ -101,24 +135,56 @@ fn rate_and_spread(test: &TestSummary) -> String {
         };
     };
     let mean = rate(test.mean_bits_per_s.unwrap_or(jitter.mean));
+    let asked = asked(test).map_or_else(String::new, |asked| format!(", as asked ({})", rate(asked)));
     let spread = jitter.cv.map_or_else(String::new, |cv| {
         let word = match cv {
             ..0.05 => "steady",
-            ..0.10 => "uneven",
+            ..SWINGS => "fairly steady",
+            _ if !asked.is_empty() => "but unsteady",
             _ => "unsteady",
         };
         format!(", {word} (CV {})", percent(cv))
     });
-    format!("{mean}{spread}{lost}")
+    format!("{mean}{asked}{spread}{lost}")
 }
 
-/// Why it was not steadier and not faster, as far as that was found.
-fn why(test: &TestSummary) -> Option<String> {
-    let is_of_spread =
-        |seen: &&crate::derive::run::Seen| matches!(seen.finding.id, FindingId::Jitter | FindingId::JitterUnexplained);
-    let jitter = test.findings.iter().find(is_of_spread);
-    let spread = jitter.map(|seen| format!("{}.", seen.finding.text));
-    let limit = test.limits.first().map(|seen| format!("Limit: {}.", seen.limit.text));
-    let all: Vec<String> = spread.into_iter().chain(limit).collect();
-    (!all.is_empty()).then(|| all.join(" "))
+/// What its client was asked for, bits/s, where it carried that for most of its time.
+fn asked(test: &TestSummary) -> Option<f64> {
+    let longest = test.limits.first().filter(|seen| seen.seconds >= ran_s(test) / 2.0);
+    longest.and_then(|seen| seen.limit.asked_bits_per_s())
+}
+
+/// Why it was not steadier and not faster, as far as that was found, with how long each was so. What was asked for is met: then
+/// that leads, and what makes it unsteady all the same follows.
+fn reasons(test: &TestSummary) -> Vec<String> {
+    let ran_s = ran_s(test);
+    let is_asked = asked(test).is_some();
+    let is_steady = test.rate.jitter.and_then(|jitter| jitter.cv).is_some_and(|cv| cv < SWINGS);
+    let why = main_finding(test).filter(|_| !(is_asked && is_steady));
+    // The finding has the same losses with their remedy, as of another moment.
+    let is_said = why.is_some_and(|seen| seen.finding.id == FindingId::Loss);
+    let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
+    let limit = limit.map(|seen| format!("Limit: {} ({}).", seen.limit.text, for_so_long(seen.seconds, ran_s)));
+    let why = why.map(|seen| format!("Why: {} ({}).", cause(&seen.finding), for_so_long(seen.seconds, ran_s)));
+    let mut all: Vec<String> = why.into_iter().chain(limit).collect();
+    if is_asked {
+        all.reverse();
+    }
+    all
+}
+
+/// The sentence of a finding without the spread, which the headline has.
+fn cause(finding: &Finding) -> &str {
+    let tells_spread = matches!(finding.id, FindingId::Jitter | FindingId::JitterUnexplained);
+    let rest = finding.text.split_once(". ").filter(|_| tells_spread).map_or(&*finding.text, |(_, rest)| rest);
+    rest.strip_prefix("Cause: ").unwrap_or(rest)
+}
+
+/// The most important finding of those that were there for long, else the most important one.
+fn main_finding(test: &TestSummary) -> Option<&Seen> {
+    let is_cause = |seen: &&Seen| !matches!(seen.finding.id, FindingId::Label | FindingId::Late | FindingId::Untraced);
+    let long_s = ran_s(test) * LONG;
+    let mut causes = test.findings.iter().filter(is_cause);
+    let first = causes.clone().next();
+    causes.find(|seen| seen.seconds >= long_s).or(first)
 }

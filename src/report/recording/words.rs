@@ -1,6 +1,8 @@
 //! Words that several parts of a report share.
 
 use crate::derive::links::Basis;
+use crate::derive::moves::MovesByClass;
+use crate::derive::summary::pinned_times;
 use crate::derive::timeline::{Incident, IncidentKind};
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, legend};
@@ -94,30 +96,6 @@ pub(super) fn all_done(summary: &RecordingSummary) -> PlotDone {
     done(summary, &all)
 }
 
-/// When any thread was pinned: from, and to where that is known, monotonic ns. It ends when as many are restored as were pinned
-/// at once; fewer leave others pinned.
-fn pinned_times(incidents: &[Incident]) -> Vec<(u64, Option<u64>)> {
-    let (mut times, mut threads): (Vec<(u64, Option<u64>)>, usize) = (Vec::new(), 0);
-    for incident in incidents {
-        match incident.kind {
-            IncidentKind::Pin => {
-                if threads == 0 {
-                    times.push((incident.at_ns, None));
-                }
-                threads = threads.max(incident.count);
-            }
-            IncidentKind::Restore => {
-                threads = threads.saturating_sub(incident.count);
-                if let (0, Some((_, to_ns @ None))) = (threads, times.last_mut()) {
-                    *to_ns = Some(incident.at_ns);
-                }
-            }
-            IncidentKind::Mark => {}
-        }
-    }
-    times
-}
-
 /// What a legend says of that, as far as it is on this plot.
 pub(super) fn legend_of_done(done: &PlotDone, is_shaded: bool) -> Vec<LegendEntry> {
     let mut entries = Vec::new();
@@ -154,11 +132,28 @@ pub(super) fn machine(summary: &RecordingSummary) -> String {
     format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch)
 }
 
+/// `34 socket, 11 node, 2 only counted`: by class, the farthest first; empty of none.
+pub(super) fn migrations(by_class: MovesByClass, only_counted: f64) -> String {
+    let rest = (only_counted >= 0.5).then(|| format!("{} only counted", count(only_counted)));
+    by_class.words().into_iter().chain(rest).collect::<Vec<_>>().join(", ")
+}
+
+/// Samples reach beyond both ends of a test: no part of it is longer than the whole.
+pub(super) fn for_so_long(seconds: f64, ran_s: f64) -> String {
+    format!("for {} of {}", length(seconds.min(ran_s)), length(ran_s))
+}
+
 /// What stands in a report and is not said there.
-pub(super) const WORDS: [(&str, &str); 7] = [
+pub(super) const WORDS: [(&str, &str); 10] = [
     ("mean rate", "payload of the test's connections over its time, both ends counted once"),
     ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
+    ("p5, p50, p95", "a twentieth of the bins is below p5, half below p50 (the median), a twentieth above p95"),
+    (
+        "99 %: A to B",
+        "the interval in which the true difference lies with 99 % confidence; with 0 in it, it may be chance",
+    ),
     ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
+    ("only counted", "the kernel told the number of migrations, not from which core to which"),
     ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
     ("softirq", "time in which the kernel handles packets, outside of any thread"),
     ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),

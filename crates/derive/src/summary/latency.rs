@@ -1,7 +1,7 @@
 //! How long a test's packets and threads waited, stage by stage, as it was last.
 
 use crate::TestMetrics;
-use crate::latency::{Histogram, StageKey, StageLatency};
+use crate::latency::{Histogram, StageKey, StageLatency, UnknownLatency};
 use std::sync::Arc;
 
 /// Stages that are kept.
@@ -29,6 +29,12 @@ impl StagesTrack {
         if own.latency.is_some() {
             self.last = Some(Arc::clone(own));
         }
+    }
+
+    /// What was not measured, as it was last.
+    pub fn unknown(&self) -> Vec<UnknownLatency> {
+        let latency = self.last.as_ref().and_then(|own| own.latency.as_deref());
+        latency.map_or_else(Vec::new, |latency| latency.unknown.clone())
     }
 
     /// The whole path, then stage by stage; empty where it was not measured.

@@ -5,6 +5,7 @@ use super::columns::{column, halve};
 use super::latency::{StageSummary, StagesTrack};
 use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
+use crate::latency::UnknownLatency;
 use crate::limit::Limit;
 use crate::losses::Losses;
 use crate::run::Seen;
@@ -53,6 +54,8 @@ pub struct TestSummary {
     pub paths: Vec<PathSummary>,
     /// Where its packets and threads waited: the whole path, then stage by stage; empty where it was not measured.
     pub stages: Vec<StageSummary>,
+    /// What of that was not measured, and why.
+    pub unknown_stages: Vec<UnknownLatency>,
 }
 
 /// What was lost at one place.
@@ -310,6 +313,7 @@ impl OneTest {
             incidents: self.incidents.values().copied().collect(),
             paths: self.path.summaries(),
             stages: self.stages.summaries(),
+            unknown_stages: self.stages.unknown(),
             test: self.test.clone(),
         }
     }

@@ -67,6 +67,14 @@ pub struct ThreadSummary {
     pub columns: Vec<StripColumn>,
 }
 
+impl ThreadSummary {
+    /// Migrations of which only the number is known, not from which core to which.
+    #[must_use]
+    pub fn only_counted(&self) -> u64 {
+        self.moves.saturating_sub(self.by_class.all())
+    }
+}
+
 #[derive(Debug, Clone)]
 struct ThreadFold {
     first_moves: u64,

@@ -1,0 +1,126 @@
+//! The figures of a test that are read from afar, each with what it is of: where threads were pinned for a while, the pinned and the
+//! unpinned time by themselves.
+
+use super::verdict::{self, Result};
+use super::words::{count, known, known_percent, known_rate, length, migrations};
+use crate::derive::experiment::CardSide;
+use crate::derive::summary::TreatedTime;
+use crate::derive::timeline::IncidentKind;
+use crate::derive::{Card, FlowBasis, Jitter, TestSummary, plural};
+use crate::report::document::KeyFigure;
+use crate::report::figures::{digits, rate, scale, seconds};
+
+/// A mean of pinned and unpinned time says nothing: where both were measured, each stands by itself.
+pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure> {
+    let treated = test.treated();
+    let mut all = match (result.card, &treated) {
+        (Some(card), _) => both_sides(test, card, treated.as_ref()),
+        (None, Some(both)) => apart(both),
+        (None, None) if result.is_mixed => Vec::new(),
+        (None, None) => whole(test),
+    };
+    if result.card.is_none() && treated.is_none() {
+        let migrations = known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s)));
+        all.push(figure("migrations", migrations, &by_class(test)));
+    }
+    all.push(figure("packets lost", count(test.lost), "on the path of its data"));
+    if !matches!(test.rate.basis, Some(FlowBasis::Datagrams(_))) {
+        all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
+    }
+    let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
+    all.push(figure("length", length(verdict::ran_s(test)), over));
+    all
+}
+
+fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
+    KeyFigure { label: label.to_owned(), value, hint: hint.to_owned() }
+}
+
+/// Of a card each mean with the time that was compared, and beside it that of all such time.
+fn both_sides(test: &TestSummary, card: &Card, treated: Option<&[TreatedTime; 2]>) -> Vec<KeyFigure> {
+    let is_pin = test.incidents.iter().any(|done| done.kind == IncidentKind::Pin);
+    let names = verdict::side_names(card, is_pin || card.pinned_at_ns.is_none());
+    let all = |nth: usize, of: &CardSide| {
+        let whole = treated.map(|both| both[nth]).filter(|whole| whole.seconds >= of.jitter.window_s + 1.0);
+        let word = ["unpinned", "pinned"][nth];
+        whole.map_or_else(String::new, |whole| {
+            format!("; all {} {word}: {}", length(whole.seconds), rate(whole.mean_bits_per_s))
+        })
+    };
+    let side = |nth: usize, of: &CardSide| {
+        let hint = format!("{}{}", spread_of(Some(&of.jitter)), all(nth, of));
+        figure(&format!("mean, {}", names[nth]), rate(of.jitter.mean), &hint)
+    };
+    let moves = |of: &CardSide| known(of.moves_per_s, digits);
+    let migrations = format!("{} → {}/s", moves(&card.before), moves(&card.after));
+    vec![
+        side(0, &card.before),
+        side(1, &card.after),
+        figure(
+            "difference",
+            verdict::change(card),
+            &format!("{}; {}", verdict::range(card), plural(card.pairs(), "pair")),
+        ),
+        figure("migrations", migrations, &format!("of its threads in the {} → in the {}", names[0], names[1])),
+    ]
+}
+
+/// Of pinned time that no card compares.
+fn apart(both: &[TreatedTime; 2]) -> Vec<KeyFigure> {
+    let side = |word: &str, of: &TreatedTime| {
+        let label = format!("mean, {} {word}", length(of.seconds));
+        figure(&label, rate(of.mean_bits_per_s), &spread_of(of.jitter.as_ref()))
+    };
+    let [unpinned, pinned] = both;
+    let migrations = format!("{} → {}/s", digits(unpinned.moves_per_s), digits(pinned.moves_per_s));
+    vec![
+        side("unpinned", unpinned),
+        side("pinned", pinned),
+        figure("migrations", migrations, "of its threads in the unpinned time → in the pinned time"),
+    ]
+}
+
+fn spread_of(jitter: Option<&Jitter>) -> String {
+    jitter.map_or_else(
+        || "too short for a spread".to_owned(),
+        |of| format!("CV {}, p5 to p95: {}", known_percent(of.cv), spread(of.p5, of.p95)),
+    )
+}
+
+fn whole(test: &TestSummary) -> Vec<KeyFigure> {
+    let jitter = test.rate.jitter.as_ref();
+    vec![
+        figure("mean rate", known_rate(test.mean_bits_per_s), "payload, both ends counted once"),
+        figure(
+            "CV",
+            known_percent(jitter.and_then(|jitter| jitter.cv)),
+            "of the whole test: standard deviation / mean",
+        ),
+        figure("median", known_rate(jitter.map(|jitter| jitter.p50)), "half of the time it was faster"),
+        figure("p5 to p95", known(jitter, |of| spread(of.p5, of.p95)), "nine tenths of the bins are in between"),
+        figure(
+            "longest dip",
+            known(jitter, |of| seconds(of.longest_dip_s)),
+            "of the whole test: in a row below half of the median",
+        ),
+    ]
+}
+
+/// In one unit, where the lower one has a digit in it.
+fn spread(low: f64, high: f64) -> String {
+    let (bits, unit) = scale(high);
+    if low > 0.0 && low / bits < 0.1 {
+        return format!("{} to {}", rate(low), rate(high));
+    }
+    format!("{} to {} {unit}", digits(low / bits), digits(high / bits))
+}
+
+fn by_class(test: &TestSummary) -> String {
+    let only_counted = test.rate.bins.iter().map(|bin| bin.unclassed).sum();
+    let words = match migrations(test.rate.moves_by_class, only_counted) {
+        words if words.is_empty() => words,
+        _ if test.rate.moves_by_class.all() == 0 => "; only counted".to_owned(),
+        words => format!(": {words}"),
+    };
+    format!("of its threads over the whole test, from core to core{words}")
+}
