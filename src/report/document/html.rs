@@ -25,7 +25,7 @@ pub(super) fn page(document: &Document) -> String {
                 header {
                     @if let Some(headline) = &document.headline {
                         p.kind { (document.kind) " · " (document.title) }
-                        h1 { (headline) }
+                        h1 { (unbroken(headline)) }
                     } @else {
                         p.kind { (document.kind) }
                         h1 { (document.title) }
@@ -65,7 +65,7 @@ fn block(block: &Block, repeats: bool) -> Markup {
     match block {
         Block::Heading(text) => html! { h2 { (text) } },
         Block::Subheading(text) => html! { h3 { (text) } },
-        Block::Lead(text) => html! { p.lead { (text) } },
+        Block::Lead(text) => html! { p.lead { (unbroken(text)) } },
         Block::Warning(text) => html! { p.warning { strong { "Note: " } (text) } },
         Block::Text(text) => html! { p { (text) } },
         Block::List(items) => html! { ul { @for item in items { (list_item(item)) } } },
@@ -80,6 +80,11 @@ fn block(block: &Block, repeats: bool) -> Markup {
         Block::Plot(of) => plot(of),
         Block::Card(of) => card(of),
     }
+}
+
+/// No end of a line falls between a figure and its percent sign.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 fn list_item(item: &ListItem) -> Markup {

@@ -2,7 +2,7 @@
 //! unpinned time by themselves.
 
 use super::verdict::{self, Result};
-use super::words::{count, known, known_percent, known_rate, length, migrations};
+use super::words::{count, known, known_percent, known_rate, length};
 use crate::derive::experiment::CardSide;
 use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
@@ -116,11 +116,13 @@ fn spread(low: f64, high: f64) -> String {
 }
 
 fn by_class(test: &TestSummary) -> String {
-    let only_counted = test.rate.bins.iter().map(|bin| bin.unclassed).sum();
-    let words = match migrations(test.rate.moves_by_class, only_counted) {
-        words if words.is_empty() => words,
-        _ if test.rate.moves_by_class.all() == 0 => "; only counted".to_owned(),
-        words => format!(": {words}"),
+    let only_counted: f64 = test.rate.bins.iter().map(|bin| bin.unclassed).sum();
+    let words = test.rate.moves_by_class.words().join(", ");
+    let words = match (words.is_empty(), only_counted >= 0.5) {
+        (true, false) => words,
+        (true, true) => "; only counted".to_owned(),
+        (false, false) => format!(": {words}"),
+        (false, true) => format!("; those traced: {words}"),
     };
     format!("of its threads over the whole test, from core to core{words}")
 }

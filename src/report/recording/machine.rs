@@ -106,7 +106,9 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
     let peak = |core: &CoreSummary| core.columns.iter().filter_map(|column| column.busy()).fold(0.0, f64::max);
     let mut busy: Vec<&CoreSummary> = summary.cores.iter().filter(|core| peak(core) >= QUIET).collect();
     if busy.is_empty() {
-        return vec![Block::Text("No core was busy.".to_owned())];
+        let is_known = summary.cores.iter().any(|core| core.busy.is_some());
+        let sentence = if is_known { "No core was busy." } else { "How busy the cores were is not known." };
+        return vec![Block::Text(sentence.to_owned())];
     }
     let mean = |core: &CoreSummary| core.busy.unwrap_or(0.0);
     busy.sort_by(|one, other| mean(other).total_cmp(&mean(one)));
@@ -134,7 +136,10 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
         .collect();
     let mut blocks = vec![Block::Subheading("Softirqs".to_owned())];
     if cores.is_empty() {
-        blocks.push(Block::Text("No core spent 1 % of its time in softirqs.".to_owned()));
+        let is_known = summary.cores.iter().any(|core| core.softirq.is_some());
+        let sentence =
+            if is_known { "No core spent 1 % of its time in softirqs." } else { "The softirq time is not known." };
+        blocks.push(Block::Text(sentence.to_owned()));
         return blocks;
     }
     cores.sort_by(|one, other| share(other).total_cmp(&share(one)));

@@ -1,4 +1,4 @@
-//! The picture of docs/recordings.md: a part of a trace of the built-in recording, drawn from its packets as Perfetto's lanes lie.
+//! The picture of docs/perfetto.md: a part of a trace of the built-in recording, drawn from its packets as Perfetto's lanes lie.
 //!
 //! `INSTA_UPDATE=always cargo test --test pure traces::picture::` writes it anew.
 
