@@ -60,7 +60,7 @@ fn lead(test: &TestSummary, known: &[(&StageSummary, Spread)]) -> String {
 fn not_measured(test: &TestSummary) -> Option<String> {
     let unseen = test.stages.iter().filter(|stage| stage.times.spread().is_none());
     let unseen: Vec<String> = unseen.map(|stage| stage.place.clone()).collect();
-    let unseen = (!unseen.is_empty()).then(|| format!("nothing was seen to pass {}", unseen.join(", ")));
+    let unseen = (!unseen.is_empty()).then(|| format!("no packet or thread passed {}", unseen.join(", ")));
     let all: Vec<String> = test.unknown_stages.iter().map(ToString::to_string).chain(unseen).collect();
     (!all.is_empty()).then(|| format!("Not known: {}.", all.join("; ")))
 }

@@ -153,7 +153,7 @@ pub(super) const WORDS: [(&str, &str); 10] = [
         "the interval in which the true difference lies with 99 % confidence; with 0 in it, it may be chance",
     ),
     ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
-    ("only counted", "the kernel told the number of migrations, not from which core to which"),
+    ("only counted", "the kernel reports the number of migrations, not from which core to which"),
     ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
     ("softirq", "time in which the kernel handles packets, outside of any thread"),
     ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),

@@ -87,7 +87,9 @@ impl LinksTrack {
         }
         for link in &*metrics.machine.links {
             let Some(counters) = link.counters else { continue };
-            let is_known = self.links.get(&link.facts.key()).is_some_and(|known| known.born == link.facts.born);
+            // An inode is used again for a namespace made later, and `lo` of both was born alike: what was gone is another link.
+            let is_same = |known: &LinkSpan| known.born == link.facts.born && known.gone.is_none();
+            let is_known = self.links.get(&link.facts.key()).is_some_and(is_same);
             if !is_known {
                 self.links.insert(link.facts.key(), LinkSpan { born: link.facts.born, first: counters, gone: None });
             }
@@ -130,5 +132,41 @@ impl LinksTrack {
             |link: &LinkSummary| (link.rx_bits_per_s.unwrap_or(0.0) + link.tx_bits_per_s.unwrap_or(0.0)) * link.seconds;
         all.sort_by(|one, other| carried(other).total_cmp(&carried(one)));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::MachineMetrics;
+    use vnettop_sample::{Ifindex, Kind};
+
+    const LO: LinkKey = LinkKey { netns: 7, ifindex: Ifindex(1) };
+
+    /// A sample at this second, with what `lo` of another namespace has received; `None` is one without that namespace.
+    fn at(second: u64, rx_bytes: Option<u64>) -> Metrics {
+        let link = |rx_bytes| LinkMetrics {
+            facts: Arc::new(LinkFacts::new(LO, "lo", Kind::Loopback)),
+            basis: Basis::None,
+            counters: Some(LinkCounters { rx_bytes, ..LinkCounters::zero(LO, second * 1_000_000_000) }),
+            rates: None,
+            ovs: None,
+        };
+        let links: Vec<LinkMetrics> = rx_bytes.map(link).into_iter().collect();
+        let facts = links.iter().map(|link| Arc::clone(&link.facts)).collect();
+        let facts = Arc::new(Facts { links: Arc::new(facts), ..Facts::default() });
+        Metrics::of_machine(MachineMetrics { netns: 1, facts, links: Arc::new(links), ..MachineMetrics::default() })
+    }
+
+    #[test]
+    fn an_inode_that_is_used_again_is_of_another_namespace() {
+        let mut track = LinksTrack::default();
+        for metrics in [at(0, Some(0)), at(10, Some(0)), at(11, None), at(15, Some(9_000_000)), at(16, Some(9_125_000))]
+        {
+            track.observe(&metrics);
+        }
+        let all = track.summaries();
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert_eq!((all[0].seconds, all[0].rx_bits_per_s), (1.0, Some(1e6)), "nothing of the one before");
     }
 }

@@ -84,3 +84,43 @@ pub fn pinned_times(incidents: &[Incident]) -> Vec<(u64, Option<u64>)> {
     }
     times
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::BIN_NS;
+    use crate::moves::MovesByClass;
+
+    fn incident(at: u64, kind: IncidentKind, count: usize) -> Incident {
+        Incident { at_ns: at * BIN_NS, kind, count }
+    }
+
+    #[test]
+    fn pinned_time_ends_when_as_many_are_restored_as_were_pinned() {
+        let done = [
+            incident(10, IncidentKind::Pin, 2),
+            incident(15, IncidentKind::Restore, 1),
+            incident(20, IncidentKind::Restore, 1),
+            incident(25, IncidentKind::Mark, 1),
+            incident(30, IncidentKind::Pin, 1),
+        ];
+        assert_eq!(pinned_times(&done), [(10 * BIN_NS, Some(20 * BIN_NS)), (30 * BIN_NS, None)]);
+        assert_eq!(pinned_times(&done[3..4]), []);
+    }
+
+    #[test]
+    fn a_mean_is_over_the_bins_that_are_known_and_migrations_over_all() {
+        let bin = |n: u64, bits_per_s| Bin {
+            from_ns: n * BIN_NS,
+            to_ns: (n + 1) * BIN_NS,
+            bits_per_s,
+            moves: MovesByClass { node: 1, ..MovesByClass::default() },
+            unclassed: 1.0,
+        };
+        let time =
+            TreatedTime::of(&[bin(0, Some(2e9)), bin(1, None), bin(2, Some(4e9)), bin(3, None)]).expect("a mean");
+        assert!((time.mean_bits_per_s - 3e9).abs() < 1.0 && (time.seconds - 0.2).abs() < 1e-9, "{time:?}");
+        assert!((time.moves_per_s - 20.0).abs() < 1e-9 && time.jitter.is_none(), "{time:?}");
+        assert_eq!(TreatedTime::of(&[bin(0, None)]), None, "no rate is known");
+    }
+}
