@@ -7,12 +7,13 @@ use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
-use crate::derive::{Card, Finding, LimitKind, RecordingSummary, TestSummary};
+use crate::derive::{Card, FindingParts, Limit, LimitKind, RecordingSummary, TestSummary};
 use crate::report::card::pins;
 use crate::report::figures::{percent, rate, scale, signed_digits};
 use crate::report::run::best_placement;
 
-/// From this coefficient of variation on a rate is unsteady, as on the screen.
+/// Below this coefficient of variation a rate is steady, from that one on unsteady, as on the screen.
+const STEADY: f64 = 0.05;
 const SWINGS: f64 = 0.10;
 /// A finding that was there for less than this share of a test is not what it was like.
 const LONG: f64 = 0.25;
@@ -122,7 +123,7 @@ fn keep(test: &TestSummary, card: &Card) -> Option<String> {
     let metrics = &test.test.as_ref().filter(|_| is_better)?.metrics;
     let by_hand: Vec<String> =
         pins(&metrics.threads).iter().map(|(_, tid, cores)| format!("taskset -cp {cores} {tid}")).collect();
-    (!by_hand.is_empty()).then(|| format!("The same by hand: {}.", by_hand.join("; ")))
+    (!by_hand.is_empty()).then(|| format!("Do: keep the pin (by hand: {})", by_hand.join("; ")))
 }
 
 /// `31.5 Gbit/s, unsteady (CV 28.5 %)`, `1.95 Gbit/s, as asked (2.00 Gbit/s), but unsteady (CV 63.0 %)`.
@@ -138,7 +139,7 @@ fn rate_and_spread(test: &TestSummary) -> String {
     let asked = asked(test).map_or_else(String::new, |asked| format!(", as asked ({})", rate(asked)));
     let spread = jitter.cv.map_or_else(String::new, |cv| {
         let word = match cv {
-            ..0.05 => "steady",
+            ..STEADY => "steady",
             ..SWINGS => "fairly steady",
             _ if !asked.is_empty() => "but unsteady",
             _ => "unsteady",
@@ -154,30 +155,40 @@ fn asked(test: &TestSummary) -> Option<f64> {
     longest.and_then(|seen| seen.limit.asked_bits_per_s())
 }
 
-/// Why it was not steadier and not faster, as far as that was found, with how long each was so. What was asked for is met: then
-/// that leads, and what makes it unsteady all the same follows.
+/// What was wrong, why, what that cost, what held it back and what to do, as the screen says it, with how long each was so. What was asked for
+/// is met: then that leads, and what makes it unsteady all the same follows.
 fn reasons(test: &TestSummary) -> Vec<String> {
     let ran_s = ran_s(test);
     let is_asked = asked(test).is_some();
-    let is_steady = test.rate.jitter.and_then(|jitter| jitter.cv).is_some_and(|cv| cv < SWINGS);
-    let why = main_finding(test).filter(|_| !(is_asked && is_steady));
-    // The finding has the same losses with their remedy, as of another moment.
-    let is_said = why.is_some_and(|seen| seen.finding.id == FindingId::Loss);
+    let is_trouble = test.rate.jitter.and_then(|jitter| jitter.cv).is_none_or(|cv| cv >= STEADY) || test.lost > 0.0;
+    let first = main_finding(test).filter(|_| is_trouble && !(is_asked && is_fairly_steady(test)));
+    let part = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {text}"));
+    // The finding has the same losses, as of another moment.
+    let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
+    let text = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
-    let limit = limit.map(|seen| format!("Limit: {} ({}).", seen.limit.text, for_so_long(seen.seconds, ran_s)));
-    let why = why.map(|seen| format!("Why: {} ({}).", cause(&seen.finding), for_so_long(seen.seconds, ran_s)));
-    let mut all: Vec<String> = why.into_iter().chain(limit).collect();
-    if is_asked {
-        all.reverse();
+    let limit = limit.map(|seen| format!("Limit: {} ({})", text(&seen.limit), for_so_long(seen.seconds, ran_s)));
+    let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
+    let FindingParts { what, why, cost, fix, by_limit } = &finding.parts;
+    let for_long = |line: String| format!("{line} ({})", for_so_long(*seconds, ran_s));
+    let mut all: Vec<String> = [part("What", what), part("Why", why)].into_iter().flatten().collect();
+    let cost = part("Cost", cost);
+    match all.last_mut() {
+        Some(last) => *last = for_long(std::mem::take(last)),
+        None => all.extend(cost.clone().map(for_long)),
     }
+    let cost = cost.filter(|_| !(what.is_empty() && why.is_empty()));
+    match (is_asked, by_limit) {
+        (true, _) => all = limit.into_iter().chain(all).chain(cost).collect(),
+        (false, true) => all = all.into_iter().chain(limit).chain(cost).collect(),
+        (false, false) => all = all.into_iter().chain(cost).chain(limit).collect(),
+    }
+    all.extend(part("Do", fix));
     all
 }
 
-/// The sentence of a finding without the spread, which the headline has.
-fn cause(finding: &Finding) -> &str {
-    let tells_spread = matches!(finding.id, FindingId::Jitter | FindingId::JitterUnexplained);
-    let rest = finding.text.split_once(". ").filter(|_| tells_spread).map_or(&*finding.text, |(_, rest)| rest);
-    rest.strip_prefix("Cause: ").unwrap_or(rest)
+fn is_fairly_steady(test: &TestSummary) -> bool {
+    test.rate.jitter.and_then(|jitter| jitter.cv).is_some_and(|cv| cv < SWINGS)
 }
 
 /// The most important finding of those that were there for long, else the most important one.
