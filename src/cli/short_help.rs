@@ -77,7 +77,7 @@ All options: vnettop run --help",
     (
         Some("card"),
         "\
-vnettop card [RECORDING]: print the card of a recorded run, or of recorded pins
+vnettop card [RECORDING]: the card of a recorded run, or of recorded pins
   --format markdown   for a report; json for programs
   --card FILE         write it to FILE
 Without RECORDING it takes the built-in one.
