@@ -48,6 +48,9 @@ pub enum ConversionError {
     /// Whose clock it is to be was not said.
     #[error("the recording has several hosts, each with a clock of its own: choose one with --of: {0}")]
     SeveralHosts(String),
+    /// Stacks are asked for, and no core was looked at.
+    #[error("no core was profiled in this recording: record with --profile CORE, or press K while it is recorded")]
+    NothingProfiled,
     /// It has no such host.
     #[error("--of names no host of the recording, it is of {0}")]
     OtherHosts(String),
@@ -111,6 +114,7 @@ fn written<W: Write>(
         conversion: None,
         first_ns: None,
         since: None,
+        is_profiled: false,
     };
     let mut derivation = Derivation::default();
     let (mut missing, mut last) = (None, Vec::new());
@@ -139,6 +143,9 @@ fn written<W: Write>(
         let (path, last, AskedFile { from, to, .. }) = (asked.recording.path().to_owned(), part.since, *asked);
         return Err(RecordError::NothingThere { path, from, to, last, truncated }.into());
     };
+    if asked.format == ConvertedTo::Stacks && !part.is_profiled {
+        return Err(ConversionError::NothingProfiled);
+    }
     conversion.finish(&last).map_err(failed)?;
     Ok(missing.or(truncated))
 }
@@ -153,6 +160,8 @@ struct WrittenPart<'a, W> {
     first_ns: Option<u64>,
     /// The last sample, as time since the first.
     since: Option<Duration>,
+    /// A core was profiled in the part.
+    is_profiled: bool,
 }
 
 impl<W: Write> WrittenPart<'_, W> {
@@ -174,6 +183,7 @@ impl<W: Write> WrittenPart<'_, W> {
         if since < self.asked.from {
             return Ok(true);
         }
+        self.is_profiled |= metrics.machine.profile.is_some();
         if let Some(out) = self.out.take() {
             // Of the whole recording everything counts, also what was done before its first sample.
             let since_ns = if self.asked.from.is_zero() { 0 } else { at_ns };

@@ -37,7 +37,10 @@ Examples:
     vnettop convert run.zst --from 1:30 --to 2:00 -o dip.pftrace
 
   A table for a spreadsheet or a program:
-    vnettop convert run.zst --table bins -o bins.csv";
+    vnettop convert run.zst --table bins -o bins.csv
+
+  What a profiled core did, for speedscope and flame graphs:
+    vnettop convert run.zst --folded -o core.folded";
 
 /// What of which recording is to be written for which other program.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -51,6 +54,9 @@ pub struct AskedConversion {
     /// Write a table as CSV: bins, links, threads or tests [default: a trace for Perfetto]
     #[arg(long, value_parser = table(), value_name = "TABLE", hide_possible_values = true)]
     pub table: Option<TableKind>,
+    /// Write the stacks of the cores that were profiled, a line a stack, as speedscope and tools for flame graphs read them
+    #[arg(long, conflicts_with = "table")]
+    pub folded: bool,
     /// Of a recording of several hosts: which one, as each has a clock of its own
     #[arg(long = "of", value_name = "HOST")]
     pub of: Option<String>,

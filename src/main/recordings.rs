@@ -37,7 +37,11 @@ pub fn convert(asked: &cli::AskedConversion) -> Result<ExitCode, Box<dyn Error>>
         host: asked.of.as_deref(),
         from: asked.part.from,
         to: asked.part.to,
-        format: asked.table.map_or(ConvertedTo::Perfetto, ConvertedTo::Table),
+        format: match asked.table {
+            _ if asked.folded => ConvertedTo::Stacks,
+            Some(table) => ConvertedTo::Table(table),
+            None => ConvertedTo::Perfetto,
+        },
         output: Some(&*asked.output).filter(|output| output.as_os_str() != "-"),
     })?;
     missing.iter().for_each(term::say);

@@ -1,5 +1,6 @@
 //! What a recording is converted to, sample by sample.
 
+use super::folded_stacks::FoldedStacks;
 use super::perfetto::PerfettoTrace;
 use super::tables::{CsvTable, TableKind};
 use std::io::{self, Write};
@@ -13,6 +14,8 @@ pub enum ConvertedTo {
     Perfetto,
     /// A table of comma-separated values.
     Table(TableKind),
+    /// The stacks of profiled cores, a line a stack.
+    Stacks,
 }
 
 /// Where what is written starts.
@@ -32,6 +35,7 @@ pub struct Conversion<W>(Writing<W>);
 enum Writing<W> {
     Perfetto(Box<PerfettoTrace<W>>),
     Table(Box<CsvTable<W>>),
+    Stacks(Box<FoldedStacks<W>>),
 }
 
 impl<W: Write> Conversion<W> {
@@ -45,6 +49,7 @@ impl<W: Write> Conversion<W> {
             ConvertedTo::Table(kind) => {
                 Writing::Table(Box::new(CsvTable::new(kind, out, from.origin_ns, from.since_ns)?))
             }
+            ConvertedTo::Stacks => Writing::Stacks(Box::new(FoldedStacks::new(out, from.since_ns))),
         }))
     }
 
@@ -57,6 +62,10 @@ impl<W: Write> Conversion<W> {
         match &mut self.0 {
             Writing::Perfetto(trace) => trace.observe(metrics),
             Writing::Table(table) => table.observe(metrics),
+            Writing::Stacks(stacks) => {
+                stacks.observe(metrics);
+                Ok(())
+            }
         }
     }
 
@@ -68,6 +77,7 @@ impl<W: Write> Conversion<W> {
         match &mut self.0 {
             Writing::Perfetto(trace) => trace.finish(last),
             Writing::Table(table) => table.finish(),
+            Writing::Stacks(stacks) => stacks.finish(),
         }
     }
 }

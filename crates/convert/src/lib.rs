@@ -1,5 +1,6 @@
-//! Metrics → a file that other programs open: a trace for Perfetto, or a table of comma-separated values. It writes sample by sample,
-//! keeps no more than the last seconds, and computes nothing that `derive` could.
+//! Metrics → a file that other programs open: a trace for Perfetto, a table of comma-separated values, or the stacks of
+//! profiled cores. It writes sample by sample, keeps no more than the last seconds (of stacks a bounded number), and computes
+//! nothing that `derive` could.
 //!
 //! From a recording to a trace:
 //!
@@ -27,6 +28,7 @@ mod core_lanes;
 mod counter_track;
 mod csv;
 mod events;
+mod folded_stacks;
 mod machine_tracks;
 mod perfetto;
 mod protobuf;

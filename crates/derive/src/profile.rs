@@ -5,9 +5,11 @@
 mod fold;
 mod folded;
 mod packets;
+mod stacks;
 mod stage;
 
 pub use folded::folded;
+pub use stacks::{CoreStacks, StackFrame, StackNode, StackSum};
 pub use stage::CoreStage;
 
 use super::figure::percent;
@@ -50,6 +52,10 @@ pub struct CoreActivity {
     pub unnamed: Option<String>,
     /// The stages, the largest first, the idle time and what is not known last. The shares are those of the core's time and add up to 1.
     pub stages: Vec<StageShare>,
+    /// The stretches that it is of, the oldest first.
+    pub stretches: Vec<Arc<CoreProfile>>,
+    /// The processes of the watched threads, whose functions are told.
+    pub own: Arc<BTreeSet<u32>>,
 }
 
 /// The part of one stage.
@@ -97,7 +103,7 @@ impl CoreActivity {
 /// What is remembered of a core to say what it does.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ProfileTrack {
-    stretches: VecDeque<CoreProfile>,
+    stretches: VecDeque<Arc<CoreProfile>>,
     packets: PacketTrack,
     activity: Option<Arc<CoreActivity>>,
     /// A stretch came since the activity was made.
@@ -111,7 +117,7 @@ impl ProfileTrack {
         if self.stretches.back().is_some_and(|last| last.core != profile.core) {
             self.stretches.clear();
         }
-        self.stretches.push_back((**profile).clone());
+        self.stretches.push_back(Arc::new((**profile).clone()));
         while self.stretches.len() > STRETCHES {
             self.stretches.pop_front();
         }
@@ -141,7 +147,7 @@ impl ProfileTrack {
         let (first, last) = (self.stretches.front()?, self.stretches.back()?);
         let mut fold = Fold::new(own);
         self.stretches.iter().for_each(|stretch| fold.add(stretch));
-        let sum = |of: fn(&CoreProfile) -> u64| self.stretches.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&CoreProfile) -> u64| self.stretches.iter().map(|one| of(one)).sum::<u64>();
         let over_ns = sum(|one| one.to_ns.saturating_sub(one.from_ns)).max(1) as f64;
         // Cycles stand still while a core is idle: how long it is, its own counters tell.
         let idle = idle(last.core).filter(|_| last.clock == ProfileClock::Cycles);
@@ -157,6 +163,8 @@ impl ProfileTrack {
             packets_per_s: self.packets.per_s(first.from_ns, last.to_ns),
             unnamed: last.unnamed.clone(),
             stages: fold.stages(idle),
+            stretches: self.stretches.iter().cloned().collect(),
+            own: Arc::new(own.clone()),
         })
     }
 }

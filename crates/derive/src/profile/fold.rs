@@ -35,48 +35,16 @@ impl<'a> Fold<'a> {
     }
 
     pub fn add(&mut self, profile: &CoreProfile) {
-        let stages: Vec<Option<CoreStage>> = profile
-            .functions
-            .iter()
-            .map(|one| if one.kernel { of_function(one) } else { Some(CoreStage::Application) })
-            .collect();
+        let placed = PlacedStacks::new(profile, self.own);
         for stack in &profile.stacks {
-            let (stage, program) = self.place(profile, &stages, stack);
+            let (stage, program) = placed.place(stack);
             self.samples += u64::from(stack.samples);
             let part = self.parts.entry((stage, program)).or_default();
             part.weight += stack.weight;
-            let innermost = stack.functions.first().and_then(|&at| profile.functions.get(place(at)));
+            let innermost = stack.functions.first().and_then(|&at| placed.function(at));
             if let Some(function) = innermost.filter(|_| stage != CoreStage::Program) {
                 *part.functions.entry(called(function)).or_default() += stack.weight;
             }
-        }
-    }
-
-    /// Whose a stack is.
-    fn place(
-        &self,
-        profile: &CoreProfile,
-        stages: &[Option<CoreStage>],
-        stack: &ProfiledStack,
-    ) -> (CoreStage, Option<String>) {
-        let function = |at: &u32| profile.functions.get(place(*at));
-        let stage = |at: &u32| stages.get(place(*at)).copied().flatten();
-        let entry = stack.functions.iter().rposition(|at| function(at).is_some_and(is_interrupt));
-        let is_of_kernel = || stack.functions.last().and_then(function).is_some_and(is_kernel_thread);
-        let is_own = stack.pid == 0 || self.own.contains(&stack.pid);
-        // An interrupt comes while anybody runs: what it does is nobody's.
-        let looked_at = match entry {
-            Some(entry) if !is_own => &stack.functions[..=entry],
-            _ => &stack.functions[..],
-        };
-        let found = looked_at.iter().find_map(stage);
-        match found {
-            Some(stage) if is_own || entry.is_some() => (stage, None),
-            // A thread of the kernel that carries packets, as wireguard's or vhost's, is a stage of the path.
-            Some(stage) if stage.is_of_packets() && stage != CoreStage::Scheduler && is_of_kernel() => (stage, None),
-            _ if is_own && stack.functions.is_empty() => (CoreStage::Application, None),
-            _ if is_own => (CoreStage::Unknown, None),
-            _ => (CoreStage::Program, stack.program.clone()),
         }
     }
 
@@ -127,6 +95,68 @@ impl<'a> Fold<'a> {
             self.parts.remove(&key);
             self.parts.entry((CoreStage::Program, None)).or_default().weight += weight;
         }
+    }
+}
+
+/// The stacks of a stretch, each with whose it is.
+pub(super) struct PlacedStacks<'a> {
+    profile: &'a CoreProfile,
+    own: &'a BTreeSet<u32>,
+    /// The stage of each function; none of one that belongs to its caller.
+    stages: Vec<Option<CoreStage>>,
+}
+
+impl<'a> PlacedStacks<'a> {
+    /// `own` are the processes whose work is told stage by stage.
+    pub fn new(profile: &'a CoreProfile, own: &'a BTreeSet<u32>) -> Self {
+        let stage = |one: &ProfiledFunction| if one.kernel { of_function(one) } else { Some(CoreStage::Application) };
+        Self { profile, own, stages: profile.functions.iter().map(stage).collect() }
+    }
+
+    pub fn function(&self, at: u32) -> Option<&'a ProfiledFunction> {
+        self.profile.functions.get(place(at))
+    }
+
+    /// Whose a stack is.
+    fn place(&self, stack: &ProfiledStack) -> (CoreStage, Option<String>) {
+        let stage = |at: &u32| self.stages.get(place(*at)).copied().flatten();
+        let is_of_kernel = || stack.functions.last().and_then(|&at| self.function(at)).is_some_and(is_kernel_thread);
+        let (is_own, entry) = (self.is_own(stack), self.entry(stack));
+        // An interrupt comes while anybody runs: what it does is nobody's.
+        let looked_at = match entry {
+            Some(entry) if !is_own => &stack.functions[..=entry],
+            _ => &stack.functions[..],
+        };
+        let found = looked_at.iter().find_map(stage);
+        match found {
+            Some(stage) if is_own || entry.is_some() => (stage, None),
+            // A thread of the kernel that carries packets, as wireguard's or vhost's, is a stage of the path.
+            Some(stage) if stage.is_of_packets() && stage != CoreStage::Scheduler && is_of_kernel() => (stage, None),
+            _ if is_own && stack.functions.is_empty() => (CoreStage::Application, None),
+            _ if is_own => (CoreStage::Unknown, None),
+            _ => (CoreStage::Program, stack.program.clone()),
+        }
+    }
+
+    /// The stage of a stack, its program, and those of its functions that are told, from the innermost on. What an interrupt does
+    /// is no program's.
+    pub fn told(&self, stack: &'a ProfiledStack) -> (CoreStage, Option<String>, &'a [u32]) {
+        let (stage, program) = self.place(stack);
+        let name = || stack.program.clone().unwrap_or_else(|| "[ended]".to_owned());
+        match (stage, self.entry(stack)) {
+            (CoreStage::Program, _) => (stage, Some(program.unwrap_or_else(name)), &[]),
+            (_, Some(entry)) if !self.is_own(stack) => (stage, None, &stack.functions[..=entry]),
+            _ => (stage, (stack.pid != 0).then(name), &stack.functions),
+        }
+    }
+
+    fn is_own(&self, stack: &ProfiledStack) -> bool {
+        stack.pid == 0 || self.own.contains(&stack.pid)
+    }
+
+    /// Where the outermost interrupt begins.
+    fn entry(&self, stack: &ProfiledStack) -> Option<usize> {
+        stack.functions.iter().rposition(|&at| self.function(at).is_some_and(is_interrupt))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Stacks as Linux 6.18 had them, from the innermost function on.
 
 use super::*;
+use std::collections::BTreeMap;
 use vnettop_sample::{ProfiledFunction, ProfiledStack};
 
 /// The process of the test.
@@ -150,4 +151,39 @@ fn a_sentence_names_the_largest_and_stacks_are_text() {
     assert_eq!((activity.packets_per_s, activity.samples), (None, 3), "no path is known");
     let late = Sample { at_ns: 9_000_000_000, ..Sample::default() };
     assert_eq!(track.observe(&late, &own, |_| None), None, "nobody looks any more");
+}
+
+#[test]
+fn stacks_are_added_up_by_stage_and_only_what_is_told_has_functions() {
+    let own = BTreeSet::from([OWN]);
+    let interrupted = "nft_do_chain net_rx_action handle_softirqs asm_sysvec_apic_timer_interrupt @spin";
+    let all = [
+        (OWN, "_copy_from_iter tcp_sendmsg_locked @write"),
+        (OWN, "_copy_from_iter tcp_sendmsg_locked @write"),
+        (9, "@secret @main"),
+        (9, interrupted),
+        (0, "pv_native_safe_halt do_idle"),
+    ];
+    let mut stacks = CoreStacks::new(100);
+    (0..2).for_each(|_| stacks.add(&stretch(&all), &own));
+    assert_eq!(
+        stacks.lines(3),
+        [
+            "core 3;copy;program7;write_[libc.so.6];tcp_sendmsg_locked_[k];_copy_from_iter_[k] 4",
+            "core 3;nft, conntrack;asm_sysvec_apic_timer_interrupt_[k];handle_softirqs_[k];net_rx_action_[k];nft_do_chain_[k] 2",
+            "core 3;idle;do_idle_[k];pv_native_safe_halt_[k] 2",
+            "core 3;other programs;program9 2",
+        ]
+    );
+    let tree = stacks.tree();
+    let shares: BTreeMap<CoreStage, u64> = tree.iter().map(|(stage, node)| (*stage, node.sum.samples)).collect();
+    assert_eq!(shares[&CoreStage::Copy], 4);
+    assert_eq!(tree[&CoreStage::Program].called.len(), 1, "its name");
+    // However many there are, so many are kept, and no sample is forgotten.
+    let names: Vec<String> = (0..500).map(|nth| format!("strange{nth} @main")).collect();
+    let many: Vec<(u32, &str)> = names.iter().map(|names| (OWN, &**names)).collect();
+    stacks.add(&stretch(&many), &own);
+    assert!(stacks.lines(3).len() <= 100, "{}", stacks.lines(3).len());
+    let all: u64 = stacks.tree().values().map(|node| node.sum.samples).sum();
+    assert_eq!(all, 510);
 }

@@ -2,7 +2,7 @@
 //! common. What came after the last whole look is left out.
 
 use crate::Metrics;
-use crate::profile::{CoreActivity, CoreStage, StageShare};
+use crate::profile::{CoreActivity, CoreStacks, CoreStage, StageShare};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vnettop_sample::{CoreId, ProfileClock};
@@ -11,6 +11,8 @@ use vnettop_sample::{CoreId, ProfileClock};
 const SLACK_NS: u64 = 300_000_000;
 /// Functions of a stage that are told.
 const FUNCTIONS: usize = 5;
+/// Stacks of a core that are kept: 200 bytes each.
+const STACKS: usize = 2_000;
 
 /// What a core did while it was profiled.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,10 +31,12 @@ pub struct ProfileSummary {
     pub packets_per_s: Option<f64>,
     /// The stages, the largest first, with their most frequent functions. The shares are those of the core's time.
     pub stages: Vec<StageShare>,
+    /// The stacks of that time.
+    pub stacks: CoreStacks,
 }
 
 /// Sums of one core.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct ProfiledCore {
     seconds: f64,
     samples: u64,
@@ -41,10 +45,27 @@ struct ProfiledCore {
     /// Packets, and the seconds in which they are known.
     packets: (f64, f64),
     stages: BTreeMap<(CoreStage, Option<String>), StageSeconds>,
+    stacks: CoreStacks,
     /// The end of what is added up, ns.
     to_ns: u64,
     /// The newest look, which is not yet: it may grow.
     newest: Option<Arc<CoreActivity>>,
+}
+
+impl Default for ProfiledCore {
+    fn default() -> Self {
+        Self {
+            seconds: 0.0,
+            samples: 0,
+            lost: 0,
+            clock: ProfileClock::default(),
+            packets: (0.0, 0.0),
+            stages: BTreeMap::new(),
+            stacks: CoreStacks::new(STACKS),
+            to_ns: 0,
+            newest: None,
+        }
+    }
 }
 
 /// Seconds of a stage, and of its functions.
@@ -102,6 +123,7 @@ impl ProfiledCore {
         if let Some(per_s) = activity.packets_per_s {
             self.packets = (self.packets.0 + per_s * seconds, self.packets.1 + seconds);
         }
+        activity.stretches.iter().for_each(|stretch| self.stacks.add(stretch, &activity.own));
         for stage in &activity.stages {
             let sums = self.stages.entry((stage.stage, stage.program.clone())).or_default();
             sums.seconds += stage.share * seconds;
@@ -134,6 +156,7 @@ impl ProfiledCore {
                 clock: all.clock,
                 packets_per_s: (all.packets.1 > 0.0).then(|| all.packets.0 / all.packets.1),
                 stages,
+                stacks: all.stacks,
             }
         })
     }
@@ -159,6 +182,8 @@ mod tests {
             packets_per_s: Some(1e6),
             unnamed: None,
             stages: vec![stage(CoreStage::Nft, nft, functions), stage(CoreStage::Idle, 1.0 - nft, Vec::new())],
+            stretches: Vec::new(),
+            own: Arc::default(),
         })
     }
 
