@@ -2,12 +2,14 @@
 //! page's style sheet (light and dark, paper), nothing that is fetched. What is drawn is given; nothing is computed here.
 
 mod bars;
+mod flame;
 mod heat;
 mod lines;
 mod marks;
 mod strips;
 
 pub use bars::{BarPlot, BarRow, bars};
+pub use flame::{FlameFrame, flame};
 pub use heat::{HeatPlot, HeatRow, heat};
 pub use lines::{Lane, LinePlot, LineSeries, lines};
 pub use marks::{PlotDone, PlotPhase};
@@ -110,6 +112,11 @@ const COLORS: [(PlotColor, &str); 11] = [
 ];
 
 impl PlotColor {
+    /// What it is in the page.
+    fn css(self) -> &'static str {
+        COLORS.iter().find(|(color, _)| *color == self).map_or("currentColor", |(_, name)| name)
+    }
+
     /// A colour that the library can write, and that nothing else has: replaced once it is drawn.
     fn rgb(self) -> RGBColor {
         RGBColor(1, 0, self as u8)
@@ -181,6 +188,11 @@ fn svg(text: &PlotText, width: PlotWidth, height: u32, draw: impl FnOnce(&PlotAr
     if ok.is_err() {
         inner = html! { text x="8" y="24" fill="currentColor" { "This plot could not be drawn." } }.into_string();
     }
+    framed(text, width, height, &inner)
+}
+
+/// What is drawn as a part of a page.
+fn framed(text: &PlotText, width: PlotWidth, height: u32, inner: &str) -> String {
     let class = if width == PlotWidth::Wide { "wide" } else { "narrow" };
     html! {
         svg class=(class) role="img" viewBox=(format!("0 0 {} {height}", width.units())) {

@@ -1,12 +1,13 @@
 //! What a report says of a core that was profiled: its stages with their shares, what a packet cost in each, and their functions.
 
+use super::flame_graph::{self, stage_color};
 use super::words::{UNKNOWN, count, length};
 use crate::derive::profile::StageShare;
 use crate::derive::summary::ProfileSummary;
 use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable};
 use crate::report::figures::percent;
-use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+use crate::report::plot::{BarPlot, BarRow, PlotText, bars};
 use crate::sample::ProfileClock;
 
 /// Cores that are told.
@@ -22,6 +23,7 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
     for profile in profiles.iter().take(CORES) {
         blocks.push(Block::Subheading(format!("What core {} did", profile.core)));
         blocks.push(plot(profile));
+        blocks.extend(flame_graph::plot(profile));
         blocks.push(table(profile));
     }
     if profiles.len() > CORES {
@@ -38,7 +40,7 @@ fn plot(profile: &ProfileSummary) -> Block {
         interval: None,
         nominal: None,
         words: percent(stage.share),
-        color: PlotColor::Blue,
+        color: stage_color(stage.stage).0,
     };
     let rows: Vec<BarRow> = profile.stages.iter().filter(|stage| stage.share >= SMALL).map(row).collect();
     let list = rows.iter().map(|row| format!("{} {}", row.label, row.words)).collect::<Vec<_>>().join(", ");
