@@ -161,6 +161,7 @@ impl BlackBox {
     /// Saves what a limit that was exceeded is to be judged by; the sentence of where it is.
     pub fn save_evidence(&mut self) -> Option<SaveNews> {
         let kept = self.kept()?;
+        let kept = kept.because(None, self.newest_ns);
         let begun = self.begin(SavedName::of_gate(), None, kept.length_ns(), vec![(String::new(), kept)]);
         if let Err(error) = begun {
             return Some(SaveNews { is_warning: true, text: error.to_string(), kind: None });
@@ -180,7 +181,7 @@ impl BlackBox {
         let Some(event) = self.pending.take() else { return };
         let before_ns = u64::try_from(self.plan.before.as_nanos()).unwrap_or(u64::MAX);
         let Some(kept) = self.ring.lock().kept(event.at_ns.saturating_sub(before_ns)).ok().flatten() else { return };
-        let name = SavedName::of(event.kind);
+        let (name, kept) = (SavedName::of(event.kind), kept.because(Some(event.kind), event.at_ns));
         let begun = self.begin(&name, Some(event.kind), kept.length_ns(), vec![(String::new(), kept)]);
         if let Err(error) = begun {
             self.writing = Builder::new()

@@ -3,9 +3,10 @@
 
 use super::AppError;
 use super::signals::ring;
+use crate::derive::saved::SavedFor;
 use crate::derive::{Derivation, Highlight, Highlights, Metrics, SummaryRoom, SummaryTrack};
 use crate::record::{Bookmark, RecordError, Recording, StoredIn};
-use crate::sample::Item;
+use crate::sample::{Event, Item};
 use crate::source::feed::ReplayCursor;
 use crate::state::{Mode, Playback, ScreenMemory, Settings, State};
 use rustix::event::{EventfdFlags, eventfd};
@@ -33,6 +34,7 @@ pub const SHIPPED_STARTS_AT: Duration = Duration::from_secs(6);
 pub struct Player {
     stored: StoredIn,
     first_ns: u64,
+    saved: Option<SavedFor>,
     checkpoints: Vec<Checkpoint>,
     news: Receiver<ReadAhead>,
     ready: Arc<OwnedFd>,
@@ -76,12 +78,13 @@ impl Player {
     /// It cannot be read, or the kernel gives no descriptor or thread.
     pub fn open(stored: StoredIn) -> Result<Option<Self>, AppError> {
         let mut recording = Recording::open_stored(&stored).map_err(AppError::Record)?;
-        let begin = Instant::now();
+        let (begin, mut saved) = (Instant::now(), None);
         let first_ns = loop {
             match recording.next_item() {
                 Ok(Some(Item::Sample(sample))) => break sample.at_ns,
                 // Nothing is drawn and no key heard before: one that has none for so long is played like a pipe.
                 Ok(Some(Item::Event(_))) if begin.elapsed() > FIRST_SAMPLE => return Ok(None),
+                Ok(Some(Item::Event(Event::Saved { at_ns, trigger }))) => saved = Some((trigger, at_ns)),
                 Ok(Some(Item::Event(_))) => {}
                 // Whoever replays it says why.
                 Ok(None) | Err(_) => return Ok(None),
@@ -93,7 +96,8 @@ impl Player {
         let (read_again, bell) = (stored.clone(), Arc::clone(&ready));
         let work = move || read_whole(&read_again, &sender, &bell);
         std::thread::Builder::new().name("index".to_owned()).spawn(work).map_err(AppError::Index)?;
-        Ok(Some(Self { stored, first_ns, checkpoints: Vec::new(), news, ready }))
+        let saved = saved.map(|(trigger, at_ns)| SavedFor::new(trigger, at_ns, first_ns));
+        Ok(Some(Self { stored, first_ns, saved, checkpoints: Vec::new(), news, ready }))
     }
 
     /// What is known of it before anything was read.
@@ -106,6 +110,12 @@ impl Player {
     #[must_use]
     pub fn stored(&self) -> &StoredIn {
         &self.stored
+    }
+
+    /// Why it was saved by itself; none where somebody asked for it.
+    #[must_use]
+    pub fn saved(&self) -> Option<SavedFor> {
+        self.saved
     }
 
     /// When its first sample was taken, monotonic ns.

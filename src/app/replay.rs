@@ -13,6 +13,9 @@ impl App {
     #[must_use]
     pub fn with_player(mut self, player: Player, speed: Option<f64>) -> Self {
         self.state.playback = Some(player.playback(speed));
+        if let Some(saved) = player.saved() {
+            self.state.notice(false, format!("the recording was {}", saved.text()));
+        }
         self.player = Some(player);
         self
     }

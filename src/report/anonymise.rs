@@ -272,6 +272,7 @@ impl Anonymiser {
             | Event::Steered { .. }
             | Event::Unsteered { .. }
             | Event::Mark { .. }
+            | Event::Saved { .. }
             | Event::RunStarted { .. }
             | Event::Stretch { .. }
             | Event::Reported { .. }

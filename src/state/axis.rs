@@ -93,7 +93,7 @@ impl TimeAxis {
 
     /// Shows so much time that a pin is seen with the time before it, for as long as it is kept and no key has chosen otherwise.
     fn suit(&mut self, timeline: &Timeline) {
-        let last = timeline.incidents.iter().rfind(|one| one.kind != IncidentKind::Mark);
+        let last = timeline.incidents.iter().rfind(|one| one.kind.is_of_threads());
         let pinned_ns = last.filter(|one| one.kind == IncidentKind::Pin).map(|one| one.at_ns);
         if pinned_ns != self.pinned_ns {
             (self.pinned_ns, self.is_chosen) = (pinned_ns, self.is_chosen && pinned_ns.is_none());

@@ -100,6 +100,7 @@ fn sign(kind: HighlightKind) -> (Tone, char) {
     match kind {
         HighlightKind::Done(IncidentKind::Pin | IncidentKind::Restore) => (Tone::Good, '┬'),
         HighlightKind::Done(IncidentKind::Mark) => (Tone::Good, '◆'),
+        HighlightKind::Done(IncidentKind::Saved) => (Tone::Warning, '◆'),
         HighlightKind::Loss => (Tone::Bad, '×'),
         HighlightKind::Dip => (Tone::Warning, '▾'),
         HighlightKind::Migration => (Tone::Warning, '·'),
@@ -109,7 +110,7 @@ fn sign(kind: HighlightKind) -> (Tone, char) {
 /// Which of several in one cell is shown: the lowest.
 fn rank(kind: HighlightKind) -> u8 {
     match kind {
-        HighlightKind::Done(IncidentKind::Mark) => 0,
+        HighlightKind::Done(IncidentKind::Mark | IncidentKind::Saved) => 0,
         HighlightKind::Done(_) => 1,
         HighlightKind::Loss => 2,
         HighlightKind::Dip => 3,

@@ -29,6 +29,7 @@ mod tests;
 mod threads;
 mod together;
 mod trace;
+mod triggers;
 mod upcalls;
 mod windows;
 mod workers;

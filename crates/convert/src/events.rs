@@ -1,5 +1,6 @@
 //! What vnettop or its user did, as instants of a trace: a sentence each, and when.
 
+use vnettop_derive::saved::SavedFor;
 use vnettop_derive::{MachineMetrics, OverriddenPin};
 use vnettop_sample::{Event, LinkKey, SearchStep, SteeredFile, StretchSide, ThreadId, Word};
 
@@ -57,6 +58,9 @@ fn of(machine: &MachineMetrics, event: &Event) -> Option<ToldEvent> {
         Event::Search { at_ns, step } => (*at_ns, "search", search(step)),
         Event::NotPinned { at_ns, why } => (*at_ns, "not_pinned", Event::nothing_was_pinned(why)),
         Event::RunEnded { at_ns, code } => (*at_ns, "run_ended", format!("command ended, exit code {code}")),
+        Event::Saved { at_ns, trigger } => {
+            (*at_ns, "saved", format!("saved because of {}", SavedFor::new(*trigger, *at_ns, *at_ns).what()))
+        }
         // One a second: figures, which other tracks have, and stacks.
         Event::Reported { .. } | Event::Profiled(_) => return None,
     };

@@ -61,6 +61,7 @@ pub mod profile;
 mod rate;
 mod recent_load;
 pub mod run;
+pub mod saved;
 mod scope;
 mod share;
 mod short_lives;

@@ -6,6 +6,7 @@ use super::moves::TracedMove;
 use super::ovs::DatapathMetrics;
 use super::pins::OverriddenPin;
 use super::profile::CoreActivity;
+use super::saved::SavedFor;
 use super::short_lives::ShortLivedGroup;
 use super::steers::StandingSteer;
 use super::threads::ThreadMetrics;
@@ -55,6 +56,8 @@ pub struct MachineMetrics {
     pub profile: Option<Arc<CoreActivity>>,
     /// What vnettop or its user did since the sample before.
     pub events: Vec<Event>,
+    /// Why the recording was saved by itself; none of what is live, and of recordings that somebody asked for.
+    pub saved: Option<SavedFor>,
     /// Pins of vnettop that were found undone by something else since the sample before.
     pub undone: Vec<OverriddenPin>,
     /// The settings of links that vnettop has changed, sorted by link and setting.

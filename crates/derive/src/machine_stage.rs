@@ -6,6 +6,7 @@ use super::owners::Owners;
 use super::pins::Pins;
 use super::profile::ProfileTrack;
 use super::rate::{per_second, seconds};
+use super::saved::SavedFor;
 use super::short_lives::ShortLives;
 use super::steers::Steers;
 use super::{cores, links, moves, ovs, threads};
@@ -24,6 +25,9 @@ pub(super) struct MachineStage {
     switches: ovs::Switches,
     short_lives: ShortLives,
     profile: ProfileTrack,
+    saved: Option<SavedFor>,
+    /// That is told as an event once its moment is there.
+    is_saved_due: bool,
     /// As of the sample before.
     datapaths: Vec<ovs::DatapathMetrics>,
     /// What happened since the last sample.
@@ -33,6 +37,7 @@ pub(super) struct MachineStage {
 impl MachineStage {
     pub fn observe(&mut self, previous: Option<&Sample>, next: &Sample) -> MachineMetrics {
         self.history.observe_threads(previous, next);
+        self.await_saved(next.at_ns);
         for event in &self.events {
             self.pins.event(event);
             self.steers.event(event);
@@ -66,6 +71,7 @@ impl MachineStage {
             owners: self.owners.join(&facts.owners, &facts.ovs),
             cores,
             profile,
+            saved: self.saved,
             undone,
             steers: self.steers.observe(next),
             threads: Arc::new(threads),
@@ -76,6 +82,21 @@ impl MachineStage {
             tracer: next.tracer,
             trace: next.trace.as_ref().map(|trace| (trace.source, trace.lost)),
             events: std::mem::take(&mut self.events),
+        }
+    }
+
+    /// Why a recording was saved stands before its first sample, and is told when it happens.
+    fn await_saved(&mut self, at_ns: u64) {
+        let is_one = |event: &mut Event| matches!(event, Event::Saved { .. });
+        for event in self.events.extract_if(.., is_one) {
+            if let Event::Saved { at_ns: since_ns, trigger } = event {
+                self.saved = Some(SavedFor::new(trigger, since_ns, at_ns));
+                self.is_saved_due = true;
+            }
+        }
+        if let Some(saved) = self.saved.filter(|saved| self.is_saved_due && saved.at_ns <= at_ns) {
+            self.events.push(Event::Saved { at_ns: saved.at_ns, trigger: saved.trigger });
+            self.is_saved_due = false;
         }
     }
 }

@@ -176,7 +176,8 @@ impl Observation {
             | Event::Restored { .. }
             | Event::Unsteered { .. }
             | Event::Mark { .. }
-            | Event::Profiled(_) => {}
+            | Event::Profiled(_)
+            | Event::Saved { .. } => {}
         }
     }
 

@@ -13,6 +13,7 @@ mod threads;
 mod treated;
 
 use super::Metrics;
+use super::saved::SavedFor;
 use std::sync::Arc;
 use vnettop_sample::{Facts, TraceSource};
 
@@ -68,6 +69,7 @@ pub struct SummaryTrack {
     left_out: u64,
     own_cpu: super::Mean,
     restarts: u32,
+    saved: Option<SavedFor>,
     cores: CoresTrack,
     threads: ThreadsTrack,
     links: LinksTrack,
@@ -102,6 +104,8 @@ pub struct RecordingSummary {
     pub own_cpu: Option<f64>,
     /// How often its clock went back: another stream begins there, and this is of the last one.
     pub restarts: u32,
+    /// Why it was saved by itself; none where somebody asked for it.
+    pub saved: Option<SavedFor>,
     /// Every core, sorted by core.
     pub cores: Vec<CoreSummary>,
     /// The watched threads, busiest first.
@@ -150,6 +154,7 @@ impl SummaryTrack {
             left_out: 0,
             own_cpu: super::Mean::default(),
             restarts: 0,
+            saved: None,
             cores: CoresTrack::default(),
             threads: ThreadsTrack::new(room.threads),
             links: LinksTrack::default(),
@@ -177,6 +182,7 @@ impl SummaryTrack {
             self.tests.halve();
         }
         self.facts = Arc::clone(&metrics.machine.facts);
+        self.saved = metrics.machine.saved;
         self.trace = metrics.machine.trace.map(|(source, _)| source).or(self.trace);
         (self.interval_ns, self.late_ticks, self.left_out) =
             (metrics.machine.own.interval_ns, metrics.machine.own.late_ticks, metrics.machine.own.left_out);
@@ -211,6 +217,7 @@ impl SummaryTrack {
             left_out: self.left_out,
             own_cpu: self.own_cpu.value(),
             restarts: self.restarts,
+            saved: self.saved,
             cores: self.cores.summaries(),
             threads,
             threads_left_out,

@@ -47,7 +47,7 @@ pub struct Incident {
     pub at_ns: u64,
     /// What.
     pub kind: IncidentKind,
-    /// How many threads it was done to at once; 1 for a mark.
+    /// How many threads it was done to at once; 1 where it is not done to threads.
     pub count: usize,
 }
 
@@ -60,6 +60,15 @@ pub enum IncidentKind {
     #[strum(to_string = "unpin")]
     Restore,
     Mark,
+    Saved,
+}
+
+impl IncidentKind {
+    /// It is done to threads.
+    #[must_use]
+    pub fn is_of_threads(self) -> bool {
+        matches!(self, Self::Pin | Self::Restore)
+    }
 }
 
 /// What the bins do not have.
@@ -84,6 +93,7 @@ impl TimelineTrack {
             Event::Pinned { at_ns, .. } => (*at_ns, IncidentKind::Pin),
             Event::Restored { at_ns, .. } => (*at_ns, IncidentKind::Restore),
             Event::Mark { at_ns } => (*at_ns, IncidentKind::Mark),
+            Event::Saved { at_ns, .. } => (*at_ns, IncidentKind::Saved),
             _ => return,
         };
         // A recording of old does not tell when: after the sample before it.

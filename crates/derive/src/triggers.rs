@@ -10,25 +10,9 @@ use super::{Metrics, TestMetrics};
 use scene::{TriggerScene, TriggerTrack};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use strum::VariantArray;
 
 pub use threshold::TriggerError;
-
-/// What can be waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, strum::IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "kebab-case")]
-pub enum TriggerKind {
-    /// The rate of a test falls.
-    Dip,
-    /// Packets of a test are lost.
-    Loss,
-    /// Its packets wait long.
-    Latency,
-    /// Something else holds it back than before.
-    LimitChange,
-    /// Its threads migrate often.
-    MigrationBurst,
-}
+pub use vnettop_sample::TriggerKind;
 
 /// What is waited for, and from where on it counts.
 #[derive(Debug, Clone, Copy, PartialEq)]

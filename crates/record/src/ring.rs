@@ -7,7 +7,7 @@ use super::standing::StandingEvents;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
-use vnettop_sample::{Facts, Item};
+use vnettop_sample::{Event, Facts, Item, TriggerKind};
 
 /// A piece is ended after this time, ns: what is kept is at most so much longer than asked for.
 const PIECE_NS: u64 = 5_000_000_000;
@@ -164,7 +164,7 @@ impl RecordingRing {
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(None) };
         let (from_ns, to_ns) = (first.from_ns, last.to_ns);
         let is_shortened = self.is_shortened && self.pieces.front().is_some_and(|oldest| oldest.from_ns == from_ns);
-        Ok(Some(KeptRecording { from_ns, to_ns, is_shortened, pieces }))
+        Ok(Some(KeptRecording { from_ns, to_ns, is_shortened, pieces, because: None }))
     }
 
     fn end_piece(&mut self) -> io::Result<()> {
@@ -197,9 +197,18 @@ pub struct KeptRecording {
     to_ns: u64,
     is_shortened: bool,
     pieces: Vec<RingPiece>,
+    /// Why it is saved; none where somebody asks for it.
+    because: Option<Event>,
 }
 
 impl KeptRecording {
+    /// The same, which says why it is saved.
+    #[must_use]
+    pub fn because(mut self, trigger: Option<TriggerKind>, at_ns: u64) -> Self {
+        self.because = Some(Event::Saved { at_ns, trigger });
+        self
+    }
+
     /// Time from its first sample to its last one, ns.
     #[must_use]
     pub fn length_ns(&self) -> u64 {
@@ -258,7 +267,8 @@ impl KeptRecording {
     fn write_pieces(&self, to: &mut impl Write) -> io::Result<()> {
         let mut standing = LineWriter::piece(Vec::new());
         let before = self.pieces.first().map(|piece| piece.standing.clone()).unwrap_or_default();
-        before.events().try_for_each(|event| standing.item(&mut None, &event))?;
+        let because = self.because.clone().map(Item::Event);
+        before.events().chain(because).try_for_each(|event| standing.item(&mut None, &event))?;
         to.write_all(&frame_of(standing)?)?;
         self.pieces.iter().try_for_each(|piece| to.write_all(&piece.bytes))
     }

@@ -10,6 +10,8 @@ pub(super) struct StandingEvents {
     run: [Option<Event>; 3],
     pins: BTreeMap<ThreadId, Event>,
     steers: BTreeMap<SteeredFile, Event>,
+    /// Why the recording was saved: of each part of it.
+    saved: Option<Event>,
 }
 
 impl StandingEvents {
@@ -20,6 +22,7 @@ impl StandingEvents {
             Event::Restored { thread, .. } => drop(self.pins.remove(thread)),
             Event::Steered { file, .. } => drop(self.steers.insert(*file, event)),
             Event::Unsteered { file, .. } => drop(self.steers.remove(file)),
+            Event::Saved { .. } => self.saved = Some(event),
             Event::RunAsked(_) => self.run = [Some(event), None, None],
             Event::RunStarted { .. } => self.run[1] = Some(event),
             Event::Stretch { .. } => self.run[2] = Some(event),
@@ -30,6 +33,7 @@ impl StandingEvents {
 
     /// As they come before the first sample.
     pub fn events(self) -> impl Iterator<Item = Item> {
-        self.run.into_iter().flatten().chain(self.pins.into_values()).chain(self.steers.into_values()).map(Item::Event)
+        let run = self.run.into_iter().flatten();
+        run.chain(self.pins.into_values()).chain(self.steers.into_values()).chain(self.saved).map(Item::Event)
     }
 }

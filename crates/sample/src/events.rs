@@ -112,6 +112,43 @@ pub enum Event {
     },
     /// What a core did for about a second, while that is asked for.
     Profiled(Box<CoreProfile>),
+    /// Why the flight recorder saved this recording by itself. It stands before the first sample.
+    Saved {
+        /// When that began, `CLOCK_MONOTONIC`, ns.
+        at_ns: u64,
+        /// What `--on` waited for; `None`: a limit of `vnettop run` was exceeded.
+        trigger: Option<TriggerKind>,
+    },
+}
+
+/// What the flight recorder can wait for.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum TriggerKind {
+    /// The rate of a test falls.
+    Dip,
+    /// Packets of a test are lost.
+    Loss,
+    /// Its packets wait long.
+    Latency,
+    /// Something else holds it back than before.
+    LimitChange,
+    /// Its threads migrate often.
+    MigrationBurst,
 }
 
 impl Event {

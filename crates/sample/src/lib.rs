@@ -57,7 +57,7 @@ pub use doctor::{
     BpfAnswer, Containment, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState,
     MomentaryLoad, ProgramsFound, Sight, SocketFound, SocketState, TerminalFacts, TracefsState,
 };
-pub use events::Event;
+pub use events::{Event, TriggerKind};
 pub use facts::{FactVisitor, Facts};
 pub use flows::{
     Busy, Congestion, DatagramCounts, Disorder, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState,

@@ -111,6 +111,11 @@ impl JsonObject for Event {
                 object.serialize_entry("side", side)?;
                 reported(object, report, metrics)
             }
+            Self::Saved { at_ns, trigger } => {
+                object.serialize_entry("kind", "saved")?;
+                object.serialize_entry("t_ns", at_ns)?;
+                object.serialize_entry("trigger", &trigger.map(Word::word))
+            }
             Self::Profiled(profile) => super::profile::stacks(object, profile),
             Self::RunEnded { at_ns, code } => {
                 object.serialize_entry("kind", "run_ended")?;

@@ -16,6 +16,8 @@ pub struct PlotPhase {
 /// Everything that was done, in the order of time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlotDone {
+    /// What the recording was saved for and when, seconds on the axis; none where somebody asked for it.
+    pub saved: Option<(f64, &'static str)>,
     /// When threads were pinned.
     pub pinned: Vec<PlotPhase>,
     /// When a user set a mark, seconds on the axis.
@@ -29,6 +31,7 @@ const SHADE: f64 = 0.13;
 const CHARACTER: i32 = 8;
 const GAP: i32 = 6;
 const PINNED: &str = "pinned";
+const SAVED: &str = "saved";
 
 /// A word over the middle of what it belongs to.
 struct Label {
@@ -67,15 +70,18 @@ fn mark_labels(places: &[i32]) -> Vec<Label> {
     groups.iter().map(label).collect()
 }
 
+/// Nothing stands where a label would.
+fn has_room(one: &Label, others: &[Label]) -> bool {
+    let (from, to) = one.reaches();
+    others.iter().map(Label::reaches).all(|(begin, end)| end + GAP <= from || to + GAP <= begin)
+}
+
 /// The word over each phase, if every one has room for it; the legend says it in any case.
 fn phase_labels(bands: &[(i32, i32)], marks: &[Label]) -> Vec<Label> {
     let label = |&(from, to): &(i32, i32)| Label { x: i32::midpoint(from, to), word: PINNED.to_owned() };
     let labels: Vec<Label> = bands.iter().map(label).collect();
-    let is_free = |one: &Label| {
-        let (from, to) = one.reaches();
-        marks.iter().map(Label::reaches).all(|(begin, end)| end + GAP <= from || to + GAP <= begin)
-    };
-    let have_room = bands.iter().all(|(from, to)| to - from >= width(PINNED)) && labels.iter().all(is_free);
+    let are_free = labels.iter().all(|one| has_room(one, marks));
+    let have_room = bands.iter().all(|(from, to)| to - from >= width(PINNED)) && are_free;
     if have_room { labels } else { Vec::new() }
 }
 
@@ -112,12 +118,22 @@ pub(super) fn draw_done(
         let line = PathElement::new(vec![(at_s / scale, 0.0), (at_s / scale, y_to)], PlotColor::Text.line(1));
         chart.draw_series(std::iter::once(line))?;
     }
+    let saved = done.saved.map(|(at_s, _)| at_s).filter(|&at_s| is_seen(at_s));
+    if let Some(at_s) = saved {
+        let line = PathElement::new(vec![(at_s / scale, 0.0), (at_s / scale, y_to)], PlotColor::Teal.line(2));
+        chart.draw_series(std::iter::once(line))?;
+    }
     if !is_top {
         return Ok(());
     }
     let (_, top) = inside(area, chart.backend_coord(&(0.0, y_to)));
     let places: Vec<i32> = marks.iter().map(|at| inside(area, chart.backend_coord(&(at / scale, y_to))).0).collect();
-    let marks = mark_labels(&places);
+    let mut marks = mark_labels(&places);
+    if let Some(at_s) = saved {
+        let (x, _) = inside(area, chart.backend_coord(&(at_s / scale, y_to)));
+        let label = Label { x, word: SAVED.to_owned() };
+        marks.extend(has_room(&label, &marks).then_some(label));
+    }
     for label in phase_labels(&bands, &marks).iter().chain(&marks) {
         let style = text_style().pos(Pos::new(HPos::Center, VPos::Bottom));
         area.draw(&Text::new(label.word.clone(), (label.x, top - BAND - 2), style))?;

@@ -8,7 +8,11 @@ fn text() -> PlotText {
 
 fn all(width: PlotWidth) -> [String; 4] {
     let x = PlotTime { from_s: 0.0, to_s: 60.0 };
-    let done = PlotDone { pinned: vec![PlotPhase { from_s: 20.0, to_s: 90.0 }], marks_s: vec![30.0, 30.1] };
+    let done = PlotDone {
+        saved: Some((10.0, "a dip")),
+        pinned: vec![PlotPhase { from_s: 20.0, to_s: 90.0 }],
+        marks_s: vec![30.0, 30.1],
+    };
     let level = Some(5.0);
     let points = (0..600).map(|at| (f64::from(at) / 10.0, (at % 50 != 3).then_some(f64::from(at % 7)))).collect();
     let series = vec![LineSeries { color: PlotColor::Blue, points, band: Vec::new() }];

@@ -57,6 +57,7 @@ fn summary(of: &RecordingSummary) -> Value {
             "name": host.name, "kernel": host.kernel, "arch": host.arch, "policy": host.policy,
             "cores": topology.cores.len(), "nodes": topology.nodes, "isolated": topology.isolated,
         },
+        "saved": of.saved.map(|saved| json!({ "after_s": saved.after_s, "trigger": saved.trigger.map(Word::word) })),
         "column_s": of.columns.seconds(),
         "tests": of.tests.iter().map(|test| one_test(of, test)).collect::<Vec<_>>(),
         "tests_left_out": of.tests_left_out,

@@ -9,7 +9,7 @@ use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable, legend};
 use crate::report::figures::percent;
 use crate::report::plot::{HeatPlot, HeatRow, PlotColor, PlotText, PlotTime, heat};
-use crate::sample::{Topology, TraceSource};
+use crate::sample::{Topology, TraceSource, Word};
 
 /// Rows of a heat map and of a table.
 const CORES: usize = 64;
@@ -34,6 +34,10 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
                 when(summary.begin_wall_ms),
                 length(summary.seconds())
             );
+            if let Some(saved) = &summary.saved {
+                let option = saved.trigger.map_or_else(String::new, |kind| format!(" (--on {})", kind.word()));
+                blocks.push(Block::Text(format!("The recording was {}{option}.", saved.text())));
+            }
             blocks.push(Block::Text(about));
         }
         None => blocks.push(Block::Warning("It has fewer than two samples, so nothing was measured.".to_owned())),

@@ -84,6 +84,7 @@ pub(super) fn done(summary: &RecordingSummary, incidents: &[Incident]) -> PlotDo
     };
     PlotDone {
         pinned: pinned_times(incidents).into_iter().map(phase).collect(),
+        saved: summary.saved.map(|saved| (at_s(saved.at_ns), saved.what())),
         marks_s: incidents.iter().filter(is_mark).map(|mark| at_s(mark.at_ns)).collect(),
     }
 }
@@ -103,6 +104,9 @@ pub(super) fn legend_of_done(done: &PlotDone, is_shaded: bool) -> Vec<LegendEntr
         let times = if done.pinned.len() > 1 { format!(", {} times", done.pinned.len()) } else { String::new() };
         let color = if is_shaded { "shade" } else { "edge" };
         entries.push(legend(color, format!("threads are pinned by vnettop{times}")));
+    }
+    if let Some((at_s, what)) = done.saved {
+        entries.push(legend("teal", format!("saved because of {what}: at {}", seconds(at_s))));
     }
     if !done.marks_s.is_empty() {
         let list: Vec<String> = done.marks_s.iter().take(MARKS).map(|at_s| seconds(*at_s)).collect();

@@ -4,7 +4,6 @@
 use super::axis::Axis;
 use crate::derive::history::History;
 use crate::derive::moves::{MoveClass, MovesByClass};
-use crate::derive::timeline::IncidentKind;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::Word;
 use crate::state::Units;
@@ -32,7 +31,7 @@ pub(super) fn line(metrics: &Metrics, history: &History, axis: &Axis<'_>, at_ns:
         let threads = plural(incident.count, "thread");
         tell(
             Tone::Accent,
-            if incident.kind == IncidentKind::Mark { word.to_owned() } else { format!("{word} of {threads}") },
+            if incident.kind.is_of_threads() { format!("{word} of {threads}") } else { word.to_owned() },
         );
     }
     pieces

@@ -13,7 +13,7 @@ fn placed(state: &State, axis: &Axis<'_>) -> Vec<(u64, u64)> {
     let now_ns = axis.newest_ns;
     let mut times: Vec<(u64, u64)> = Vec::new();
     let mut since_ns = None;
-    let done = axis.timeline.incidents.iter().filter(|one| one.kind != IncidentKind::Mark);
+    let done = axis.timeline.incidents.iter().filter(|one| one.kind.is_of_threads());
     for incident in done {
         match incident.kind {
             IncidentKind::Pin => since_ns = since_ns.or(Some(incident.at_ns)),

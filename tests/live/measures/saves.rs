@@ -12,27 +12,27 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use vnettop::record::Recording;
-use vnettop::sample::{Item, Sample};
+use vnettop::sample::{Event, Item, Sample, TriggerKind};
 use vnettop::source::now_ns;
 
 const PROGRAMS: &[&str] = &["iperf3", "ip", "nsenter", "setpriv", "unshare"];
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A steady test over loopback, and folders of its own for whoever watches it.
-struct SteadyTest {
-    netns: Netns,
-    server: Kept,
-    _client: Kept,
+pub(super) struct SteadyTest {
+    pub netns: Netns,
+    pub server: Kept,
+    pub client: Kept,
     root: tempfile::TempDir,
 }
 
 impl SteadyTest {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let netns = Netns::new();
         let server = iperf3_server(&netns, &[]);
         // Small buffers: a server that stands still stops the sender at once.
         let client = netns.keep("iperf3", &["-c", "127.0.0.1", "-t", "600", "-b", "1G", "-w", "256K"]);
-        Self { netns, server, _client: client, root: tempfile::tempdir().expect("a directory") }
+        Self { netns, server, client, root: tempfile::tempdir().expect("a directory") }
     }
 
     fn vnettop(&self, options: &[&str]) -> Command {
@@ -49,11 +49,7 @@ impl SteadyTest {
 
     /// What was saved.
     fn files(&self) -> Vec<PathBuf> {
-        let folder = fs::read_dir(self.root.path().join("state/vnettop"));
-        let mut all: Vec<PathBuf> = folder.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-        all.retain(|path| path.extension().is_some_and(|ending| ending == "zst"));
-        all.sort();
-        all
+        recordings(&self.root.path().join("state/vnettop"))
     }
 
     /// `vnettop save` with these arguments.
@@ -72,6 +68,31 @@ impl SteadyTest {
         sleep(Duration::from_millis(300));
         signal("-CONT", &pid);
         since_ns
+    }
+}
+
+/// The recordings of a folder, the oldest first.
+pub(super) fn recordings(folder: &Path) -> Vec<PathBuf> {
+    let folder = fs::read_dir(folder);
+    let mut all: Vec<PathBuf> = folder.into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    all.retain(|path| path.extension().is_some_and(|ending| ending == "zst"));
+    all.sort();
+    all
+}
+
+/// What a recording says that it was saved for, when that began, and when its first sample was taken, ns.
+pub(super) fn saved_for(path: &Path) -> (Option<TriggerKind>, u64, u64) {
+    let mut recording = Recording::open(path).expect("a recording");
+    let mut found = None;
+    loop {
+        match recording.next_item().expect("readable").expect("it has samples") {
+            Item::Event(Event::Saved { trigger, at_ns }) => found = Some((trigger, at_ns)),
+            Item::Event(_) => {}
+            Item::Sample(sample) => {
+                let (trigger, at_ns) = found.expect("before the first sample");
+                return (trigger, at_ns, sample.at_ns);
+            }
+        }
     }
 }
 
@@ -118,6 +139,9 @@ fn a_planted_dip_is_saved_with_ten_seconds_before_and_five_after() {
         let files = test.files();
         assert_eq!(files.len(), number, "one file a dip: {files:?}");
         assert!(files[number - 1].to_string_lossy().contains("vnettop-on-dip-"), "{files:?}");
+        let (trigger, at_ns, _) = saved_for(&files[number - 1]);
+        assert_eq!(trigger, Some(TriggerKind::Dip), "it says why");
+        assert!(at_ns.abs_diff(since_ns) < SECOND_NS / 2, "and when");
         let samples = samples(&files[number - 1]);
         let (first, last) = (&samples[0], &samples[samples.len() - 1]);
         assert!(first.at_ns + 10 * SECOND_NS <= since_ns + SECOND_NS / 5, "ten seconds before");

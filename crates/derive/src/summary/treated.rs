@@ -79,7 +79,7 @@ pub fn pinned_times(incidents: &[Incident]) -> Vec<(u64, Option<u64>)> {
                     *to_ns = Some(incident.at_ns);
                 }
             }
-            IncidentKind::Mark => {}
+            IncidentKind::Mark | IncidentKind::Saved => {}
         }
     }
     times

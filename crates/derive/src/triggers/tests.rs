@@ -3,6 +3,7 @@
 use super::*;
 use crate::ledger::{BIN_NS, Bin};
 use crate::moves::MovesByClass;
+use strum::VariantArray;
 use vnettop_sample::Word;
 
 fn bins(rates: &[f64]) -> Vec<Bin> {

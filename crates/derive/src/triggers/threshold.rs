@@ -25,33 +25,31 @@ pub enum TriggerError {
     Held,
 }
 
-impl TriggerKind {
-    /// The threshold where none is given.
-    fn usual(self) -> f64 {
-        match self {
-            Self::Dip => 0.5,
-            Self::Loss => 1.0,
-            Self::Latency => 0.01,
-            Self::LimitChange => 3.0,
-            Self::MigrationBurst => 10.0,
-        }
+/// The threshold where none is given.
+fn usual(kind: TriggerKind) -> f64 {
+    match kind {
+        TriggerKind::Dip => 0.5,
+        TriggerKind::Loss => 1.0,
+        TriggerKind::Latency => 0.01,
+        TriggerKind::LimitChange => 3.0,
+        TriggerKind::MigrationBurst => 10.0,
     }
+}
 
-    fn threshold(self, text: &str) -> Result<f64, TriggerError> {
-        match self {
-            Self::Dip => {
-                let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-                within(number, 0.01 * whole, 0.99 * whole).map(|share| share / whole).ok_or(TriggerError::Share)
-            }
-            Self::Loss | Self::MigrationBurst => within(text, 1.0, 1e9).ok_or(TriggerError::Count),
-            Self::Latency => {
-                let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-                let found = units.iter().find_map(|(unit, s)| Some((text.strip_suffix(unit)?, s)));
-                let (number, s) = found.ok_or(TriggerError::Latency)?;
-                within(number, 1e-6 / s, 10.0 / s).map(|number| number * s).ok_or(TriggerError::Latency)
-            }
-            Self::LimitChange => within(text.trim_end_matches('s'), 1.0, 3600.0).ok_or(TriggerError::Held),
+fn threshold(kind: TriggerKind, text: &str) -> Result<f64, TriggerError> {
+    match kind {
+        TriggerKind::Dip => {
+            let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+            within(number, 0.01 * whole, 0.99 * whole).map(|share| share / whole).ok_or(TriggerError::Share)
         }
+        TriggerKind::Loss | TriggerKind::MigrationBurst => within(text, 1.0, 1e9).ok_or(TriggerError::Count),
+        TriggerKind::Latency => {
+            let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+            let found = units.iter().find_map(|(unit, s)| Some((text.strip_suffix(unit)?, s)));
+            let (number, s) = found.ok_or(TriggerError::Latency)?;
+            within(number, 1e-6 / s, 10.0 / s).map(|number| number * s).ok_or(TriggerError::Latency)
+        }
+        TriggerKind::LimitChange => within(text.trim_end_matches('s'), 1.0, 3600.0).ok_or(TriggerError::Held),
     }
 }
 
@@ -65,7 +63,7 @@ impl FromStr for Trigger {
     fn from_str(text: &str) -> Result<Self, TriggerError> {
         let (word, threshold) = text.split_once(':').map_or((text, None), |(word, after)| (word, Some(after)));
         let kind = TriggerKind::VARIANTS.iter().find(|kind| kind.word() == word).copied().ok_or(TriggerError::Kind)?;
-        let threshold = threshold.map_or(Ok(kind.usual()), |text| kind.threshold(text))?;
+        let threshold = threshold.map_or(Ok(usual(kind)), |text| self::threshold(kind, text))?;
         Ok(Self { kind, threshold })
     }
 }

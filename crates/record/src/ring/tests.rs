@@ -3,7 +3,7 @@
 use super::*;
 use crate::Recording;
 use std::sync::Arc;
-use vnettop_sample::{CoreSet, Event, Host, LinkCounters, Sample, ThreadId};
+use vnettop_sample::{CoreSet, Event, Host, LinkCounters, Sample, ThreadId, TriggerKind};
 
 const TICK_NS: u64 = 100_000_000;
 
@@ -78,6 +78,9 @@ fn the_last_time_is_kept_bit_for_bit_with_what_held_before() {
     let last = items.last().expect("samples");
     assert!(*last == sample(600), "as it was");
     assert!(!kept.is_shortened());
+    let items = read(&kept.because(Some(TriggerKind::Dip), 5));
+    let why = Item::Event(Event::Saved { at_ns: 5, trigger: Some(TriggerKind::Dip) });
+    assert_eq!(items.iter().position(|item| *item == why), Some(1), "why it is saved, behind what holds");
 }
 
 #[test]
