@@ -2,7 +2,7 @@
 
 use super::{InJson, JsonObject};
 use crate::derive::{MachineMetrics, MoveClass, OverriddenPin, TestMetrics, TracedMove};
-use crate::sample::{Event, Report, SearchStep, SteeredFile, ThreadId, TraceSource, Word};
+use crate::sample::{Event, Report, SearchStep, SteeredFile, ThreadId, TraceSource, TriggerKind, Word};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
@@ -111,11 +111,7 @@ impl JsonObject for Event {
                 object.serialize_entry("side", side)?;
                 reported(object, report, metrics)
             }
-            Self::Saved { at_ns, trigger } => {
-                object.serialize_entry("kind", "saved")?;
-                object.serialize_entry("t_ns", at_ns)?;
-                object.serialize_entry("trigger", &trigger.map(Word::word))
-            }
+            Self::Saved { at_ns, trigger } => saved(object, *at_ns, *trigger),
             Self::Profiled(profile) => super::profile::stacks(object, profile),
             Self::RunEnded { at_ns, code } => {
                 object.serialize_entry("kind", "run_ended")?;
@@ -124,6 +120,12 @@ impl JsonObject for Event {
             }
         }
     }
+}
+
+fn saved<M: SerializeMap>(object: &mut M, at_ns: u64, trigger: Option<TriggerKind>) -> Result<(), M::Error> {
+    object.serialize_entry("kind", "saved")?;
+    object.serialize_entry("t_ns", &at_ns)?;
+    object.serialize_entry("trigger", &trigger.map(Word::word))
 }
 
 fn of_thread<M: SerializeMap>(object: &mut M, kind: &str, thread: ThreadId) -> Result<(), M::Error> {

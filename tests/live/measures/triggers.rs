@@ -40,7 +40,9 @@ impl Waiting {
             "4",
             "--no-socket",
         ]);
-        kinds.iter().for_each(|kind| drop(command.args(["--on", kind])));
+        for kind in kinds {
+            command.args(["--on", kind]);
+        }
         command.env("XDG_STATE_HOME", home.path()).env("XDG_RUNTIME_DIR", home.path());
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let waiting = Self { home, _vnettop: Kept(child.expect("vnettop starts")) };
