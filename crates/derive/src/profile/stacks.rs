@@ -43,7 +43,7 @@ pub struct CoreStacks {
 /// What passed within a frame, as a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StackNode {
-    /// Of it and of what it called.
+    /// Samples of the frame and of what it called.
     pub sum: StackSum,
     /// What it called.
     pub called: BTreeMap<StackFrame, StackNode>,
