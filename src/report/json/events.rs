@@ -59,10 +59,7 @@ impl JsonObject for OverriddenPin {
 impl JsonObject for Event {
     fn fields<M: SerializeMap>(&self, metrics: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
         match self {
-            Self::Mark { at_ns } => {
-                object.serialize_entry("kind", "mark")?;
-                object.serialize_entry("t_ns", at_ns)
-            }
+            Self::Mark { at_ns } => of_time(object, "mark", *at_ns),
             Self::Pinned { thread, old, asked, got, .. } => {
                 of_thread(object, "pinned", *thread)?;
                 object.serialize_entry("old", old)?;
@@ -122,9 +119,13 @@ impl JsonObject for Event {
     }
 }
 
+fn of_time<M: SerializeMap>(object: &mut M, kind: &str, at_ns: u64) -> Result<(), M::Error> {
+    object.serialize_entry("kind", kind)?;
+    object.serialize_entry("t_ns", &at_ns)
+}
+
 fn saved<M: SerializeMap>(object: &mut M, at_ns: u64, trigger: Option<TriggerKind>) -> Result<(), M::Error> {
-    object.serialize_entry("kind", "saved")?;
-    object.serialize_entry("t_ns", &at_ns)?;
+    of_time(object, "saved", at_ns)?;
     object.serialize_entry("trigger", &trigger.map(Word::word))
 }
 

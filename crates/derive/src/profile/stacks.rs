@@ -106,9 +106,12 @@ impl CoreStacks {
     #[must_use]
     pub fn lines(&self, core: CoreId) -> Vec<String> {
         let line = |(stage, frames, sum): (CoreStage, Vec<&StackFrame>, StackSum)| {
-            let frames: String =
-                frames.iter().map(|frame| format!(";{}", folded_name(&frame.name, frame.is_kernel))).collect();
-            format!("core {core};{}{frames} {}", stage.label(), sum.samples)
+            let mut path = format!("core {core};{}", stage.label());
+            for frame in frames {
+                path += ";";
+                path += &folded_name(&frame.name, frame.is_kernel);
+            }
+            format!("{path} {}", sum.samples)
         };
         self.each().map(line).collect()
     }
