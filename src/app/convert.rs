@@ -49,7 +49,7 @@ pub enum ConversionError {
     #[error("the recording has several hosts, each with a clock of its own: choose one with --of: {0}")]
     SeveralHosts(String),
     /// Stacks are asked for, and no core was looked at.
-    #[error("no core was profiled in this recording: record with --profile CORE, or press K while it is recorded")]
+    #[error("no core was profiled in it: record with --profile CORE, or press K")]
     NothingProfiled,
     /// It has no such host.
     #[error("--of names no host of the recording, it is of {0}")]

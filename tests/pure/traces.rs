@@ -170,7 +170,7 @@ fn nothing_is_written_over_and_nothing_half_done_is_left() {
             .contains("is not a vnettop recording")
     );
     assert!(refused(&AskedFile { host: Some("b"), ..asked(table, &new) }).contains("it is of one machine"));
-    assert!(refused(&asked(ConvertedTo::Stacks, &new)).starts_with("no core was profiled in this recording"));
+    assert!(refused(&asked(ConvertedTo::Stacks, &new)).starts_with("no core was profiled in it"));
     assert!(refused(&asked(table, &path("nowhere/new.csv"))).starts_with("cannot write "));
     let gone = || !new.exists();
     assert!(gone(), "nothing is left of what failed");

@@ -97,13 +97,11 @@ fn bars_of(recording: &ReportedRecording, (bits, has_pinned): (f64, bool)) -> Ve
     };
     let test = recording.summary.as_ref().and_then(main_test);
     let of = |word: &str, of: TreatedTime| row(word, Some(of.mean_bits_per_s), of.jitter);
-    match test.and_then(TestSummary::treated) {
-        Some([unpinned, pinned]) => vec![of(UNPINNED, unpinned), of(PINNED, pinned)],
-        None => {
-            let word = if has_pinned { UNPINNED } else { "" };
-            vec![row(word, test.and_then(|test| test.mean_bits_per_s), test.and_then(|test| test.rate.jitter))]
-        }
+    if let Some([unpinned, pinned]) = test.and_then(TestSummary::treated) {
+        return vec![of(UNPINNED, unpinned), of(PINNED, pinned)];
     }
+    let word = if has_pinned { UNPINNED } else { "" };
+    vec![row(word, test.and_then(|test| test.mean_bits_per_s), test.and_then(|test| test.rate.jitter))]
 }
 
 /// What stands behind the figure of a bar.

@@ -165,9 +165,9 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     let part = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {text}"));
     // The finding has the same losses, as of another moment.
     let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
-    let text = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
+    let sentence = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
-    let limit = limit.map(|seen| format!("Limit: {} ({})", text(&seen.limit), for_so_long(seen.seconds, ran_s)));
+    let limit = limit.map(|seen| format!("Limit: {} ({})", sentence(&seen.limit), for_so_long(seen.seconds, ran_s)));
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit } = &finding.parts;
     let for_long = |line: String| format!("{line} ({})", for_so_long(*seconds, ran_s));
