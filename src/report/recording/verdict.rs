@@ -160,19 +160,21 @@ fn asked(test: &TestSummary) -> Option<f64> {
 fn reasons(test: &TestSummary) -> Vec<String> {
     let ran_s = ran_s(test);
     let is_asked = asked(test).is_some();
-    let is_trouble = test.rate.jitter.and_then(|jitter| jitter.cv).is_none_or(|cv| cv >= STEADY) || test.lost > 0.0;
-    let first = main_finding(test).filter(|_| is_trouble && !(is_asked && is_fairly_steady(test)));
-    let part = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {text}"));
+    // What was asked for may vary a little.
+    let usual = if is_asked { SWINGS } else { STEADY };
+    let varies = test.rate.jitter.and_then(|jitter| jitter.cv).is_none_or(|cv| cv >= usual);
+    let first = main_finding(test).filter(|_| varies || test.lost > 0.0);
+    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {text}"));
     // The finding has the same losses, as of another moment.
     let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
-    let sentence = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
+    let words = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
-    let limit = limit.map(|seen| format!("Limit: {} ({})", sentence(&seen.limit), for_so_long(seen.seconds, ran_s)));
+    let limit = limit.map(|seen| format!("Limit: {} ({})", words(&seen.limit), for_so_long(seen.seconds, ran_s)));
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit } = &finding.parts;
-    let for_long = |line: String| format!("{line} ({})", for_so_long(*seconds, ran_s));
-    let mut all: Vec<String> = [part("What", what), part("Why", why)].into_iter().flatten().collect();
-    let cost = part("Cost", cost);
+    let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
+    let mut all: Vec<String> = [line("What", what), line("Why", why)].into_iter().flatten().collect();
+    let cost = line("Cost", cost);
     match all.last_mut() {
         Some(last) => *last = for_long(std::mem::take(last)),
         None => all.extend(cost.clone().map(for_long)),
@@ -183,12 +185,8 @@ fn reasons(test: &TestSummary) -> Vec<String> {
         (false, true) => all = all.into_iter().chain(limit).chain(cost).collect(),
         (false, false) => all = all.into_iter().chain(cost).chain(limit).collect(),
     }
-    all.extend(part("Do", fix));
+    all.extend(line("Do", fix));
     all
-}
-
-fn is_fairly_steady(test: &TestSummary) -> bool {
-    test.rate.jitter.and_then(|jitter| jitter.cv).is_some_and(|cv| cv < SWINGS)
 }
 
 /// The most important finding of those that were there for long, else the most important one.
