@@ -238,11 +238,15 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &S
 /// A cell whose lowest rate is below this part of its highest is seen to be shaded.
 const VARIES: f64 = 0.95;
 
-/// What the signs of the graph mean that are in it, where nothing was done in these cells: at the right end of the axis, between so
-/// many cells from its left and so many from its right.
+/// Cells beside what was done there that say what it was.
+const DONE: usize = 14;
+
+/// What the signs of the graph mean that are in it: at the right end of the axis, or of its widest part between what was done there;
+/// between so many cells from its left and so many from its right.
 fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
     let cells = || 0..axis.cells;
     let mut all = Vec::new();
+    all.extend(placed.contains(&true).then_some("░ pinned  ─ mean before"));
     all.extend(cells().find_map(|at| axis.moves(at)).map(|_| "● • · migrations, far to near"));
     all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "× loss"));
     let varies = |pair: &&[Option<RateSpan>]| {
@@ -250,18 +254,20 @@ fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, u
         pair.iter().flatten().any(|span| span.low < VARIES * high)
     };
     all.extend(axis.rates.chunks_exact(2).find(varies).map(|_| "▒ lowest to highest"));
-    all.extend(placed.contains(&true).then_some("░ pinned  ─ mean before"));
-    let done = axis.timeline.incidents.iter().filter_map(|incident| axis.cell(incident.at_ns));
-    let from = done.map(|at| usize::from(at) + 14).max().unwrap_or(0).max(left);
-    let room = usize::from(axis.cells).saturating_sub(right + from + 1);
+    let end = usize::from(axis.cells).saturating_sub(right + 1);
+    let done = axis.timeline.incidents.iter().filter_map(|incident| axis.cell(incident.at_ns)).map(usize::from);
+    let done: Vec<usize> = done.collect();
+    let begins = std::iter::once(left).chain(done.iter().map(|at| at + DONE));
+    let parts = begins.zip(done.iter().copied().chain([end]));
+    let parts = parts.map(|(from, to)| (to.min(end).saturating_sub(from), to.min(end)));
+    let Some((room, to)) = parts.max_by_key(|&(room, _)| room) else { return };
     let width = |all: &[&str]| all.iter().map(|text| canvas::cells(text) + 2).sum::<usize>();
     while width(&all) > room {
         if all.pop().is_none() {
             return;
         }
     }
-    let at = usize::from(axis.cells).saturating_sub(right + width(&all) + 1);
-    let at = MARGIN + u16::try_from(at).unwrap_or(0);
+    let at = MARGIN + u16::try_from(to.saturating_sub(width(&all))).unwrap_or(0);
     if !all.is_empty() {
         canvas.left(at, y, axis.cells, Tone::Muted, format_args!(" {} ", all.join("  ")));
     }

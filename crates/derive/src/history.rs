@@ -99,7 +99,7 @@ impl ThreadTrack {
         until(to_ns) - until(from_ns.min(to_ns))
     }
 
-    /// Moves a second in the last [`LATELY_NS`] before an instant, or since the thread was first seen; `None` of one just seen.
+    /// Moves a second in the last ten seconds before an instant, or since the thread was first seen; `None` of one just seen.
     #[must_use]
     pub fn moves_lately(&self, now_ns: u64) -> Option<f64> {
         let from_ns = now_ns.saturating_sub(LATELY_NS).max(self.path.front()?.0);
