@@ -203,8 +203,12 @@ fn said_to_be_lost(finding: &Finding) -> Option<f64> {
 
 /// How the rate is, in a word.
 pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
-    if metrics.ended_test().is_some() {
-        return (Tone::Title, "ENDED".to_owned());
+    if let Some(ended) = metrics.ended_test() {
+        let lost = ended.last_findings.first().and_then(said_to_be_lost).filter(|lost| *lost >= MUCH);
+        return lost.map_or_else(
+            || (Tone::Title, "ENDED".to_owned()),
+            |lost| (Tone::Warning, format!("ENDED, LOST {}", Share(lost))),
+        );
     }
     state_of(&metrics.subject, &metrics.conclusions)
 }

@@ -230,7 +230,7 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     // As wide as it gets, so that nothing beside it jumps.
     let percent = |share: Option<f64>| format!("{:>3} %", Percent(share).to_string());
     let beside = match others {
-        Some(_) => (Tone::Warning, format!("others  {}", percent(others))),
+        Some(_) => (Tone::Warning, format!("all others {}", percent(others))),
         None => (Tone::Muted, format!("softirq {}", percent(softirq))),
     };
     PathPlace {

@@ -18,6 +18,7 @@ use crate::sample::Word;
 use crate::state::{State, Units};
 use axis::{Axis, RateSpan};
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Cells at the left for what a row is.
 const MARGIN: u16 = 7;
@@ -245,9 +246,16 @@ const DONE: usize = 14;
 /// between so many cells from its left and so many from its right.
 fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
     let cells = || 0..axis.cells;
+    let migrations: BTreeSet<char> = cells().filter_map(|at| Some(axis.moves(at)?.1)).collect();
     let mut all = Vec::new();
-    all.extend(placed.contains(&true).then_some("░ pinned  ─ mean before"));
-    all.extend(cells().find_map(|at| axis.moves(at)).map(|_| "● • · migrations, far to near"));
+    all.extend(placed.contains(&true).then_some("░ pinned"));
+    let one = migrations.first().filter(|_| migrations.len() == 1);
+    all.extend(match one {
+        None => (!migrations.is_empty()).then_some("● • · migrations, far to near"),
+        Some('●') => Some("● migration"),
+        Some('•') => Some("• migration"),
+        Some(_) => Some("· migration"),
+    });
     all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "× loss"));
     let varies = |pair: &&[Option<RateSpan>]| {
         let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);

@@ -3,16 +3,17 @@
 
 use super::axis::{Axis, RateSpan};
 use super::past;
-use crate::state::{GraphStyle, State};
+use crate::state::{GraphStyle, State, Units};
 use crate::view::Tone;
 use crate::view::canvas::Canvas;
+use crate::view::format::Scale;
 use crate::view::strip;
 
 /// A cell is so many dots high, or so many eighths.
 const DOTS: usize = 4;
 const EIGHTHS: usize = 8;
 /// The line of what the mean was before a pin.
-pub(super) const MEAN_BEFORE: char = '─';
+const MEAN_BEFORE: char = '─';
 /// Below this share of the window's median a rate is a dip, where most of a second is.
 const DIP: f64 = 0.75;
 /// Cells at both sides of one that are asked whether it lies in a dip: half a second on the finest axis.
@@ -62,7 +63,10 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
     }
     if let Some((mean, from)) = past::mean_before(state, axis).filter(|_| height > 1) {
         let y = height.saturating_sub(steps(mean / axis.top, height * EIGHTHS).div_ceil(EIGHTHS));
-        (from..width).for_each(|at| cells.set(at, y.min(height - 1), Tone::Muted, MEAN_BEFORE));
+        let scale = Scale::of(axis.top, Units::Bits);
+        let label = format!("─ before {} ", scale.number(mean));
+        let line = label.chars().chain(std::iter::repeat(MEAN_BEFORE));
+        (from..width).zip(line).for_each(|(at, glyph)| cells.set(at, y.min(height - 1), Tone::Title, glyph));
     }
     marks(&mut cells, axis, height, &lows);
     ground(&mut cells, (width, height), &past::placed_cells(state, axis));

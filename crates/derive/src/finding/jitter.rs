@@ -3,7 +3,7 @@
 use super::reordered::reordered;
 use super::{Diagnostic, FindingParts, LintInput};
 use crate::diagnosis::{ComparedCauses, Conclusion, LEAST_TICKS, OtherCause};
-use crate::figure::{Unit, bytes, decimal, percent, rate, speed};
+use crate::figure::{Unit, bytes, decimal, percent, rate};
 use crate::held_back::Limit;
 use crate::jitter::Jitter;
 use crate::migration_cost::{Cause, Crossing, LEAST_BINS};
@@ -61,14 +61,16 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let is_far = nodes > 1 && conclusion.far_per_s >= LEAST_RATE;
     let far = if is_far { format!(", {:.1} of them across NUMA nodes", conclusion.far_per_s) } else { String::new() };
     let each_ms = cause.bytes_per_move * 8.0 / cause.rate_without * 1e3;
-    let together = cause.bytes_per_move * 8.0 * conclusion.moves_per_s;
+    let unit = Unit::of(cause.rate_without);
+    // What is missing of it: the figures beside it are these.
+    let missing = conclusion.jitter.map(|jitter| cause.rate_without - jitter.mean).filter(|missing| *missing > 0.0);
+    let cost = match missing {
+        Some(missing) => format!("{} of the {} {}", unit.figure(missing), unit.figure(cause.rate_without), unit.word),
+        None => format!("none of the {} {}", unit.figure(cause.rate_without), unit.word),
+    };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),
-        cost: format!(
-            "≈ {} ({each_ms:.0} ms of traffic each); {} while none migrates",
-            speed(together),
-            speed(cause.rate_without)
-        ),
+        cost: format!("{cost} while none migrates ({each_ms:.0} ms of traffic each)"),
         ..FindingParts::default()
     }
 }

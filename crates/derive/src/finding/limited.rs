@@ -126,7 +126,7 @@ mod tests {
         let stuck = first(&losing(LossPlace::ReceiveBuffer), &starved, false);
         assert_eq!(
             (stuck.text, stuck.key),
-            (format!("{text}; stop other programs on core 1 first"), None),
+            (format!("{text}; stop other programs on core 1, or give them another core"), None),
             "where no pin helps"
         );
         let quota = limit(LimitKind::Quota, "its quota is used up", Some(LossPlace::ReceiveBuffer));

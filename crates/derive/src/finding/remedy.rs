@@ -10,7 +10,7 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
         LimitKind::Others if is_full => "every other core is in use too: stop other programs first",
         LimitKind::Others if !input.pin_may_help => {
             let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));
-            return format!("stop other programs {core} first");
+            return format!("stop other programs {core}, or give them another core");
         }
         LimitKind::Quota => "raise it (cpu.max of its cgroup)",
         LimitKind::Steal => "only its host can give it more",
