@@ -173,6 +173,9 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
+    // What the finding counts is of one moment.
+    let lost = lost_in_all(test, what).filter(|_| is_said);
+    let (what, cost) = lost.as_deref().map_or((what.as_str(), cost.as_str()), |lost| (lost, ""));
     let mut all: Vec<String> = [line("What", what), line("Why", why)].into_iter().flatten().collect();
     let cost = line("Cost", cost);
     match all.last_mut() {
@@ -187,6 +190,16 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     }
     all.extend(line("Do", fix));
     all
+}
+
+/// `8,685 packets lost (1,580/s), most by link nb0`: over the whole test; none where nothing was.
+fn lost_in_all(test: &TestSummary, what: &str) -> Option<String> {
+    let (_, place) = what.split_once(" lost ").filter(|_| test.lost > 0.0)?;
+    // Shares are of that moment.
+    let place = place.strip_prefix('(').and_then(|rest| Some(rest.split_once(") ")?.1)).unwrap_or(place);
+    let place = place.split_once("; ").map_or(place, |(place, _)| place);
+    let per_s = test.lost / ran_s(test).max(1.0);
+    Some(format!("{} packets lost ({}/s), most {place}", count(test.lost), count(per_s)))
 }
 
 /// The most important finding of those that were there for long, else the most important one.
