@@ -174,8 +174,8 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     let FindingParts { what, why, cost, fix, by_limit } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
     // What the finding counts is of one moment.
-    let lost = lost_in_all(test, what).filter(|_| is_said);
-    let (what, cost) = lost.as_deref().map_or((what.as_str(), cost.as_str()), |lost| (lost, ""));
+    let in_all = lost_in_all(test, what).filter(|_| is_said);
+    let (what, cost) = in_all.as_deref().map_or((what.as_str(), cost.as_str()), |in_all| (in_all, ""));
     let mut all: Vec<String> = [line("What", what), line("Why", why)].into_iter().flatten().collect();
     let cost = line("Cost", cost);
     match all.last_mut() {

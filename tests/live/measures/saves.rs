@@ -122,9 +122,10 @@ fn a_planted_dip_is_saved_with_ten_seconds_before_and_five_after() {
     for _ in 0..120 {
         watching.next();
     }
-    // Other work of the machine may make a sample late too, though not each time.
+    // Other work of the machine may make a sample late, or a dip of its own, though not each time.
     let mut in_time = 0;
-    for number in 1..=6 {
+    for _ in 0..8 {
+        let known = test.files();
         // Anywhere within a bin and a tick.
         sleep(Duration::from_nanos(now_ns() % 1_000_000_000));
         let since_ns = test.dip();
@@ -132,31 +133,35 @@ fn a_planted_dip_is_saved_with_ten_seconds_before_and_five_after() {
         let late = object["own"]["late_ticks"].as_u64().expect("counted");
         for _ in 0..200 {
             object = watching.next();
-            if test.files().len() >= number {
+            if test.files().len() > known.len() {
                 break;
             }
         }
         let files = test.files();
-        assert_eq!(files.len(), number, "one file a dip: {files:?}");
-        assert!(files[number - 1].to_string_lossy().contains("vnettop-on-dip-"), "{files:?}");
-        let (trigger, at_ns, _) = saved_for(&files[number - 1]);
-        assert_eq!(trigger, Some(TriggerKind::Dip), "it says why");
-        assert!(at_ns.abs_diff(since_ns) < SECOND_NS / 2, "and when");
-        let samples = samples(&files[number - 1]);
+        assert!(files.len() > known.len(), "a dip is saved: {files:?}");
+        let is_planted = |file: &&PathBuf| saved_for(file).1.abs_diff(since_ns) < SECOND_NS / 2;
+        let Some(file) = files.iter().filter(|file| !known.contains(file)).find(is_planted) else {
+            // The planted one is in the file of another, or has its own later.
+            (0..70).for_each(|_| drop(watching.next()));
+            continue;
+        };
+        assert!(file.to_string_lossy().contains("vnettop-on-dip-"), "{file:?}");
+        assert_eq!(saved_for(file).0, Some(TriggerKind::Dip), "it says why");
+        let samples = samples(file);
         let (first, last) = (&samples[0], &samples[samples.len() - 1]);
         assert!(first.at_ns + 10 * SECOND_NS <= since_ns + SECOND_NS / 5, "ten seconds before");
         assert!(last.at_ns >= since_ns + 5 * SECOND_NS, "five seconds after");
         let gap = |two: &[Sample]| two[1].at_ns - two[0].at_ns;
         assert!(samples.windows(2).map(gap).max() < Some(SECOND_NS / 2), "every sample is there");
         in_time += u32::from(object["own"]["late_ticks"].as_u64() == Some(late));
-        let mode = fs::metadata(&files[number - 1]).expect("there").permissions().mode();
+        let mode = fs::metadata(file).expect("there").permissions().mode();
         assert_eq!(mode & 0o077, 0, "for nobody else to read");
         if in_time == 2 {
             watching.stop();
             return;
         }
     }
-    panic!("saving makes no sample late: {in_time} of 6 times");
+    panic!("saving makes no sample late: {in_time} of 8 times");
 }
 
 #[test]
