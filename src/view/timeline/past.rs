@@ -44,12 +44,7 @@ pub(super) fn mean_before(state: &State, axis: &Axis<'_>) -> Option<(f64, usize)
     let card = state.metrics().and_then(|metrics| metrics.subject.card.as_ref());
     let mean = card.map(|card| card.before.jitter.mean).or_else(|| {
         let before = |bin: &&Bin| bin.to_ns <= pinned_ns && bin.to_ns.saturating_add(MOST_NS) > pinned_ns;
-        let (mut sum, mut seconds) = (0.0, 0.0);
-        for bin in axis.timeline.bins.iter().filter(before) {
-            let Some(rate) = bin.bits_per_s else { continue };
-            (sum, seconds) = (sum + rate * bin.length_s(), seconds + bin.length_s());
-        }
-        (seconds > 0.0).then(|| sum / seconds)
+        Bin::mean(axis.timeline.bins.iter().filter(before))
     })?;
     let from = axis.cell(pinned_ns).map_or(0, usize::from);
     Some((mean, from))

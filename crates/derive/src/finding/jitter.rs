@@ -64,13 +64,13 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let unit = Unit::of(cause.rate_without);
     // What is missing of it: the figures beside it are these.
     let missing = conclusion.jitter.map(|jitter| cause.rate_without - jitter.mean).filter(|missing| *missing > 0.0);
-    let cost = match missing {
-        Some(missing) => format!("{} of the {} {}", unit.figure(missing), unit.figure(cause.rate_without), unit.word),
-        None => format!("none of the {} {}", unit.figure(cause.rate_without), unit.word),
+    let of_all = |missing: f64| {
+        let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
+        format!("{missing} of the {all} {} while none migrates ({each_ms:.0} ms of traffic each)", unit.word)
     };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),
-        cost: format!("{cost} while none migrates ({each_ms:.0} ms of traffic each)"),
+        cost: missing.map_or_else(|| format!("{each_ms:.0} ms of traffic each"), of_all),
         ..FindingParts::default()
     }
 }

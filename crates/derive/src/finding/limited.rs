@@ -1,7 +1,7 @@
 //! What LIMIT has found out, where a finding follows from it, and how the findings are ranked by it: what explains the limit leads, what
 //! it contradicts comes last.
 
-use super::remedy::remedy;
+use super::remedy::{remedy, sentence};
 use super::{Diagnostic, Finding, FindingId, FindingParts, LintInput, loss};
 use crate::held_back::Limit;
 use vnettop_sample::Proto;
@@ -22,10 +22,10 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     }
     let because = limit.because.as_deref()?;
     let fix = remedy(input, limit);
-    let semicolon = if fix.is_empty() { "" } else { "; " };
     let cost = limit.waits.clone().unwrap_or_default();
-    let parts = FindingParts { by_limit: true, cost, fix: fix.clone(), ..FindingParts::default() };
-    Some(Diagnostic::new(format!("{because}{semicolon}{fix}"), limit.numbers.clone()).in_parts(parts))
+    let text = sentence(because, &fix);
+    let parts = FindingParts { by_limit: true, cost, fix, ..FindingParts::default() };
+    Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }
 
 /// Latency was measured, and has the same core for its cause.

@@ -88,10 +88,9 @@ fn why(loss: &Loss, input: &LintInput<'_>) -> (String, FindingParts) {
         return (text, parts);
     };
     let fix = super::remedy::remedy(input, limit);
-    let semicolon = if fix.is_empty() { "" } else { "; " };
     let why = limit.waits.clone().unwrap_or_default();
-    let parts = FindingParts { why, by_limit: true, fix: fix.clone(), ..FindingParts::default() };
-    (format!("{because}{semicolon}{fix}"), parts)
+    let text = super::remedy::sentence(because, &fix);
+    (text, FindingParts { why, by_limit: true, fix, ..FindingParts::default() })
 }
 
 /// The first loss of the worst place, and how many packets are lost there over all cores.

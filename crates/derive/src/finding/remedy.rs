@@ -3,6 +3,11 @@
 use super::LintInput;
 use crate::held_back::{Limit, LimitKind};
 
+/// Why, and behind a semicolon what is to be done.
+pub(super) fn sentence(because: &str, fix: &str) -> String {
+    if fix.is_empty() { because.to_owned() } else { format!("{because}; {fix}") }
+}
+
 /// What is to be done about it; nothing where a key does it.
 pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     let is_full = input.diagnosis.conclusion.no_free_core;

@@ -40,7 +40,8 @@ impl Bin {
     }
 
     /// The mean rate of some, bits/s, each as long as it is; none where none is known.
-    pub(crate) fn mean<'a>(bins: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
+    #[must_use]
+    pub fn mean<'a>(bins: impl IntoIterator<Item = &'a Self>) -> Option<f64> {
         let mut mean = Mean::default();
         bins.into_iter().for_each(|bin| mean.add(bin.bits_per_s, bin.length_ns() as f64));
         mean.value()
