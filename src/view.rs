@@ -1,6 +1,7 @@
 //! State and history → a [`View`]: every string and tone of one frame, cut and placed, only for what is visible. It is
 //! pure: no clock, no file, no terminal. Painting it is the business of `ui`.
 
+mod advice;
 mod all_hosts;
 mod bands;
 mod bars;

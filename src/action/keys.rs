@@ -174,7 +174,7 @@ pub const KEYS: &[Binding] = &[
         "",
     ),
     row("next_test", &[Key::Char('n'), Key::Char('T')], Action::NextTest, LIVE, NEXT_TEST, "test"),
-    row("next_test", &[Key::Char('T')], Action::NextTest, REPLAY, NEXT_TEST, ""),
+    row("next_test", &[Key::Char('T')], Action::NextTest, REPLAY, NEXT_TEST, "test"),
     row("previous_test", &[Key::Char('N')], Action::PreviousTest, LIVE, PREVIOUS_TEST, ""),
     row("choose_cores", &[Key::Char('a')], Action::ChooseCores, MAIN, "choose cores for the selected thread", "cores"),
     row("filter", &[Key::Char('/')], Action::StartFilter, MAIN, "filter links or threads by name", "filter"),

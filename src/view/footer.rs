@@ -46,6 +46,10 @@ fn keys(canvas: &mut Canvas, state: &State) {
         action => !is_replay || !changes(action),
     });
     let all: Vec<_> = hints.map(|(key, word, action)| (action, key.to_compact_string(), word)).collect();
+    // What leads to another test is worth more than what leads around one.
+    let (mut all, panes): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(action, _, _)| !several || *action != Action::NextPane);
+    all.extend(panes);
     let (tail, head): (Vec<_>, Vec<_>) =
         all.into_iter().partition(|(_, _, word)| is_main && (*word == "help" || *word == "quit"));
     let mut x = 1;

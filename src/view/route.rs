@@ -36,8 +36,10 @@ fn nothing() -> [(Tone, String); FACTS] {
 }
 
 impl PathPlace {
-    fn width(&self) -> usize {
-        self.facts.iter().map(|(_, text)| cells(text)).fold(cells(&self.name.1), usize::max)
+    /// Cells that it needs in so many rows, its name's among them.
+    fn width(&self, rows: u16) -> usize {
+        let facts = self.facts.iter().take(usize::from(rows).saturating_sub(1));
+        facts.map(|(_, text)| cells(text)).fold(cells(&self.name.1), usize::max)
     }
 }
 
@@ -45,7 +47,7 @@ impl PathPlace {
 pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
     let Some(metrics) = state.metrics() else { return 1 };
     let Some(group) = path::groups(metrics).into_iter().next() else { return 1 };
-    let lines = wrapped(&places(state, metrics, &group), usize::from(width - 4)).len();
+    let lines = wrapped(&places(state, metrics, &group), usize::from(width - 4), ROWS).len();
     u16::try_from(lines).unwrap_or(u16::MAX).saturating_mul(ROWS)
 }
 
@@ -69,16 +71,14 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         return canvas;
     };
     let places = places(state, metrics, group);
-    let lines = wrapped(&places, usize::from(width));
-    if usize::from(area.height) < lines.len() {
+    let Some((rows, lines)) = fitting(&places, usize::from(width), area.height) else {
         brief(&mut canvas, &places);
         return canvas;
-    }
-    let rows = (usize::from(area.height) / lines.len().max(1)).clamp(1, usize::from(ROWS));
+    };
     let mut y = 0;
     for (at, line) in lines.iter().enumerate() {
         columns(&mut canvas, (y, rows), line, (at > 0, at + 1 < lines.len()));
-        y += u16::try_from(rows).unwrap_or(1);
+        y += rows;
     }
     (0..area.height).for_each(|y| canvas.spot(0, y, area.width, Action::Paths));
     canvas
@@ -102,17 +102,23 @@ pub(super) fn title(state: &State) -> String {
     }
 }
 
-/// The places of a path in lines that fit.
-fn wrapped<'a>(places: &'a [PathPlace], width: usize) -> Vec<Vec<&'a PathPlace>> {
-    let whole: usize = places.iter().map(|place| place.width() + TIGHT).sum();
+/// Rows of each line, and the lines: with as much of each place as there is height for.
+fn fitting(places: &[PathPlace], width: usize, height: u16) -> Option<(u16, Vec<Vec<&PathPlace>>)> {
+    let with_rows = |rows: u16| (rows, wrapped(places, width, rows));
+    (1..=ROWS).rev().map(with_rows).find(|(rows, lines)| usize::from(*rows) * lines.len() <= usize::from(height))
+}
+
+/// The places of a path in lines that fit, with so many rows of each place.
+fn wrapped(places: &[PathPlace], width: usize, rows: u16) -> Vec<Vec<&PathPlace>> {
+    let whole: usize = places.iter().map(|place| place.width(rows) + TIGHT).sum();
     if whole <= width + TIGHT {
         return vec![places.iter().collect()];
     }
-    let mut lines: Vec<Vec<&'a PathPlace>> = Vec::new();
+    let mut lines: Vec<Vec<&PathPlace>> = Vec::new();
     let mut used = 0;
     for place in places {
         // A line comes from the one before, and goes on to the next.
-        let needed = place.width() + JOINT;
+        let needed = place.width(rows) + JOINT;
         if let Some(line) = lines.last_mut().filter(|_| used + needed <= width) {
             line.push(place);
             used += needed;
@@ -140,10 +146,10 @@ fn brief(canvas: &mut Canvas, places: &[PathPlace]) {
 }
 
 /// One line of places, the room that is left shared between them.
-fn columns(canvas: &mut Canvas, (y, rows): (u16, usize), line: &[&PathPlace], (comes, goes_on): (bool, bool)) {
+fn columns(canvas: &mut Canvas, (y, rows): (u16, u16), line: &[&PathPlace], (comes, goes_on): (bool, bool)) {
     let width = usize::from(canvas.area.width) - 2;
     let joints = line.len() - 1 + usize::from(comes) + usize::from(goes_on);
-    let places: usize = line.iter().map(|place| place.width()).sum();
+    let places: usize = line.iter().map(|place| place.width(rows)).sum();
     let least = if places + joints * JOINT <= width { JOINT } else { TIGHT };
     let spare = width.saturating_sub(places + joints * least);
     // So wide that the path reaches from border to border.
@@ -159,14 +165,14 @@ fn columns(canvas: &mut Canvas, (y, rows): (u16, usize), line: &[&PathPlace], (c
     for (n, place) in line.iter().enumerate() {
         let (tone, name) = &place.name;
         let named = canvas.left(x, y, canvas.area.width - 1, *tone, name);
-        for (below, (tone, text)) in (1..).zip(&place.facts).take(rows - 1) {
+        for (below, (tone, text)) in (1..rows).zip(&place.facts) {
             canvas.left(x, y + below, canvas.area.width - 1, *tone, text);
         }
         let is_last = n + 1 == line.len();
         if !is_last || goes_on {
-            let gap = place.width() - usize::from(named) + least + more(at);
+            let gap = place.width(rows) - usize::from(named) + least + more(at);
             joint(canvas, (x + named, y), gap);
-            x += cell(place.width() + least + more(at));
+            x += cell(place.width(rows) + least + more(at));
             at += 1;
         }
     }

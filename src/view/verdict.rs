@@ -5,10 +5,10 @@ use super::canvas::{Area, Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share};
 use super::lines::Line;
 use super::text::{plural, wrap_commands};
-use super::{Tone, card, digits, finding, flow};
+use super::{Tone, advice, card, digits, finding, flow};
 use crate::action::{Action, Key};
 use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, Metrics};
-use crate::state::{Mode, State, Units};
+use crate::state::{State, Units};
 
 /// From so many rows on the rate is written large.
 pub(super) const LARGE: u16 = 30;
@@ -176,9 +176,9 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
         let why = because(&why.replace('±', sign), limit);
         all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
-        all.add_line("DO", to_do(state, metrics, fix));
+        all.add_line("DO", advice::to_do(state, metrics, fix));
     } else {
-        all.add_line("DO", to_do(state, metrics, ""));
+        all.add_line("DO", advice::to_do(state, metrics, ""));
         if says_cause && !leads && !state.is_placed() {
             all.add("", Tone::Normal, &finding::aside(state).unwrap_or_default());
         }
@@ -224,27 +224,7 @@ fn of_ended(all: &mut Paragraphs, state: &State, metrics: &Metrics) {
             before = "";
         }
     }
-    all.add("DO", Tone::Normal, &format!("{fix}{}", more(state).unwrap_or_default()));
-}
-
-/// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
-fn more(state: &State) -> Option<String> {
-    let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
-    let text = || format!("({} more: {key})", plural(more, "finding"));
-    (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
-}
-
-/// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
-fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
-    let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
-    let or = if line.is_empty() || fix.is_empty() { "" } else { ", or " };
-    let text = format!("{or}{fix}{}", more(state).unwrap_or_default());
-    match line.last_mut() {
-        Some((_, last)) => last.push_str(&text),
-        None if fix.is_empty() => {}
-        None => line.push((Tone::Normal, text)),
-    }
-    line
+    all.add("DO", Tone::Normal, &format!("{fix}{}", advice::more(state).unwrap_or_default()));
 }
 
 /// `30.4 Gbit/s  UNSTEADY  5.69 to 35.7 · CV 34 %      [p] pin to cores 4, 6`; on two lines where it is too long for one.
@@ -262,7 +242,7 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     line.push((Tone::Normal, "  ".to_owned()));
     let used = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
     // What to do about a test stands in a line of its own; what to do about a pin, here.
-    let press = if state.is_placed() { press(state, metrics) } else { Line::new() };
+    let press = if state.is_placed() { advice::press(state, metrics) } else { Line::new() };
     let keys = used(&press) + usize::from(!press.is_empty()) * 2;
     let width = usize::from(width);
     let mut below = Vec::new();
@@ -318,59 +298,6 @@ fn figures(metrics: &Metrics) -> Vec<String> {
 
 fn trimmed(text: &str) -> String {
     text.trim_start_matches([' ', '·']).to_owned()
-}
-
-/// What can be pressed now, what helps most first.
-fn press(state: &State, metrics: &Metrics) -> Line {
-    let key = |name: &str| state.keys().key(name);
-    let mut line = Line::new();
-    let mut add = |key: String, text: String| {
-        line.push((Tone::Key, format!("[{key}]")));
-        line.push((Tone::Normal, format!(" {text}  ")));
-    };
-    let is_open = state.settings().mode != Mode::Replay;
-    if state.is_placed() {
-        if is_open {
-            add(key("undo"), "undo".to_owned());
-        }
-        add(key("card"), "before and after".to_owned());
-        return line;
-    }
-    let conclusions = &metrics.conclusions;
-    if metrics.ended_test().is_some() {
-        return line;
-    }
-    let offers = |key: Option<char>| key == Some('p');
-    // What others take of a core no steer gives back: beside that only the remedy of the first finding counts.
-    let lacks_cpu = conclusions.limit.as_ref().is_some_and(Limit::lacks_cpu);
-    let most = if lacks_cpu { 1 } else { usize::MAX };
-    if conclusions.findings.iter().take(most).any(|finding| offers(finding.key))
-        || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
-    {
-        if is_open {
-            line.push((Tone::Key, format!("[{}]", key("propose"))));
-            line.push((Tone::Normal, format!(" {}", proposal(metrics))));
-        } else {
-            // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, format!("{} (live: {})", proposal(metrics), key("propose"))));
-        }
-    }
-    line
-}
-
-/// What the key opens that proposes.
-fn proposal(metrics: &Metrics) -> String {
-    let conclusions = &metrics.conclusions;
-    let cores = conclusions.proposed_cores.to_string().replace(',', ", ");
-    let many = if conclusions.proposed_cores.len() == 1 { "core" } else { "cores" };
-    let steers = conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered);
-    match (cores.is_empty(), steers) {
-        (true, true) => "steer its packets".to_owned(),
-        (true, false) => "what can be done".to_owned(),
-        (false, _) if conclusions.no_free_core => "no free core: why".to_owned(),
-        (false, true) => format!("pin to {many} {cores}, steer its packets"),
-        (false, false) => format!("pin to {many} {cores}"),
-    }
 }
 
 /// What a pin has brought, or when that is known.

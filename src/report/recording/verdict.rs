@@ -2,7 +2,7 @@
 
 use super::ReportedRecording;
 use super::words::{count, for_so_long, known_percent, length};
-use crate::derive::experiment::{CONFIDENCE, CardSide, Verdict};
+use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::TreatedTime;
@@ -119,7 +119,7 @@ fn too_short([unpinned, pinned]: &[TreatedTime; 2]) -> String {
 
 /// What keeps the threads where they are, where that was better.
 fn keep(test: &TestSummary, card: &Card) -> Option<String> {
-    let is_better = matches!(card.verdict, Verdict::SteadierAndFaster | Verdict::Steadier | Verdict::Faster);
+    let is_better = card.verdict.is_better();
     let metrics = &test.test.as_ref().filter(|_| is_better)?.metrics;
     let by_hand: Vec<String> =
         pins(&metrics.threads).iter().map(|(_, tid, cores)| format!("taskset -cp {cores} {tid}")).collect();

@@ -27,6 +27,14 @@ pub enum Verdict {
     Inconclusive,
 }
 
+impl Verdict {
+    /// What was changed has helped.
+    #[must_use]
+    pub const fn is_better(self) -> bool {
+        matches!(self, Self::SteadierAndFaster | Self::Steadier | Self::Faster)
+    }
+}
+
 /// One side of the card.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CardSide {

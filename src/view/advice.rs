@@ -1,0 +1,93 @@
+//! What to do about a test: the key that helps most, the remedy of its first finding, and after a pin whether to keep it.
+
+use super::lines::Line;
+use super::text::plural;
+use super::{Tone, finding};
+use crate::derive::experiment::Verdict;
+use crate::derive::{FindingId, Limit, Metrics};
+use crate::state::{Mode, State};
+
+/// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
+pub(super) fn more(state: &State) -> Option<String> {
+    let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
+    let text = || format!("({} more: {key})", plural(more, "finding"));
+    (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
+}
+
+/// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
+pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
+    let (mut line, or) =
+        if state.is_placed() { (kept(state, metrics), "; ") } else { (press(state, metrics), ", or ") };
+    let or = if line.is_empty() || fix.is_empty() { "" } else { or };
+    let text = format!("{or}{fix}{}", more(state).unwrap_or_default());
+    match line.last_mut() {
+        Some((_, last)) => last.push_str(&text),
+        None if fix.is_empty() => {}
+        None => line.push((Tone::Normal, text)),
+    }
+    line
+}
+
+/// Whether what was placed shall stay, once a comparison says so.
+fn kept(state: &State, metrics: &Metrics) -> Line {
+    let what = if state.pins() > 0 { "pin" } else { "steer" };
+    let text = match metrics.subject.card.as_ref().map(|card| card.verdict) {
+        Some(verdict) if verdict.is_better() => format!("keep the {what}"),
+        Some(Verdict::Worse) => format!("undo the {what}"),
+        Some(_) | None => return Line::new(),
+    };
+    vec![(Tone::Normal, text)]
+}
+
+/// What can be pressed now, what helps most first.
+pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
+    let key = |name: &str| state.keys().key(name);
+    let mut line = Line::new();
+    let mut add = |key: String, text: String| {
+        line.push((Tone::Key, format!("[{key}]")));
+        line.push((Tone::Normal, format!(" {text}  ")));
+    };
+    let is_open = state.settings().mode != Mode::Replay;
+    if state.is_placed() {
+        if is_open {
+            add(key("undo"), "undo".to_owned());
+        }
+        add(key("card"), "before and after".to_owned());
+        return line;
+    }
+    let conclusions = &metrics.conclusions;
+    if metrics.ended_test().is_some() {
+        return line;
+    }
+    let offers = |key: Option<char>| key == Some('p');
+    // What others take of a core no steer gives back: beside that only the remedy of the first finding counts.
+    let lacks_cpu = conclusions.limit.as_ref().is_some_and(Limit::lacks_cpu);
+    let most = if lacks_cpu { 1 } else { usize::MAX };
+    if conclusions.findings.iter().take(most).any(|finding| offers(finding.key))
+        || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
+    {
+        if is_open {
+            line.push((Tone::Key, format!("[{}]", key("propose"))));
+            line.push((Tone::Normal, format!(" {}", proposal(metrics))));
+        } else {
+            // Nothing can be pressed for it: it has passed.
+            line.push((Tone::Normal, format!("{} (live: {})", proposal(metrics), key("propose"))));
+        }
+    }
+    line
+}
+
+/// What the key opens that proposes.
+fn proposal(metrics: &Metrics) -> String {
+    let conclusions = &metrics.conclusions;
+    let cores = conclusions.proposed_cores.to_string().replace(',', ", ");
+    let many = if conclusions.proposed_cores.len() == 1 { "core" } else { "cores" };
+    let steers = conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered);
+    match (cores.is_empty(), steers) {
+        (true, true) => "steer its packets".to_owned(),
+        (true, false) => "what can be done".to_owned(),
+        (false, _) if conclusions.no_free_core => "no free core: why".to_owned(),
+        (false, true) => format!("pin to {many} {cores}, steer its packets"),
+        (false, false) => format!("pin to {many} {cores}"),
+    }
+}
