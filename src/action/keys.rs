@@ -162,7 +162,7 @@ pub const KEYS: &[Binding] = &[
     row("findings", &[Key::Char('F')], Action::Cancel, &[KeyContext::Findings], FINDINGS, ""),
     row("paths", &[Key::Char('v')], Action::Paths, LISTS, PATHS, ""),
     row("drops", &[Key::Char('d')], Action::Drops, LISTS, DROPS, ""),
-    row("latency", &[Key::Char('L')], Action::Latency, LISTS, LOOKS, ""),
+    row("latency", &[Key::Char('L')], Action::Latency, LISTS, LOOKS, "latency"),
     row("profile", &[Key::Char('K')], Action::Profile, LISTS, LOOKS, ""),
     row("details", &[Key::Enter], Action::ToggleFunctions, &[KeyContext::Profile], ENTER, ""),
     row(

@@ -16,9 +16,8 @@ pub(super) fn more(state: &State) -> Option<String> {
 
 /// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
 pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
-    let (mut line, or) =
-        if state.is_placed() { (kept(state, metrics), "; ") } else { (press(state, metrics), ", or ") };
-    let or = if line.is_empty() || fix.is_empty() { "" } else { or };
+    let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
+    let or = if line.is_empty() || fix.is_empty() { "" } else { ", or " };
     let text = format!("{or}{fix}{}", more(state).unwrap_or_default());
     match line.last_mut() {
         Some((_, last)) => last.push_str(&text),
@@ -28,15 +27,13 @@ pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     line
 }
 
-/// Whether what was placed shall stay, once a comparison says so.
-fn kept(state: &State, metrics: &Metrics) -> Line {
-    let what = if state.pins() > 0 { "pin" } else { "steer" };
-    let text = match metrics.subject.card.as_ref().map(|card| card.verdict) {
-        Some(verdict) if verdict.is_better() => format!("keep the {what}"),
-        Some(Verdict::Worse) => format!("undo the {what}"),
-        Some(_) | None => return Line::new(),
-    };
-    vec![(Tone::Normal, text)]
+/// Whether what was placed shall stay, as the comparison says.
+pub(super) const fn kept(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::SteadierAndFaster | Verdict::Steadier | Verdict::Faster => "keep it; ",
+        Verdict::Worse => "undo it; ",
+        Verdict::NoDifference | Verdict::Inconclusive => "",
+    }
 }
 
 /// What can be pressed now, what helps most first.
@@ -56,7 +53,7 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
         return line;
     }
     let conclusions = &metrics.conclusions;
-    if metrics.ended_test().is_some() {
+    if metrics.ended_test().is_some() || conclusions.limit.as_ref().is_some_and(Limit::is_beyond_cores) {
         return line;
     }
     let offers = |key: Option<char>| key == Some('p');

@@ -35,8 +35,10 @@ struct BandRows {
     verdict: u16,
     lanes: u16,
     path: u16,
-    /// Lines that the path has, with the room for a row of what is known of each place.
+    /// What the path takes with a row of what is known of each place.
     path_least: u16,
+    /// What it takes with more of that or less.
+    path_heights: [u16; route::ROWS as usize],
     drawers: u16,
     /// What a key has done stands above the path, or over it.
     keeps_path: bool,
@@ -52,13 +54,14 @@ impl BandRows {
             LARGE..TALL => (4, 7, 3),
             _ => (8, 12, 3),
         };
-        let wanted = route::wanted_rows(state, width);
-        let path_least = if height < ROOMY { 1 } else { wanted.div_ceil(route::ROWS) * 2 };
+        let path_heights @ [_, with_one, wanted] = route::heights(state, width);
+        let path_least = if height < ROOMY { 1 } else { with_one };
         Self {
             verdict: verdict::wanted_rows(state, (width, height)),
             lanes: timeline::lanes_wanted(state, lanes),
             path: wanted.min(path.max(path_least)),
             path_least,
+            path_heights,
             keeps_path: finding::notices(state).next().is_some(),
             drawers,
         }
@@ -87,6 +90,9 @@ impl BandRows {
             };
             *part -= 1;
         }
+        // Rows in which the path would show no more are the graph's.
+        let filled = self.path_heights.into_iter().filter(|height| *height <= self.path).max();
+        self.path = filled.unwrap_or_else(|| self.path.min(1));
     }
 }
 

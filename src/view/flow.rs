@@ -19,6 +19,8 @@ pub(super) const STEADY: f64 = 0.05;
 pub(super) const LOSING: f64 = 0.001;
 /// The same of TCP, which sends it again.
 const MUCH: f64 = 0.01;
+/// Losses by ends and by places that differ by less are one, told once.
+const SAME_LOSS: f64 = 0.25;
 
 /// Draws as much of the line as fits: the figures of the border, then what they are of; none of it before there is a rate. Returns
 /// the cells used. `sign` stands before the deviation.
@@ -197,8 +199,8 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
 
 /// The share that a finding which leads says is lost: TCP sends it again, so that its rate alone does not show it.
 fn said_to_be_lost(finding: &Finding) -> Option<f64> {
-    let share = finding.numbers.iter().find(|(name, _)| *name == "share").map(|(_, share)| *share);
-    share.filter(|_| finding.id == FindingId::Loss)
+    let number = |wanted: &str| finding.numbers.iter().find(|(name, _)| *name == wanted).map(|(_, share)| *share);
+    number("all_share").or_else(|| number("share")).filter(|_| finding.id == FindingId::Loss)
 }
 
 /// How the rate is, in a word.
@@ -221,10 +223,13 @@ pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, 
         return word(Tone::Bad, "STALLED");
     }
     let lost = test.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
+    let said = conclusions.findings.first().and_then(said_to_be_lost);
+    // What both ends of the test tell, unless that is the figure below it of a few other seconds.
+    let same = said.filter(|said| (said - lost).abs() <= SAME_LOSS * lost);
     if lost >= LOSING {
-        return (Tone::Bad, format!("LOSING {}", Share(lost)));
+        return (Tone::Bad, format!("LOSING {}", Share(same.unwrap_or(lost))));
     }
-    if let Some(lost) = conclusions.findings.first().and_then(said_to_be_lost).filter(|lost| *lost >= MUCH) {
+    if let Some(lost) = said.filter(|lost| *lost >= MUCH) {
         return (Tone::Bad, format!("LOSING {}", Share(lost)));
     }
     let meets = conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);

@@ -40,6 +40,7 @@ fn keys(canvas: &mut Canvas, state: &State) {
     let several = state.metrics().is_some_and(|metrics| metrics.tests.len() > 1);
     let hints = state.keys().hints(place).filter(|(_, _, action)| match action {
         Action::NextTest => several,
+        Action::Latency => place == KeyContext::Main,
         Action::NextHost => state.place.is_some(),
         Action::Card => is_main && state.metrics().is_some_and(|metrics| metrics.subject.card.is_some()),
         Action::Seek(Seek::By(_) | Seek::Start | Seek::NextHighlight) => state.playback.is_some(),

@@ -89,7 +89,7 @@ fn legend(latency: &TestLatency) -> (Tone, String) {
     if let Some(ago_s) = latency.measured_ago_s {
         return (Tone::Warning, format!("as it was {} ago, when it was measured last", Seconds(ago_s)));
     }
-    let over = format!("the last {}; % PATH: of the mean time on the path", Seconds(latency.over_s));
+    let over = format!("the last {}; % PATH: share of the mean time on the path", Seconds(latency.over_s));
     match latency.packets_looked {
         Some(share) if share < 0.95 => {
             // A look is 0.2 s long at least, and follows packets from its first half on.

@@ -43,12 +43,16 @@ impl PathPlace {
     }
 }
 
-/// Rows that it takes with this width; some where nothing is known, to say so.
-pub(super) fn wanted_rows(state: &State, width: u16) -> u16 {
-    let Some(metrics) = state.metrics() else { return 1 };
-    let Some(group) = path::groups(metrics).into_iter().next() else { return 1 };
-    let lines = wrapped(&places(state, metrics, &group), usize::from(width - 4), ROWS).len();
-    u16::try_from(lines).unwrap_or(u16::MAX).saturating_mul(ROWS)
+/// Rows that it takes with this width, with one row of each place, with two, with all; one where nothing is known, to say so.
+pub(super) fn heights(state: &State, width: u16) -> [u16; ROWS as usize] {
+    let group = state.metrics().and_then(|metrics| Some((metrics, path::groups(metrics).into_iter().next()?)));
+    let Some((metrics, group)) = group else { return [1; ROWS as usize] };
+    let places = places(state, metrics, &group);
+    let height = |rows: u16| {
+        let lines = wrapped(&places, usize::from(width - 4), rows).len();
+        u16::try_from(lines).unwrap_or(u16::MAX).saturating_mul(rows)
+    };
+    [height(1), height(2), height(ROWS)]
 }
 
 /// The path, or what the last key has done.

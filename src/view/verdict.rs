@@ -319,6 +319,7 @@ fn compared(state: &State, metrics: &Metrics) -> Option<(Tone, String)> {
     let so_far = card::final_in(state, metrics).map(|left| format!("; preliminary, final in {left:>2.0} s"));
     let so_far = so_far.unwrap_or_default();
     let [headline, ..] = result.headlines();
-    let text = format!("before {}, after {} {}: {headline}{so_far}", side(before), side(after), scale.unit);
+    let keep = advice::kept(result.verdict);
+    let text = format!("{keep}before {}, after {} {}: {headline}{so_far}", side(before), side(after), scale.unit);
     Some((card::verdict_tone(result.verdict, Tone::Normal), text))
 }

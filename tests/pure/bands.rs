@@ -81,7 +81,7 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     let text = joined(&played(70), (80, 24));
-    for wanted in ["PIN before ", ", after ", "steadier", "(99 %: ", "[c] before and after"] {
+    for wanted in ["PIN keep it; before ", ", after ", "steadier", "(99 %: ", "[c] before and after"] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
 }

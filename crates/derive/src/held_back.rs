@@ -130,6 +130,12 @@ impl Limit {
         matches!(self.kind, LimitKind::Others | LimitKind::Steal | LimitKind::Worker | LimitKind::Quota)
     }
 
+    /// Another core gives no thread of the test more time: its cgroup or the hypervisor holds it back.
+    #[must_use]
+    pub fn is_beyond_cores(&self) -> bool {
+        matches!(self.kind, LimitKind::Steal | LimitKind::Quota)
+    }
+
     /// Why packets are lost at this place, where it follows from this limit.
     pub(crate) fn explains(&self, place: LossPlace) -> Option<&str> {
         self.because.as_deref().filter(|_| self.loses == Some(place))

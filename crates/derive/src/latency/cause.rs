@@ -145,7 +145,7 @@ impl LatencyScene<'_> {
         if let Some((path, at)) = place::carrier(self.ground, from, to) {
             let carrier = &path.carriers[at];
             let workers = self.ground.workers.iter().filter(|worker| worker.is_of(carrier)).map(Worker::id);
-            let takes = format!("packets take {} through {}", figures(now), carrier.name);
+            let takes = format!("packets wait {} in {}", figures(now), carrier.name);
             if let Some((cause, waits)) = self.starved(workers, now) {
                 return told(stage, Some(cause), format!("{takes}: {}", waits.text)).because_of(waits);
             }
@@ -212,41 +212,46 @@ impl LatencyScene<'_> {
         let longest = readers.filter_map(gap).max_by(|one, other| one.1.max_s.total_cmp(&other.1.max_s));
         let Some((id, gaps)) = longest else { return (None, "its reader is slow".to_owned()) };
         let who = self.latency.thread(self.ground, id);
-        let free = if self.are_free([id].into_iter(), now) { ", though it did not wait for a core" } else { "" };
-        (Some(id), format!("the {who} did not read for up to {}{free}", time(gaps.max_s)))
+        let free = if self.are_free([id].into_iter(), now) { ", not for want of a core" } else { "" };
+        (Some(id), format!("the {who} stopped reading for up to {}{free}", time(gaps.max_s)))
     }
 
     /// A thread that waits for a core, and for whom.
     fn thread(&self, id: ThreadId, how_long: &str) -> ThreadWaits {
         let by = self.latency.waited_for.iter().find(|one| one.thread == id);
-        let waits = format!("the {} waits {how_long}", self.latency.thread(self.ground, id));
-        let (why, text) = by.map_or_else(|| (WaitsFor::Others, " for a core".to_owned()), |by| self.why(id, by));
+        let who = format!("the {}", self.latency.thread(self.ground, id));
+        let for_any = || (WaitsFor::Others, format!("{who} waits {how_long} for a core"));
+        let (why, text) = by.map_or_else(for_any, |by| self.why((id, &who), how_long, by));
         let (pin_may_help, remedy) = (why == WaitsFor::Others, remedy::for_thread(why, by));
-        ThreadWaits { thread: id, by: by.cloned(), text: format!("{waits}{text}"), pin_may_help, remedy }
+        ThreadWaits { thread: id, by: by.cloned(), text, pin_may_help, remedy }
     }
 
-    /// Why it waits, in words too.
-    fn why(&self, id: ThreadId, by: &WaitedFor) -> (WaitsFor, String) {
+    /// Why it waits, in a sentence too: who keeps it waiting stands first.
+    fn why(&self, (id, who): (ThreadId, &str), how_long: &str, by: &WaitedFor) -> (WaitsFor, String) {
         let core = by.core;
         let shares = self.ground.machine.core(core).and_then(CoreMetrics::shares);
         let stolen = shares.map_or(0.0, |shares| shares.steal);
         if self.throttled.contains(&id) {
-            return (WaitsFor::Quota, format!(": the CPU quota of its control group{} is used up", self.quota(id)));
+            let quota = self.quota(id);
+            let text = format!("{who} is stopped for {how_long}: the CPU quota of its cgroup{quota} is used up");
+            return (WaitsFor::Quota, text);
         }
+        let waits = format!("{who} waits {how_long}");
         if by.own_real_time > 0 && by.real_time == 0 {
-            let who = if by.by == 0 { "nobody" } else { &*by.name };
+            let instead = if by.by == 0 { "nobody" } else { &*by.name };
             let why = "it is real-time, and throttled (rt_runtime_us)";
-            return (WaitsFor::RealTime, format!(" for core {core}: {why}; {who} runs there"));
+            return (WaitsFor::RealTime, format!("{waits} for core {core}: {why}; {instead} runs there"));
         }
         if stolen >= STOLEN {
             let share = percent(stolen);
-            return (WaitsFor::Host, format!(" for core {core}, of which the hypervisor takes {share} % (steal)"));
+            let text = format!("{waits} for core {core}, of which the hypervisor takes {share} % (steal)");
+            return (WaitsFor::Host, text);
         }
         if by.by == 0 {
-            return (WaitsFor::Nobody, format!(", though core {core} is idle"));
+            return (WaitsFor::Nobody, format!("{waits}, though core {core} is idle"));
         }
         let how = if by.real_time > 0 { format!(" (real-time, priority {})", by.real_time) } else { String::new() };
-        (WaitsFor::Others, format!(" for core {core}: {} {}{how} runs there", by.name, by.pid))
+        (WaitsFor::Others, format!("{} {}{how} keeps {who} off core {core} for {how_long}", by.name, by.pid))
     }
 
     /// How much of a core a thread's quota is.
@@ -272,10 +277,12 @@ fn told(stage: &StageLatency, by: Option<&StageLatency>, text: String) -> Latenc
     }
 }
 
-/// The two figures of a sentence: first how long every packet waits, where most do.
+/// The figures of a sentence: first how long every packet waits, where most do; one where both are the same.
 fn figures(spread: Spread) -> String {
-    if spread.p50_s >= EVERY * spread.p99_s {
-        return format!("{} (p50; p99 {})", time(spread.p50_s), time(spread.p99_s));
+    let (median, p99) = (time(spread.p50_s), time(spread.p99_s));
+    match spread.p50_s >= EVERY * spread.p99_s {
+        true if median == p99 => median,
+        true => format!("{median} (median; p99 {p99})"),
+        false => format!("{p99} (p99; median {median})"),
     }
-    format!("{} (p99; p50 {})", time(spread.p99_s), time(spread.p50_s))
 }

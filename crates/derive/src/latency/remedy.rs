@@ -41,7 +41,7 @@ pub(super) fn for_stage(
 ) -> Option<String> {
     match key.stage {
         Stage::Qdisc(link) => Some(of_qdisc(ground, latency, link)),
-        Stage::Socket => reader.map(|id| format!("see what it does instead: strace -fp {}", id.tid)),
+        Stage::Socket => reader.map(|id| format!("see what it does instead: strace -rfp {}", id.tid)),
         _ => None,
     }
 }
@@ -53,12 +53,12 @@ pub(super) fn for_carrier(carrier: &Carrier) -> String {
         CarrierKind::Guest if carrier.name.starts_with("the guest ") => {
             format!("look inside {}: run vnettop there", carrier.name)
         }
-        _ => format!("see what it does meanwhile: strace -fp {}", carrier.pid),
+        _ => format!("see what it does meanwhile: strace -rfp {}", carrier.pid),
     }
 }
 
 fn of_qdisc(ground: LatencyGround<'_>, latency: &TestLatency, link: LinkKey) -> String {
     let name = ground.machine.link(link).map_or("LINK", |link| link.facts.name.as_str());
     let look = ground.machine.space_entry(link.netns).command(&format!("tc -s qdisc show dev {}", shell_word(name)));
-    format!("raise the rate of {} or send less ({look}): a longer queue only waits longer", latency.qdisc(link))
+    format!("raise the rate of {} or send less ({look}): a longer queue only adds delay", latency.qdisc(link))
 }

@@ -21,7 +21,7 @@ const EVERY_NS: u64 = 900_000_000;
 /// How long at first, before it is known how many there are, and where nobody has asked for more.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// How often programs may run for packets, reads and softirqs a second: each takes some 0.3 us of the core that it runs on.
-const MOST_A_SECOND: u64 = 15_000;
+const MOST_A_SECOND: u64 = 11_000;
 /// Packets that take half of it are seen at both ends: where there are many, the looks are fewer, not shorter.
 const SHORTEST_LOOK: Duration = Duration::from_millis(200);
 /// A tick may come so much early, ns.

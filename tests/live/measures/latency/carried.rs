@@ -26,7 +26,7 @@ fn held(ms: u32) {
     for hop in stages(told.last(), "hop", false).into_iter().filter(|hop| hop["from"]["name"] != "t1") {
         assert!(so_far(hop, "p50_us") < 500.0, "no other step takes long: {}", told.summary());
     }
-    told.says(&["packets take", &format!("through python3 {}", between.pid())]);
+    told.says(&["packets wait", &format!("in python3 {}", between.pid())]);
 }
 
 #[test]

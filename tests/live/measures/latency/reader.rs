@@ -95,7 +95,7 @@ fn datagrams_wait_for_a_reader_that_stands_still() {
     let line = Line::start(200);
     let _stopper = Part::outside("0", &format!("stop {} 100 300", line.reader.pid()));
     let told = line.told(24);
-    told.says(&["receiver's socket", &format!("python3 {} did not read for up to", line.reader.pid())]);
+    told.says(&["receiver's socket", &format!("python3 {} stopped reading for up to", line.reader.pid())]);
     let socket = told.only("socket");
     assert_same("the 99th percentile in the socket, by how long it stands still", so_far(socket, "p99_us"), 1e5, 0.1);
     // One of some 60 reads is the first after that.

@@ -31,7 +31,9 @@ pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
 pub(super) fn qdisc(loss: &Loss) -> &'static str {
     match loss.qdisc.as_ref().map(|(kind, _)| kind.as_str()) {
         Some("netem") => "it is set up to drop some (tc qdisc show)",
-        Some("tbf" | "htb" | "hfsc" | "cake" | "drr") => "more is sent than its rate: raise that (tc qdisc, tc class)",
+        Some("tbf" | "htb" | "hfsc" | "cake" | "drr") => {
+            "more is sent than its rate: raise it, or send less (tc -s qdisc)"
+        }
         Some("fq_codel" | "codel" | "red" | "pie" | "sfq" | "fq") => {
             "more is sent than its link takes, and it drops what waits too long (tc -s qdisc)"
         }
