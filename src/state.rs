@@ -29,7 +29,7 @@ use crate::derive::experiment::Verdict;
 use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
-use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile, qdisc_kind};
+use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile, ThreadId, qdisc_kind};
 use crate::text::without_error_numbers;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
@@ -138,6 +138,12 @@ fn steered(metrics: &Metrics, file: &SteeredFile) -> String {
     file.setting.of(metrics.machine.link(file.link).map_or("a link", |link| &link.facts.name))
 }
 
+/// `iperf3 server`
+fn called(metrics: &Metrics, id: ThreadId) -> String {
+    let thread = metrics.machine.threads.iter().find(|thread| thread.sample.id == id);
+    thread.map_or_else(|| id.tid.to_string(), |one| format!("{} {}", one.sample.name, one.sample.role()))
+}
+
 impl State {
     /// Nothing received, nothing chosen.
     #[must_use]
@@ -207,11 +213,11 @@ impl State {
             match event {
                 Event::Pinned { thread, got, .. } => {
                     self.pinned_at_ns = Some(metrics.machine.at_ns);
-                    reported.push(format!("{} pinned to {got}", thread.tid));
+                    reported.push(format!("{} pinned to core {got}", called(metrics, *thread)));
                 }
                 Event::Restored { thread, got, .. } => {
                     self.pinned_at_ns = None;
-                    reported.push(format!("{} restored to {got}", thread.tid));
+                    reported.push(format!("{} restored to cores {got}", called(metrics, *thread)));
                 }
                 Event::Steered { file, got, .. } if is_told(file) => {
                     self.pinned_at_ns = Some(metrics.machine.at_ns);

@@ -120,9 +120,12 @@ fn read_host(mut recording: Recording, name: String, options: ReportOptions) -> 
         // The sentence names the file, and may hold a word of it.
         notes = vec!["the recording is damaged: this is what is before that".to_owned()];
     }
+    let summary = track.summary();
+    let origin = summary.as_ref().and_then(|summary| summary.origin.clone());
+    notes.splice(0..0, origin.map(|origin| text::clean(origin.as_bytes())));
     ReportedRecording {
         name,
-        summary: track.summary(),
+        summary,
         run: run.and_then(|run| run.card()),
         recorded_by: Some(recording.recorded_by().to_owned())
             .filter(|version| !options.anonymised || is_version(version)),

@@ -55,6 +55,8 @@ pub(super) enum Block {
     Table(ReportTable),
     Plot(ReportPlot),
     Card(Page),
+    /// What few want to read: its title, and what is below it.
+    Folded(String, Vec<Block>),
 }
 
 /// A sentence, and what is said of it in passing, if anything.
@@ -126,6 +128,32 @@ fn with_captions(blocks: &[Block]) -> impl Iterator<Item = (&Block, bool)> {
         };
         (block, repeats)
     })
+}
+
+/// The name of a heading as a target of links: what stands before a colon, in letters, digits and lines. `nth`: of which section.
+fn anchor(nth: usize, heading: &str) -> String {
+    let word = heading.split(':').next().unwrap_or_default().to_lowercase();
+    let word: String = word.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("s{nth}-{word}")
+}
+
+impl Document {
+    /// What its contents list, with targets: its sections, or the headings of the only one where it has several tests; none where
+    /// there is one thing to read.
+    fn contents(&self) -> Vec<(String, String)> {
+        match &*self.sections {
+            [one] => {
+                let listed = |block: &Block| match block {
+                    Block::Heading(title) | Block::Folded(title, _) => Some((anchor(0, title), title.clone())),
+                    _ => None,
+                };
+                let all: Vec<_> = one.blocks.iter().filter_map(listed).collect();
+                let tests = all.iter().filter(|(target, _)| target.contains("test")).count();
+                if tests > 1 { all } else { Vec::new() }
+            }
+            many => (0..).zip(many).map(|(nth, one)| (anchor(nth, ""), one.title.clone())).collect(),
+        }
+    }
 }
 
 pub(super) fn legend(color: &'static str, word: impl Into<String>) -> LegendEntry {

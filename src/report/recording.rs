@@ -33,7 +33,7 @@ pub struct ReportedRecording {
     pub run: Option<RunCard>,
     /// The version of vnettop that recorded it; none where that is not known.
     pub recorded_by: Option<String>,
-    /// What else is to be said of it: where it is damaged.
+    /// What is to be known of it before any figure: what it is rebuilt from, where it is damaged.
     pub notes: Vec<String>,
 }
 
@@ -73,6 +73,9 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
     }
 }
 
+/// A test that ran for less is folded below the longer ones, seconds.
+const SHORT_S: f64 = 2.0;
+
 /// What the only recording says first.
 fn headline(recordings: &[ReportedRecording]) -> Option<String> {
     let [one] = recordings else { return None };
@@ -82,7 +85,7 @@ fn headline(recordings: &[ReportedRecording]) -> Option<String> {
 /// All of a recording; its headline stands above the report if it is the only one.
 fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
     let led = recording.summary.as_ref().and_then(verdict::main_test);
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = recording.notes.iter().cloned().map(Block::Warning).collect();
     if let Some(result) = verdict::of_recording(recording) {
         blocks.extend((!is_alone).then(|| Block::Lead(result.headline.clone())));
         let first_block = |sentence| if is_alone { Block::Lead(sentence) } else { Block::Text(sentence) };
@@ -91,10 +94,16 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
     }
     blocks.extend(machine::head(recording));
     let Some(summary) = &recording.summary else { return blocks };
+    let mut short = Vec::new();
     for test in &summary.tests {
         let is_led = led.is_some_and(|led| std::ptr::eq(led, test));
         let result = verdict::of_test(test, recording.run.as_ref().filter(|_| is_led));
-        blocks.extend(test::blocks(summary, test, &result, is_led));
+        let of_test = test::blocks(summary, test, &result, is_led);
+        if is_led || verdict::ran_s(test) >= SHORT_S { blocks.extend(of_test) } else { short.push(of_test) }
+    }
+    if !short.is_empty() {
+        let title = format!("{} of less than {SHORT_S} s", crate::derive::plural(short.len(), "short test"));
+        blocks.push(Block::Folded(title, short.into_iter().flatten().collect()));
     }
     if summary.tests_left_out > 0 {
         let tests = crate::derive::plural(summary.tests_left_out, "smaller test");

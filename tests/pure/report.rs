@@ -69,8 +69,12 @@ fn tags(page: &str) -> Vec<String> {
 /// What holds for every page.
 fn check_page(page: &str) {
     let tags = tags(page);
-    for foreign in ["http://", "https://", "url(", "@import", "src=", "href=", "<script", "<img", "<link", "<iframe"] {
+    for foreign in ["http://", "https://", "url(", "@import", "src=", "<script", "<img", "<link", "<iframe"] {
         assert!(!page.contains(foreign), "the page needs nothing else, but has {foreign}");
+    }
+    for link in page.split(" href=\"").skip(1) {
+        let target = link.strip_prefix('#').and_then(|rest| rest.split_once('"')).expect("a link stays on the page").0;
+        assert!(page.contains(&format!(" id=\"{target}\"")), "{target} is there to be jumped to");
     }
     let svgs = page.matches("<svg ").count();
     assert_eq!(page.matches("role=\"img\"").count(), svgs, "every plot is one image to a screen reader");
@@ -179,8 +183,8 @@ fn a_report_begins_with_its_verdict_and_mixes_no_pinned_with_unpinned_time() {
     for reason in [
         "Why: threads migrate 3.1/s, 2.2 of them across NUMA nodes (for ",
         "Cost: ",
+        "Do: keep the pin: iperf3 server on core 0, iperf3 client on core 1",
         "Limit: core 1",
-        "Do: keep the pin (by hand: taskset -cp 0 39081; taskset -cp 1 39082)",
     ] {
         assert!(markdown.contains(&format!("\n\n{reason}")), "{reason} is among the first lines: {markdown}");
     }

@@ -142,7 +142,10 @@ fn the_story_is_told() {
     assert_eq!(proposal.press("p"), [], "and a recording's threads cannot be pinned");
     let pinned = played(PINNED_FROM_S + 2);
     freeze("pinned", &pinned);
-    assert!(pinned.text(120, 40).contains("39081 pinned to 0, 39082 pinned to 1"), "the pin of the recording is told");
+    assert!(
+        pinned.text(120, 40).contains("iperf3 server pinned to core 0, iperf3 client pinned to core 1"),
+        "the pin of the recording is told"
+    );
     let mut proof = played(PINNED_FROM_S + 34);
     proof.press("c");
     freeze("proof", &proof);

@@ -1,5 +1,6 @@
 //! The moments of a recording that somebody wants to jump to: pins, marks, losses, migrations, and where the rate falls.
 
+use super::jitter::DIP;
 use super::ledger::Bin;
 use super::placement::BUSY;
 use super::timeline::IncidentKind;
@@ -32,8 +33,7 @@ pub enum HighlightKind {
     Migration,
 }
 
-/// A dip is a second whose mean is below this share of the minute's median; it ends above the second share.
-const DIP: f64 = 0.7;
+/// A dip here is a second whose mean is below [`DIP`] of the minute's median; it ends above this share.
 const DIP_OVER: f64 = 0.85;
 /// Bins of that second, and the fewest that have a median.
 const SECOND: usize = 10;

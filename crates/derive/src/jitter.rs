@@ -29,10 +29,14 @@ pub struct Jitter {
     /// 95th percentile.
     #[serde(rename = "p95_bits_per_s")]
     pub p95: f64,
-    /// Longest time in a row below half of the median, or without any payload, seconds.
+    /// Longest time in a row below [`DIP`] of the median, or without any payload, seconds.
     pub longest_dip_s: f64,
 }
 
+/// Below this share of its median a rate is in a dip, wherever one is shown, marked or waited for. A report and a card have the
+/// longest one in a row; a graph and the bar of a replay mark where a second is so; `--on dip` takes this unless it is given
+/// another share.
+pub const DIP: f64 = 0.5;
 /// Fewer bins than this have no spread worth a number.
 pub const LEAST_BINS: usize = 10;
 
@@ -70,7 +74,7 @@ impl Jitter {
             p5: percentile(&sorted, 0.05),
             p50,
             p95: percentile(&sorted, 0.95),
-            longest_dip_s: longest_dip_s(&bins, p50 / 2.0),
+            longest_dip_s: longest_dip_s(&bins, DIP * p50),
         })
     }
 }

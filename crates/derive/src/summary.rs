@@ -15,7 +15,7 @@ mod treated;
 use super::Metrics;
 use super::saved::SavedFor;
 use std::sync::Arc;
-use vnettop_sample::{Facts, TraceSource};
+use vnettop_sample::{Facts, Problem, ProblemSource, TraceSource};
 
 pub use columns::TimeColumns;
 pub use cores::{CoreColumn, CoreSummary};
@@ -33,6 +33,9 @@ use links::LinksTrack;
 use profiles::ProfilesTrack;
 use test::TestsTrack;
 use threads::ThreadsTrack;
+
+/// The source that a recording names where it says what it is.
+const ORIGIN: &str = "recording";
 
 /// How much is kept. Twice as much time is kept with half of the detail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +73,7 @@ pub struct SummaryTrack {
     own_cpu: super::Mean,
     restarts: u32,
     saved: Option<SavedFor>,
+    origin: Option<String>,
     cores: CoresTrack,
     threads: ThreadsTrack,
     links: LinksTrack,
@@ -106,6 +110,8 @@ pub struct RecordingSummary {
     pub restarts: u32,
     /// Why it was saved by itself; none where somebody asked for it.
     pub saved: Option<SavedFor>,
+    /// What the recording says of itself, as that it was rebuilt from published figures; none of most.
+    pub origin: Option<String>,
     /// Every core, sorted by core.
     pub cores: Vec<CoreSummary>,
     /// The watched threads, busiest first.
@@ -155,6 +161,7 @@ impl SummaryTrack {
             own_cpu: super::Mean::default(),
             restarts: 0,
             saved: None,
+            origin: None,
             cores: CoresTrack::default(),
             threads: ThreadsTrack::new(room.threads),
             links: LinksTrack::default(),
@@ -183,6 +190,11 @@ impl SummaryTrack {
         }
         self.facts = Arc::clone(&metrics.machine.facts);
         self.saved = metrics.machine.saved;
+        if self.origin.is_none() {
+            // Only the first samples have it, as something that is shown for a moment.
+            let is_origin = |problem: &&Problem| problem.source == ProblemSource::Other(ORIGIN.to_owned());
+            self.origin = metrics.machine.facts.problems.iter().find(is_origin).map(|problem| problem.text.clone());
+        }
         self.trace = metrics.machine.trace.map(|(source, _)| source).or(self.trace);
         (self.interval_ns, self.late_ticks, self.left_out) =
             (metrics.machine.own.interval_ns, metrics.machine.own.late_ticks, metrics.machine.own.left_out);
@@ -218,6 +230,7 @@ impl SummaryTrack {
             own_cpu: self.own_cpu.value(),
             restarts: self.restarts,
             saved: self.saved,
+            origin: self.origin.clone(),
             cores: self.cores.summaries(),
             threads,
             threads_left_out,

@@ -1,6 +1,6 @@
 //! The document as one HTML page that needs nothing else: its style is in it, its plots are in it, it has no script.
 
-use super::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section, with_captions};
+use super::{Block, Document, LegendEntry, ListItem, ReportPlot, ReportTable, Section, anchor, with_captions};
 use crate::report::page::{ComparisonTable, Fact, Page};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -31,39 +31,58 @@ pub(super) fn page(document: &Document) -> String {
                         h1 { (document.title) }
                     }
                     @for note in &document.notes { p.note { (note) } }
+                    (contents(&document.contents()))
                 }
                 main {
                     @if !document.overview.is_empty() {
-                        section { (blocks(&document.overview)) }
+                        section { (blocks(&document.overview, document.sections.len())) }
                     }
                     div.recordings.several[!is_alone] {
-                        @for one in &document.sections { (section(one, is_alone)) }
+                        @for (nth, one) in document.sections.iter().enumerate() { (section(one, (nth, is_alone))) }
                     }
-                    @if !document.words.is_empty() { (glossary(&document.words)) }
                 }
-                footer { p { "Written by vnettop " (env!("CARGO_PKG_VERSION")) ". Rates are in bits/s, SI: 1 Gbit/s is 10⁹ bit/s." } }
+                // On paper they stay together: no page has the last line alone.
+                div.end {
+                    @if !document.words.is_empty() { (glossary(&document.words)) }
+                    footer { p { "Written by vnettop " (env!("CARGO_PKG_VERSION")) ". Rates are in bits/s, SI: 1 Gbit/s is 10⁹ bit/s." } }
+                }
             }
         }
     };
     markup.into_string() + "\n"
 }
 
-fn section(section: &Section, is_alone: bool) -> Markup {
+/// One line where there is room.
+fn contents(all: &[(String, String)]) -> Markup {
     html! {
-        section.recording {
-            @if !is_alone { h2.name { (section.title) } }
-            (blocks(&section.blocks))
+        @if !all.is_empty() {
+            nav.contents aria-label="Contents" {
+                @for (target, title) in all { a href={ "#" (target) } { (title) } " " }
+            }
         }
     }
 }
 
-fn blocks(blocks: &[Block]) -> Markup {
-    html! { @for (one, repeats) in with_captions(blocks) { (block(one, repeats)) } }
+fn section(section: &Section, (nth, is_alone): (usize, bool)) -> Markup {
+    html! {
+        section.recording {
+            @if !is_alone { h2.name id=(anchor(nth, "")) { (section.title) } }
+            (blocks(&section.blocks, nth))
+        }
+    }
 }
 
-fn block(block: &Block, repeats: bool) -> Markup {
+/// `nth`: of which section they are.
+fn blocks(blocks: &[Block], nth: usize) -> Markup {
+    html! { @for (one, repeats) in with_captions(blocks) { (block(one, (nth, repeats))) } }
+}
+
+fn block(block: &Block, (nth, repeats): (usize, bool)) -> Markup {
     match block {
-        Block::Heading(text) => html! { h2 { (text) } },
+        Block::Heading(text) => html! { h2 id=(anchor(nth, text)) { (text) } },
+        Block::Folded(title, below) => html! {
+            details id=(anchor(nth, title)) { summary { (title) } (blocks(below, nth)) }
+        },
         Block::Subheading(text) => html! { h3 { (text) } },
         Block::Lead(text) => html! { p.lead { (unbroken(text)) } },
         Block::Warning(text) => html! { p.warning { strong { "Note: " } (text) } },

@@ -39,6 +39,13 @@ fn blocks(out: &mut String, blocks: &[Block]) {
 
 fn block(out: &mut String, block: &Block) {
     out.push('\n');
+    if let Block::Folded(title, below) = block {
+        // As the sites that show Markdown fold it.
+        let _ = writeln!(out, "<details>\n<summary>{}</summary>", inline(title));
+        blocks(out, below);
+        out.push_str("\n</details>\n");
+        return;
+    }
     let _ = match block {
         Block::Heading(text) => writeln!(out, "## {}", inline(text)),
         Block::Subheading(text) => writeln!(out, "### {}", inline(text)),
@@ -54,6 +61,7 @@ fn block(out: &mut String, block: &Block) {
         Block::Table(of) => table(out, of),
         Block::Plot(of) => writeln!(out, "*{}:* {}", inline(&of.text.title), inline(&of.text.description)),
         Block::Card(page) => writeln!(out, "{}", page.markdown().trim_end()),
+        Block::Folded(..) => Ok(()),
     };
 }
 

@@ -60,6 +60,10 @@ fn block(out: &mut String, block: &Block) {
         Block::Table(of) => table(out, of),
         Block::Plot(_) => {}
         Block::Card(page) => out.push_str(&page.text()),
+        Block::Folded(title, below) => {
+            let _ = writeln!(out, "\n{title}");
+            blocks(out, below);
+        }
     }
 }
 

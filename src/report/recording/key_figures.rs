@@ -2,11 +2,11 @@
 //! unpinned time by themselves.
 
 use super::verdict::{self, Result};
-use super::words::{count, known, known_percent, known_rate, length};
+use super::words::{count, is_udp, known, known_percent, known_rate, length};
 use crate::derive::experiment::CardSide;
 use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
-use crate::derive::{Card, FlowBasis, Jitter, TestSummary, plural};
+use crate::derive::{Card, Jitter, TestSummary, plural};
 use crate::report::document::KeyFigure;
 use crate::report::figures::{digits, rate, scale, seconds};
 
@@ -24,7 +24,7 @@ pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure>
         all.push(figure("migrations", migrations, &by_class(test)));
     }
     all.push(figure("packets lost", count(test.lost), "on the path of its data"));
-    if !matches!(test.rate.basis, Some(FlowBasis::Datagrams(_))) {
+    if !is_udp(test) {
         all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
     }
     let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
@@ -83,7 +83,10 @@ fn apart(both: &[TreatedTime; 2]) -> Vec<KeyFigure> {
 fn spread_of(jitter: Option<&Jitter>) -> String {
     jitter.map_or_else(
         || "too short for a spread".to_owned(),
-        |of| format!("CV {}, p5 to p95: {}", known_percent(of.cv), spread(of.p5, of.p95)),
+        |of| {
+            let (cv, bin) = (known_percent(of.cv), length(of.bin_s));
+            format!("CV {cv}, p5 to p95: {}, of bins of {bin}", spread(of.p5, of.p95))
+        },
     )
 }
 
@@ -94,7 +97,7 @@ fn whole(test: &TestSummary) -> Vec<KeyFigure> {
         figure(
             "CV",
             known_percent(jitter.and_then(|jitter| jitter.cv)),
-            "of the whole test: standard deviation / mean",
+            &format!("of the whole test{}: standard deviation / mean", in_bins(jitter)),
         ),
         figure("median", known_rate(jitter.map(|jitter| jitter.p50)), "half of the time it was faster"),
         figure("p5 to p95", known(jitter, |of| spread(of.p5, of.p95)), "nine tenths of the bins are in between"),
@@ -104,6 +107,11 @@ fn whole(test: &TestSummary) -> Vec<KeyFigure> {
             "of the whole test: in a row below half of the median",
         ),
     ]
+}
+
+/// What its figures of a spread are of.
+fn in_bins(jitter: Option<&Jitter>) -> String {
+    jitter.map_or_else(String::new, |of| format!(" in bins of {}", length(of.bin_s)))
 }
 
 /// In one unit, where the lower one has a digit in it.

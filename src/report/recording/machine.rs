@@ -42,7 +42,6 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
         }
         None => blocks.push(Block::Warning("It has fewer than two samples, so nothing was measured.".to_owned())),
     }
-    blocks.extend(recording.notes.iter().cloned().map(Block::Warning));
     let Some(summary) = &recording.summary else { return blocks };
     if summary.restarts > 0 {
         let sentence = "The clock of the recording went back: this is what came after that.";
@@ -66,9 +65,10 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
     let problems = &summary.facts.problems;
     if !problems.is_empty() {
         blocks.push(Block::Subheading("What could not be read".to_owned()));
+        // Recordings of older versions call migrations moves.
         let item = |problem: &crate::sample::Problem| crate::report::document::ListItem {
-            text: problem.text.clone(),
-            aside: problem.source.to_string(),
+            text: problem.text.replace("moves are counted", "migrations are counted"),
+            aside: String::new(),
         };
         blocks.push(Block::List(problems.iter().take(20).map(item).collect()));
     }
@@ -101,7 +101,10 @@ fn map(
         color,
         done: all_done(summary),
     };
-    let mut entries = vec![legend(word, "the fuller the darker: empty is 0 %, full colour is 100 % of its time")];
+    let mut entries = vec![legend(
+        word,
+        format!("the darker the busier, up to 100 % of its time, in columns of {}", length(plot.column_s)),
+    )];
     entries.extend(legend_of_done(&plot.done, false));
     Block::Plot(ReportPlot::new(text, entries, |text, width| heat(text, width, &plot)))
 }
@@ -193,12 +196,12 @@ fn links(summary: &RecordingSummary) -> Block {
     };
     let left_out = summary.links.len() - shown.len();
     let rest = if left_out > 0 {
-        format!("; {} that carried next to nothing left out", plural(left_out, "link"))
+        format!("; not listed: {} that carried next to nothing", plural(left_out, "link"))
     } else {
         String::new()
     };
     let columns = ["link", "netns", "kind", "owner", ">nominal speed", ">received", ">sent", ">of nominal", ">dropped"];
-    let caption = format!("Mean rates over the time that each link was there{rest}");
+    let caption = format!("Means and drops of the whole time of each link, with a test or without{rest}");
     Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
 }
 

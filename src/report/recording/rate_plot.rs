@@ -45,7 +45,7 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
     let level = nominal.as_ref().map(|(bits_per_s, _)| bits_per_s / per_unit);
     let reach = level.filter(|&at| at <= highest * STRETCH);
     let done = done(summary, &test.incidents);
-    let mut colors = colors(test, has_band);
+    let mut colors = colors(summary, test, has_band);
     colors.extend(nominal.map(|(_, word)| match reach {
         Some(_) => legend("gray", format!("{word}, the lowest on its path")),
         None => legend("gray", format!("{word}, the lowest on its path, lies above the axis")),
@@ -98,13 +98,14 @@ fn lost(summary: &RecordingSummary, test: &TestSummary) -> Lane {
     }
 }
 
-fn colors(test: &TestSummary, has_band: bool) -> Vec<LegendEntry> {
+fn colors(summary: &RecordingSummary, test: &TestSummary, has_band: bool) -> Vec<LegendEntry> {
     let bin = test.rate.jitter.map_or(0.1, |jitter| jitter.bin_s);
+    let group = test.rate.bins.len().div_ceil(BARS).max(1) as f64;
     let band = if has_band { "; the band is from the lowest bin to the highest" } else { "" };
     vec![
         legend("blue", format!("payload in bins of {}{band}", length(bin))),
-        legend("purple", "migrations of its threads from core to core"),
-        legend("red", "packets lost"),
+        legend("purple", format!("migrations of its threads from core to core, in columns of {}", length(bin * group))),
+        legend("red", format!("packets lost, in columns of {}", length(summary.columns.seconds()))),
     ]
 }
 

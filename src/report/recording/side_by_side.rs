@@ -2,7 +2,7 @@
 
 use super::ReportedRecording;
 use super::verdict::{self, main_test};
-use super::words::{UNKNOWN, count, known, known_percent, known_rate, length};
+use super::words::{UNKNOWN, count, is_udp, known, known_percent, known_rate, length};
 use crate::derive::summary::TreatedTime;
 use crate::derive::{Jitter, RecordingSummary, TestSummary};
 use crate::report::document::{Block, ReportPlot, ReportTable};
@@ -38,7 +38,7 @@ const RATES_APART: [(&str, Cell); 6] = [
 ];
 
 const REST: [(&str, Cell); 4] = [
-    ("retransmits", |_, test| known(test.and_then(|test| test.retransmits), count)),
+    ("retransmits", |_, test| known(test.filter(|test| !is_udp(test)).and_then(|test| test.retransmits), count)),
     ("packets lost", |_, test| known(test.map(|test| test.lost), count)),
     ("limit", |_, test| known(test.and_then(|test| test.limits.first()).map(|seen| &*seen.limit.text), str::to_owned)),
     ("busiest softirq", |summary, _| {

@@ -5,8 +5,8 @@ use super::latency;
 use super::rate_plot::{axis, rate_plot};
 use super::verdict::{self, Result as TestResult};
 use super::words::{
-    UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, migrations, nominal,
-    test_title,
+    UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, length, migrations, nominal,
+    of_names, test_title,
 };
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
@@ -56,7 +56,7 @@ pub(super) fn blocks(
     let ran_s = verdict::ran_s(test);
     blocks.extend(limits(test, ran_s));
     if !test.findings.is_empty() {
-        blocks.push(Block::Subheading("Findings, with their last figures".to_owned()));
+        blocks.push(Block::Subheading("Findings, with the last figures of each".to_owned()));
         blocks.push(Block::List(findings(test).map(|seen| finding(seen, ran_s)).collect()));
     }
     blocks.extend(losses(test));
@@ -73,16 +73,16 @@ fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
         return Vec::new();
     }
     let item = |seen: &crate::derive::summary::LimitSeen| ListItem {
-        text: seen.limit.text.clone(),
+        text: of_names(&seen.limit.text),
         aside: for_so_long(seen.seconds, ran_s),
     };
     let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
     let rest = test.limits.get(LIMITS..).unwrap_or_default();
     if !rest.is_empty() {
-        let words = format!("{} more, as on other cores, each for less", rest.len());
+        let words = format!("{} more, each for less time", rest.len());
         items.push(ListItem { text: words, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
     }
-    vec![Block::Subheading("What limited it, with its last figures".to_owned()), Block::List(items)]
+    vec![Block::Subheading("What limited it, with the last figures of each".to_owned()), Block::List(items)]
 }
 
 /// The findings; that no cause was found goes where one was found later.
@@ -92,7 +92,7 @@ fn findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
 }
 
 fn finding(seen: &Seen, ran_s: f64) -> ListItem {
-    ListItem { text: seen.finding.text.clone(), aside: for_so_long(seen.seconds, ran_s) }
+    ListItem { text: of_names(&seen.finding.text), aside: for_so_long(seen.seconds, ran_s) }
 }
 
 fn before_after(test: &TestSummary) -> Vec<Block> {
@@ -164,8 +164,8 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     };
     let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">dropped", ">MTU"];
-    let mixed = if is_mixed { ", pinned and unpinned time together" } else { "" };
-    let caption = format!("The links of its path in the packets' order; rates of whole samples, all traffic{mixed}");
+    let mixed = if is_mixed { ", pinned or not" } else { "" };
+    let caption = format!("In the packets' order: all traffic and drops while the path was known{mixed}");
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
     blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows)));
@@ -298,8 +298,10 @@ fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&Thread
             plural(used.len(), "core")
         ),
     };
-    let mut entries =
-        vec![legend("red", "above a strip: it migrated"), legend("blue", "one colour a core, gray for the rest")];
+    let mut entries = vec![
+        legend("red", "above a strip: it migrated"),
+        legend("blue", format!("one colour a core, gray for the rest, in columns of {}", length(column_s))),
+    ];
     entries.extend(legend_of_done(&plot.done, false));
     ReportPlot::new(words, entries, |text, width| strips(text, width, &plot))
 }

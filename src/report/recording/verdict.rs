@@ -1,7 +1,7 @@
 //! What a report says first: of a pin whether it helped, else how fast and how steady, then why.
 
 use super::ReportedRecording;
-use super::words::{count, for_so_long, known_percent, length};
+use super::words::{count, for_so_long, known_percent, length, of_names};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
@@ -15,6 +15,8 @@ use crate::report::run::best_placement;
 /// Below this coefficient of variation a rate is steady, from that one on unsteady, as on the screen.
 const STEADY: f64 = 0.05;
 const SWINGS: f64 = 0.10;
+/// What the line of the limit begins with.
+const LIMIT: &str = "Limit: ";
 /// A finding that was there for less than this share of a test is not what it was like.
 const LONG: f64 = 0.25;
 
@@ -71,7 +73,7 @@ pub(super) fn of_test<'a>(test: &'a TestSummary, run: Option<&'a RunCard>) -> Re
     Result {
         headline: format!("{effect} {} ({})", change(card), range(card)),
         sentence: Some(both_sides(card, is_pin)),
-        reasons: reasons.into_iter().chain(keep(test, card)).collect(),
+        reasons: with_fix(reasons, keep(test, card)),
         card: Some(card),
         is_mixed: true,
     }
@@ -121,9 +123,16 @@ fn too_short([unpinned, pinned]: &[TreatedTime; 2]) -> String {
 fn keep(test: &TestSummary, card: &Card) -> Option<String> {
     let is_better = card.verdict.is_better();
     let metrics = &test.test.as_ref().filter(|_| is_better)?.metrics;
-    let by_hand: Vec<String> =
-        pins(&metrics.threads).iter().map(|(_, tid, cores)| format!("taskset -cp {cores} {tid}")).collect();
-    (!by_hand.is_empty()).then(|| format!("Do: keep the pin (by hand: {})", by_hand.join("; ")))
+    let placed: Vec<String> =
+        pins(&metrics.threads).iter().map(|(name, _, cores)| format!("{name} on core {cores}")).collect();
+    (!placed.is_empty()).then(|| format!("Do: keep the pin: {}", placed.join(", ")))
+}
+
+/// What to do stands before the limit, as on the screen.
+fn with_fix(mut reasons: Vec<String>, fix: Option<String>) -> Vec<String> {
+    let at = reasons.iter().position(|reason| reason.starts_with(LIMIT)).unwrap_or(reasons.len());
+    reasons.splice(at..at, fix);
+    reasons
 }
 
 /// `31.5 Gbit/s, unsteady (CV 28.5 %)`, `1.95 Gbit/s, as asked (2.00 Gbit/s), but unsteady (CV 63.0 %)`.
@@ -155,8 +164,8 @@ fn asked(test: &TestSummary) -> Option<f64> {
     longest.and_then(|seen| seen.limit.asked_bits_per_s())
 }
 
-/// What was wrong, why, what that cost, what held it back and what to do, as the screen says it, with how long each was so. What was asked for
-/// is met: then that leads, and what makes it unsteady all the same follows.
+/// What was wrong, why, what that cost, what to do, and what held it back, always in this order, which is the screen's, with how
+/// long each was so.
 fn reasons(test: &TestSummary) -> Vec<String> {
     let ran_s = ran_s(test);
     let is_asked = asked(test).is_some();
@@ -164,14 +173,15 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     let usual = if is_asked { SWINGS } else { STEADY };
     let varies = test.rate.jitter.and_then(|jitter| jitter.cv).is_none_or(|cv| cv >= usual);
     let first = main_finding(test).filter(|_| varies || test.lost > 0.0);
-    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {text}"));
+    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {}", of_names(text)));
     // The finding has the same losses, as of another moment.
     let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
     let words = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
-    let limit = limit.map(|seen| format!("Limit: {} ({})", words(&seen.limit), for_so_long(seen.seconds, ran_s)));
+    let limit =
+        limit.map(|seen| format!("{LIMIT}{} ({})", of_names(&words(&seen.limit)), for_so_long(seen.seconds, ran_s)));
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
-    let FindingParts { what, why, cost, fix, by_limit } = &finding.parts;
+    let FindingParts { what, why, cost, fix, .. } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
     // What the finding counts is of one moment.
     let in_all = lost_in_all(test, what).filter(|_| is_said);
@@ -183,13 +193,7 @@ fn reasons(test: &TestSummary) -> Vec<String> {
         None => all.extend(cost.clone().map(for_long)),
     }
     let cost = cost.filter(|_| !(what.is_empty() && why.is_empty()));
-    match (is_asked, by_limit) {
-        (true, _) => all = limit.into_iter().chain(all).chain(cost).collect(),
-        (false, true) => all = all.into_iter().chain(limit).chain(cost).collect(),
-        (false, false) => all = all.into_iter().chain(cost).chain(limit).collect(),
-    }
-    all.extend(line("Do", fix));
-    all
+    all.into_iter().chain(cost).chain(line("Do", fix)).chain(limit).collect()
 }
 
 /// `8,685 packets lost (1,580/s), most by link nb0`: over the whole test; none where nothing was.

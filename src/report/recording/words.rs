@@ -4,7 +4,7 @@ use crate::derive::links::Basis;
 use crate::derive::moves::MovesByClass;
 use crate::derive::summary::pinned_times;
 use crate::derive::timeline::{Incident, IncidentKind};
-use crate::derive::{RecordingSummary, TestSummary};
+use crate::derive::{FlowBasis, RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, legend};
 use crate::report::figures::{digits, percent, rate, seconds};
 use crate::report::plot::{PlotDone, PlotPhase};
@@ -142,6 +142,29 @@ pub(super) fn migrations(by_class: MovesByClass, only_counted: f64) -> String {
     by_class.words().into_iter().chain(rest).collect::<Vec<_>>().join(", ")
 }
 
+/// A sentence by names alone: the processes and threads of a recording have ended, and their numbers may be others' now.
+pub(super) fn of_names(text: &str) -> String {
+    let mut words = text.to_owned();
+    for begin in [" (pid ", " (tid ", " (taskset -cp "] {
+        while let Some(at) = words.find(begin) {
+            let Some(length) = words[at..].find(')') else { break };
+            words.replace_range(at..=at + length, "");
+        }
+    }
+    match words.strip_prefix("taskset -cp ").and_then(|rest| rest.split_once(' ')) {
+        Some((core, tid)) if tid.parse::<u32>().is_ok() => format!("pin it to core {core}"),
+        _ => words,
+    }
+}
+
+/// Whether its packets are datagrams: nothing of them is sent again.
+pub(super) fn is_udp(test: &TestSummary) -> bool {
+    match &test.rate.basis {
+        Some(basis) => matches!(basis, FlowBasis::Datagrams(_)),
+        None => test.test.as_ref().is_some_and(|test| test.words().contains("UDP")),
+    }
+}
+
 /// Samples reach beyond both ends of a test: no part of it is longer than the whole.
 pub(super) fn for_so_long(seconds: f64, ran_s: f64) -> String {
     format!("for {} of {}", length(seconds.min(ran_s)), length(ran_s))
@@ -163,3 +186,22 @@ pub(super) const WORDS: [(&str, &str); 10] = [
     ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),
     ("–", "not known"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::of_names;
+
+    #[test]
+    fn a_report_names_programs_and_threads_and_gives_no_number_that_is_somebody_elses_now() {
+        let is = |text: &str, words: &str| assert_eq!(of_names(text), words);
+        is(
+            "8 % rustc (pid 7), 2 % ld (2 processes), 1 % iperf3 client (tid 9)",
+            "8 % rustc, 2 % ld (2 processes), 1 % iperf3 client",
+        );
+        is("core 2 is idle (taskset -cp 2 77)", "core 2 is idle");
+        is("taskset -cp 2 77", "pin it to core 2");
+        is("waits (iperf3 (pid 9) 11 %, others 23 %)", "waits (iperf3 11 %, others 23 %)");
+        is("CV 50 % (pid 7", "CV 50 % (pid 7");
+        is("its queue is full (ip link set l2 up)", "its queue is full (ip link set l2 up)");
+    }
+}

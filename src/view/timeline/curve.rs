@@ -3,6 +3,7 @@
 
 use super::axis::{Axis, RateSpan};
 use super::past;
+use crate::derive::jitter::DIP;
 use crate::state::{GraphStyle, State, Units};
 use crate::view::Tone;
 use crate::view::canvas::Canvas;
@@ -14,8 +15,6 @@ const DOTS: usize = 4;
 const EIGHTHS: usize = 8;
 /// The line of what the mean was before a pin.
 const MEAN_BEFORE: char = '─';
-/// Below this share of the window's median a rate is a dip, where most of a second is.
-const DIP: f64 = 0.75;
 /// Cells at both sides of one that are asked whether it lies in a dip: half a second on the finest axis.
 const BESIDE: usize = 2;
 
@@ -84,7 +83,7 @@ fn low(pair: &[Option<RateSpan>]) -> Option<f64> {
     pair.iter().flatten().map(|span| span.low).reduce(f64::min)
 }
 
-/// A dip is where most of a second is low: a rate that is noisy all the time has none.
+/// A dip is where most of a second is below [`DIP`] of the median: a rate that is noisy all the time has none.
 fn tone(axis: &Axis<'_>, lows: &[Option<f64>], at: usize) -> Tone {
     let beside = &lows[at.saturating_sub(BESIDE)..(at + BESIDE + 1).min(lows.len())];
     let known = beside.iter().flatten().count();

@@ -191,7 +191,7 @@ fn pins_of_a_recording_are_told() {
     let mut stage = Stage::with(3, scenes::kunpeng(), Settings { mode: Mode::Replay, ..Settings::default() });
     pinned(&mut stage);
     stage.press("<tick>");
-    assert!(shows(&stage, "in the recording: 39081 pinned to 4"), "the story says what was done");
+    assert!(shows(&stage, "in the recording: iperf3 server pinned to core 4"), "the story says what was done");
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn ends_on_different_nodes_and_on_siblings_are_told_once_they_stay() {
 fn a_core_shared_with_interrupts_of_others_is_told() {
     let machine = Machine::small(4).pair(0, 1).interrupted("1", 0.3);
     let reported = text(&WatchedMachine::new(machine).until(5), "shared_core");
-    assert_eq!(reported, "thread 39082 shares core 1 with unrelated interrupts and softirqs (30 % of time)");
+    assert_eq!(reported, "iperf3 client shares core 1 with unrelated interrupts and softirqs (30 % of time)");
 }
 
 #[test]

@@ -141,10 +141,10 @@ pub(super) fn among_interrupts(input: &LintInput<'_>) -> Option<Diagnostic> {
     let share = |thread: &ThreadMetrics| recent.core(thread.sample.core).map_or(0.0, |core| core.others_interrupts);
     let threads = busy(input.metrics).filter(|thread| stays(input, thread)).map(|thread| (thread, share(thread)));
     let (thread, share) = threads.max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let (tid, core) = (thread.sample.id.tid, thread.sample.core);
+    let (label, core) = (format!("{} {}", thread.sample.name, thread.sample.role()), thread.sample.core);
     (share >= INTERRUPTED && recent.seconds >= WATCHED_S).then(|| {
         let much = percent(share);
-        let text = format!("thread {tid} shares core {core} with unrelated interrupts and softirqs ({much} % of time)");
+        let text = format!("{label} shares core {core} with unrelated interrupts and softirqs ({much} % of time)");
         let numbers = [("core", f64::from(core)), ("others_interrupts", share)];
         Diagnostic { cost: Some(share), ..Diagnostic::new(text, numbers) }
     })

@@ -349,9 +349,10 @@ impl<'a> Full<'a> {
         let capped = scene.clock_khz.filter(|(limit, most)| *limit < CAPPED * most);
         let clock =
             capped.map_or_else(String::new, |(limit, most)| format!(" at {:.1} of {:.1} GHz", limit / 1e6, most / 1e6));
-        let over = decimal(scene.seconds.max(0.1));
+        // That it is of the last second is what LIMIT means.
+        let over = if scene.seconds < 1.95 { String::new() } else { format!(" over {} s", decimal(scene.seconds)) };
         let text = format!(
-            "core {} is {} % busy ({over} s){clock}: {}",
+            "core {} is {} % busy{over}{clock}: {}",
             self.core.number,
             percent(busy + self.core.steal),
             words.join(", ")

@@ -89,12 +89,12 @@ fn is(what: &str, scene: &Scene, kind: LimitKind, text: &str) -> Limit {
 fn a_full_core_is_named_with_whose_work_fills_it() {
     let full = |cores, threads| Scene { cores, threads, ..tcp() };
     let sender = full(vec![core(0, 0.8, 0.2), core(1, 0.5, 0.0)], vec![thread(SENDER, 0, 0.98, 0.01)]);
-    let text = "core 0 is 100 % busy (1 s): 80 % iperf3 client, 20 % test softirqs";
+    let text = "core 0 is 100 % busy: 80 % iperf3 client, 20 % test softirqs";
     let limit = is("the sender's", &sender, LimitKind::OwnThread, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(SENDER), Some("iperf3 client")));
     assert_eq!(limit.tid, Some(SENDER), "the thread itself");
     let softirq = full(vec![core(0, 0.3, 0.7)], vec![thread(SENDER, 0, 0.95, 0.01)]);
-    let text = "core 0 is 100 % busy (1 s): 70 % test softirqs, 30 % iperf3 client";
+    let text = "core 0 is 100 % busy: 70 % test softirqs, 30 % iperf3 client";
     is("mostly softirqs, which the thread's time has in it", &softirq, LimitKind::OwnSoftirq, text);
     let apart = Scene { threads: vec![thread(SENDER, 0, 0.3, 0.6)], ..softirq.clone() };
     is("and where its time has not", &apart, LimitKind::OwnSoftirq, text);
@@ -107,19 +107,19 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
         "of RPS, where no thread is",
         &rps,
         LimitKind::OwnSoftirq,
-        "core 2 is 99 % busy (1 s): 97 % test softirqs, 2 % others",
+        "core 2 is 99 % busy: 97 % test softirqs, 2 % others",
     );
     let nobodys = Scene { handling: CoreSet::new(), ..rps };
     assert_eq!(judge(&nobodys).kind, LimitKind::Nothing, "a core that no way of the test leads to");
     let both = full(vec![core(0, 1.0, 0.0)], vec![thread(SENDER, 0, 0.55, 0.2), thread(RECEIVER, 0, 0.44, 0.3)]);
-    let text = "core 0 is 100 % busy (1 s): 55 % iperf3 client, 44 % iperf3 server, 1 % others";
+    let text = "core 0 is 100 % busy: 55 % iperf3 client, 44 % iperf3 server, 1 % others";
     is("both ends on one", &both, LimitKind::OwnThread, text);
     let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
     let text = "one thread is busy nearly all the time: 96 % of a core by iperf3 client (tid 50)";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock_khz: Some((1.2e6, 3e6)), ..sender };
-    let text = "core 0 is 100 % busy (1 s) at 1.2 of 3.0 GHz: 80 % iperf3 client, 20 % test softirqs";
+    let text = "core 0 is 100 % busy at 1.2 of 3.0 GHz: 80 % iperf3 client, 20 % test softirqs";
     is("a clock that is held down", &capped, LimitKind::Frequency, text);
 }
 
@@ -130,11 +130,11 @@ fn the_slower_end_is_named_where_both_are_full() {
         threads: vec![thread(SENDER, 0, 0.98, 0.0), thread(RECEIVER, 1, 0.96, 0.0)],
         ..tcp()
     };
-    is("the sender", &both, LimitKind::OwnThread, "core 0 is 98 % busy (1 s): 98 % iperf3 client");
+    is("the sender", &both, LimitKind::OwnThread, "core 0 is 98 % busy: 98 % iperf3 client");
     // A receiver that is slow lets a large window fill.
     let slow = with_tcp(|tcp| (tcp.busy, tcp.cwnd_bytes, tcp.under_way) = (busy(1.0, 0.9, 0.0), Some(3e6), Some(0.5)));
     let behind = Scene { tcp: slow.tcp, ..both };
-    let text = "core 1 is 96 % busy (1 s): 96 % iperf3 server";
+    let text = "core 1 is 96 % busy: 96 % iperf3 server";
     is("not its window, but the receiver that leaves it full", &behind, LimitKind::OwnThread, text);
 }
 
@@ -146,13 +146,13 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
         runners: vec![runner(7, "sh", 0, 0.5), runner(8, "rustc", 1, 0.5), runner(SENDER, "iperf3", 0, 0.5)],
         ..tcp()
     };
-    let text = "core 0 is 100 % busy (1 s): 50 % sh (pid 7), 50 % iperf3 client";
+    let text = "core 0 is 100 % busy: 50 % sh (pid 7), 50 % iperf3 client";
     let limit = is("a spinner", &beside(0.5, 0.49), LimitKind::Others, text);
     assert_eq!((limit.core, limit.pid, limit.name.as_deref()), (Some(0), Some(7), Some("sh")));
     let threads = Scene { runners: vec![runner(7, "sh", 0, 0.2), runner(7, "sh", 0, 0.3)], ..beside(0.5, 0.49) };
     is("two threads of it", &threads, LimitKind::Others, text);
     let unnamed = Scene { runners: Vec::new(), ..beside(0.5, 0.49) };
-    let text = "core 0 is 100 % busy (1 s): 50 % others, 50 % iperf3 client";
+    let text = "core 0 is 100 % busy: 50 % others, 50 % iperf3 client";
     is("before they are looked at", &unnamed, LimitKind::Others, text);
     let asleep = beside(0.6, 0.02);
     let text = "nothing makes it wait: core 0 is 100 % busy, its threads wait 2 %";
@@ -172,13 +172,13 @@ fn others_are_named_where_a_thread_of_the_test_waits_for_them() {
         "one that has little to do loses nothing by waiting for it"
     );
     let looked_at = vec![runner(7, "rustc", 0, 0.5), runner(8, "cc", 0, 0.37), runner(9, "ld", 0, 0.3)];
-    let text = "core 0 is 100 % busy (1 s): 26 % rustc (pid 7), 20 % cc (pid 8), 38 % iperf3 client, 16 % others";
+    let text = "core 0 is 100 % busy: 26 % rustc (pid 7), 20 % cc (pid 8), 38 % iperf3 client, 16 % others";
     let over = Scene { runners: looked_at, ..late };
     is("who is looked at over another time is not more than the core", &over, LimitKind::Others, text);
     let stolen = Core { steal: 0.4, ..core(0, 0.6, 0.0) };
     let stolen =
         Scene { cores: vec![Core { idle: 0.0, ..stolen }], threads: vec![thread(SENDER, 0, 0.6, 0.35)], ..tcp() };
-    let text = "core 0 is 100 % busy (1 s): 40 % taken by the hypervisor, 60 % iperf3 client";
+    let text = "core 0 is 100 % busy: 40 % taken by the hypervisor, 60 % iperf3 client";
     is("the hypervisor", &stolen, LimitKind::Steal, text);
     let throttled = Scene { quota: Some(QuotaUse { cores: 0.2, throttled: 0.98 }), ..beside(0.5, 0.49) };
     let text = "CPU quota: the cgroup may use 20 % of a core; throttled in 98 % of periods";
@@ -250,7 +250,7 @@ fn what_is_lost_is_told_with_its_place() {
         threads: vec![thread(SENDER, 0, 0.5, 0.0), thread(RECEIVER, 1, 0.98, 0.0)],
         ..with(vec![buffer], asked.clone())
     };
-    let text = "core 1 is 99 % busy (1 s): 98 % iperf3 server, 1 % others; 12 % of packets lost";
+    let text = "core 1 is 99 % busy: 98 % iperf3 server, 1 % others; 12 % of packets lost";
     is("not the buffer, but who does not empty it", &behind, LimitKind::OwnThread, text);
     let unmissed = lost(LossPlace::ReceiveBuffer, Some(0.001));
     let text = "application: iperf3 sends the 100 Mbit/s it was asked for";
@@ -261,7 +261,7 @@ fn what_is_lost_is_told_with_its_place() {
     is("on another machine", &nowhere, LimitKind::Loss, text);
     let backlog = Loss { core: Some(2), ..lost(LossPlace::Backlog, None) };
     let full = Scene { handling: CoreSet::single(2), cores: vec![core(2, 0.0, 0.99)], ..with(vec![backlog], udp()) };
-    let text = "core 2 is 99 % busy (1 s): 99 % test softirqs; 500 packets/s lost";
+    let text = "core 2 is 99 % busy: 99 % test softirqs; 500 packets/s lost";
     is("a backlog whose core is full", &full, LimitKind::OwnSoftirq, text);
     let queue = Loss { name: Some("pfifo on v0".to_owned()), ..lost(LossPlace::Qdisc, None) };
     let text = "losses: 500 packets/s lost in the qdisc pfifo on v0";

@@ -214,7 +214,9 @@ impl OneTest {
         while self.incidents.len() > MOST_INCIDENTS {
             self.incidents.pop_first();
         }
-        let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
+        // A sample reaches back beyond the start of the test that it is the first of.
+        let of_test_s = own.machine.at_ns.saturating_sub(self.from_ns) as f64 / 1e9;
+        let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0).min(of_test_s);
         if let Some(limit) = &concluded.limit {
             self.add_limit(limit, elapsed_s);
         }

@@ -1,6 +1,7 @@
 //! `KIND:THRESHOLD` as people write it.
 
 use super::{Trigger, TriggerKind};
+use crate::jitter::DIP;
 use std::str::FromStr;
 use strum::VariantArray;
 use vnettop_sample::Word;
@@ -28,7 +29,7 @@ pub enum TriggerError {
 /// The threshold where none is given.
 fn usual(kind: TriggerKind) -> f64 {
     match kind {
-        TriggerKind::Dip => 0.5,
+        TriggerKind::Dip => DIP,
         TriggerKind::Loss => 1.0,
         TriggerKind::Latency => 0.01,
         TriggerKind::LimitChange => 3.0,

@@ -38,7 +38,7 @@ fn because(limit: &Limit) -> &str {
 #[test]
 fn a_reader_that_waits_for_its_core_is_why_its_buffer_overflows() {
     let limit = judge(&starved());
-    let text = "core 1 is 100 % busy (1 s): 68 % rustc (pid 7), 16 % others, 16 % iperf3 server; 66 % of packets lost";
+    let text = "core 1 is 100 % busy: 68 % rustc (pid 7), 16 % others, 16 % iperf3 server; 66 % of packets lost";
     assert_eq!(
         (limit.kind, limit.loses, limit.text.as_str()),
         (LimitKind::Others, Some(LossPlace::ReceiveBuffer), text)
@@ -72,7 +72,7 @@ fn the_parts_of_a_core_have_the_test_among_them_and_are_all_of_it() {
     };
     let limit = super::full(&scene).expect("a full core");
     assert_eq!(limit.kind, LimitKind::Others);
-    let text = "core 0 is 98 % busy (1 s): 54 % cc1 (2 processes), 10 % ld (pid 3), 15 % iperf3 client, 19 % others";
+    let text = "core 0 is 98 % busy: 54 % cc1 (2 processes), 10 % ld (pid 3), 15 % iperf3 client, 19 % others";
     assert_eq!(limit.text, text);
     let wanted = "cc1 (2 processes) and others take 82 % of core 0, for which iperf3 client waits 62 % of the time";
     assert_eq!(because(&limit), wanted);
