@@ -108,6 +108,7 @@ impl Anonymiser {
             steering,
             family,
             runners,
+            firewall,
         } = &**facts;
         let became = Arc::new(Facts {
             host: Arc::new(Host { name: "host".to_owned(), ..(**host).clone() }),
@@ -123,6 +124,7 @@ impl Anonymiser {
             steering: Arc::new(steering.iter().map(steered).collect()),
             family: family.clone(),
             runners: Arc::new(runners.iter().map(|runner| self.runner(runner)).collect()),
+            firewall: Arc::clone(firewall),
         });
         self.last = Some((Arc::clone(facts), Arc::clone(&became)));
         became

@@ -5,10 +5,12 @@
 mod fold;
 mod folded;
 mod packets;
+mod rules;
 mod stacks;
 mod stage;
 
 pub use folded::folded;
+pub use rules::RulesOnLink;
 pub use stacks::{CoreStacks, StackFrame, StackNode, StackSum};
 pub use stage::CoreStage;
 
@@ -48,6 +50,9 @@ pub struct CoreActivity {
     pub reader: f64,
     /// Packets that the first links of the watched paths counted in the same time, a second; none where no path is known.
     pub packets_per_s: Option<f64>,
+    /// Rules of the firewall that packets of the watched paths may meet, a row a namespace; empty where the core goes
+    /// through none, and until they are counted.
+    pub rules: Vec<RulesOnLink>,
     /// Why functions have no names; none where they have.
     pub unnamed: Option<String>,
     /// The stages, the largest first, the idle time and what is not known last. The shares are those of the core's time and add up to 1.
@@ -87,10 +92,12 @@ impl StageShare {
 }
 
 impl CoreActivity {
-    /// One sentence: "core 1: 31 % nft, conntrack; 22 % copy; 12 % links; 6 % hog; 9 % in 8 more; 20 % idle".
+    /// One sentence: "core 1: 31 % nft, conntrack (1,004 rules on r0); 22 % copy; 12 % links; 6 % hog; 9 % in 8 more; 20 % idle".
     #[must_use]
     pub fn text(&self) -> String {
-        let part = |stage: &StageShare| format!("{} % {}", percent(stage.share), stage.name());
+        let rules = rules::text(&self.rules).unwrap_or_default();
+        let rules = |stage: &StageShare| if stage.stage == CoreStage::Nft { &*rules } else { "" };
+        let part = |stage: &StageShare| format!("{} % {}{}", percent(stage.share), stage.name(), rules(stage));
         let (idle, busy): (Vec<_>, Vec<_>) = self.stages.iter().partition(|stage| stage.stage == CoreStage::Idle);
         let named = busy.iter().copied().take(MOST_NAMED).map(part);
         let rest: Vec<f64> = busy.iter().skip(MOST_NAMED).map(|stage| stage.share).collect();
@@ -138,12 +145,12 @@ impl ProfileTrack {
         }
         self.packets.observe(next);
         if std::mem::take(&mut self.is_due) {
-            self.activity = self.judge(own, idle).map(Arc::new);
+            self.activity = self.judge(own, idle, next).map(Arc::new);
         }
         self.activity.clone()
     }
 
-    fn judge(&self, own: &BTreeSet<u32>, idle: impl Fn(CoreId) -> Option<f64>) -> Option<CoreActivity> {
+    fn judge(&self, own: &BTreeSet<u32>, idle: impl Fn(CoreId) -> Option<f64>, next: &Sample) -> Option<CoreActivity> {
         let (first, last) = (self.stretches.front()?, self.stretches.back()?);
         let mut fold = Fold::new(own);
         self.stretches.iter().for_each(|stretch| fold.add(stretch));
@@ -161,6 +168,7 @@ impl ProfileTrack {
             lost: sum(|one| one.lost),
             reader: sum(|one| one.reader_ns) as f64 / over_ns,
             packets_per_s: self.packets.per_s(first.from_ns, last.to_ns),
+            rules: rules::of_sample(next),
             unnamed: last.unnamed.clone(),
             stages: fold.stages(idle),
             stretches: self.stretches.iter().cloned().collect(),

@@ -80,6 +80,7 @@ impl LineReader {
             steering,
             family,
             runners,
+            firewall,
             host: _,
             problems: _,
             ovs: _,
@@ -93,6 +94,7 @@ impl LineReader {
         sorted(offloads.iter().map(|reported| reported.link), "offloads")?;
         sorted(steering.iter().map(|reported| reported.link), "steerings")?;
         sorted(family.iter().flat_map(|pids| &**pids), "processes")?;
+        sorted(firewall.iter().map(|reported| reported.link), "firewalls")?;
         possible(topology.cores.iter().map(|place| place.core))?;
         possible(steering.iter().flat_map(|reported| &reported.napi).map(|thread| thread.core))?;
         possible(runners.iter().map(|runner| runner.core))

@@ -2,7 +2,8 @@
 //! recordings write it when it has changed and read it back, and the samples that wait to be shown are weighed.
 
 use super::{
-    Benchmark, FlowPath, Host, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Runner, Space, Steering, Topology,
+    Benchmark, FirewallRules, FlowPath, Host, LinkFacts, Offloads, OvsSwitch, Owned, Problem, Runner, Space, Steering,
+    Topology,
 };
 use serde::{Serialize, de::DeserializeOwned};
 use std::sync::Arc;
@@ -38,6 +39,9 @@ pub struct Facts {
     /// Which threads of the whole machine used the cores lately, most first; empty while no watched thread waits for a core.
     /// Changes when they were looked at again.
     pub runners: Arc<Vec<Runner>>,
+    /// The rules of nftables that packets of the paths may meet, a row a namespace (16 at most), sorted by link; empty where
+    /// no profile shows that the kernel goes through rules.
+    pub firewall: Arc<Vec<FirewallRules>>,
 }
 
 /// What is done with each fact in turn; see [`Facts::visit`].
@@ -75,6 +79,7 @@ impl Facts {
             steering,
             family,
             runners,
+            firewall,
         } = self;
         visitor.fact("host", host, &newer.host, size_of::<Host>() + ROW)?;
         visitor.fact("topology", topology, &newer.topology, rows(&newer.topology.cores))?;
@@ -88,7 +93,8 @@ impl Facts {
         visitor.fact("offloads", offloads, &newer.offloads, rows(&newer.offloads))?;
         visitor.fact("steering", steering, &newer.steering, rows(&newer.steering))?;
         visitor.fact("family", family, &newer.family, newer.family.as_ref().map_or(0, |pids| rows(pids)))?;
-        visitor.fact("runners", runners, &newer.runners, rows(&newer.runners))
+        visitor.fact("runners", runners, &newer.runners, rows(&newer.runners))?;
+        visitor.fact("firewall", firewall, &newer.firewall, rows(&newer.firewall))
     }
 }
 

@@ -22,6 +22,7 @@ mod cores;
 mod doctor;
 mod events;
 mod facts;
+mod firewall;
 mod flows;
 mod kernel;
 mod lasting;
@@ -59,6 +60,7 @@ pub use doctor::{
 };
 pub use events::{Event, TriggerKind};
 pub use facts::{FactVisitor, Facts};
+pub use firewall::FirewallRules;
 pub use flows::{
     Busy, Congestion, DatagramCounts, Disorder, DropFlow, FlowProgress, FlowSample, Proto, SocketKey, TcpState,
     UdpState,

@@ -2,6 +2,7 @@
 
 use super::benchmarks::stream::ReportStreams;
 use super::cores::CoreReader;
+use super::firewall::FirewallReader;
 use super::flows::FlowReader;
 use super::kernel::KernelReader;
 use super::kernel::latency::OnThePath;
@@ -22,8 +23,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use vnettop_sample::text::without_error_numbers;
 use vnettop_sample::{
-    Benchmark, Facts, FlowPath, FlowSample, LinkFacts, LinkKey, OnRequest, OvsSwitch, OwnCost, Owned, Problem,
-    QdiscCounters, Sample, Space, ThreadSample, Trace,
+    Benchmark, Facts, FirewallRules, FlowPath, FlowSample, LinkFacts, LinkKey, OnRequest, OvsSwitch, OwnCost, Owned,
+    Problem, QdiscCounters, Sample, Space, ThreadSample, Trace,
 };
 
 /// Which links a tick reads.
@@ -77,6 +78,7 @@ pub struct Live {
     steering: SteeringReader,
     pub(super) reports: ReportStreams,
     pub(super) profile: ProfileReader,
+    firewall: FirewallReader,
     /// Facts of the last sample.
     facts: Arc<Facts>,
 }
@@ -115,6 +117,7 @@ impl Live {
             steering: SteeringReader::new(roots),
             reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
             profile: ProfileReader::new(roots, scope.on_request.profile),
+            firewall: FirewallReader::default(),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
     }
@@ -172,14 +175,14 @@ impl Live {
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.
         self.kernel.follow(self.spaces.all());
-        let on = OnThePath { paths: &paths, threads: &threads, queueing: &self.queueing };
-        let kernel = self.kernel.read(&flows, on);
+        let kernel = self.kernel.read(&flows, OnThePath { paths: &paths, threads: &threads, queueing: &self.queueing });
         let losses = self.losses(&spaces, waits, (&flows, &paths), now_ns);
         self.queueing = queueing(&losses.qdiscs);
         let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         self.paths.renew(ground, &flows, now_ns);
         let steering = self.steering.read(&self.spaces, &links.links, &paths, now_ns);
         let facts = Facts {
+            firewall: self.firewall((&links.links, &paths), now_ns),
             host: Arc::clone(&self.facts.host),
             topology: cores.topology,
             links: links.links,
@@ -253,6 +256,11 @@ impl Live {
         }
         self.owners.name_sockets(&mut losses.packet_sockets);
         losses
+    }
+
+    /// Counts the rules that packets of the paths meet, while the profile goes through some.
+    fn firewall(&mut self, ground: (&[Arc<LinkFacts>], &[FlowPath]), now_ns: u64) -> Arc<Vec<FirewallRules>> {
+        self.firewall.read(self.profile.goes_through_rules(), &self.spaces, ground, now_ns)
     }
 
     /// The problems of all readers, and `more`; the same `Arc` until they change.

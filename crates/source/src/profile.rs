@@ -18,7 +18,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::Builder;
 use std::time::Duration;
 use stretch::Stretch;
-use vnettop_sample::{CoreId, CoreProfile, Event, Problem, ProblemSource, ProfileOf};
+use vnettop_sample::{CoreId, CoreProfile, Event, Problem, ProblemSource, ProfileOf, ProfiledFunction};
 
 /// Samples a second. No round number, so that nothing that happens at a steady pace always falls between two.
 const HZ: u32 = 499;
@@ -28,6 +28,8 @@ const READ_EVERY: Duration = Duration::from_millis(100);
 const STRETCH_NS: u64 = SECOND_NS;
 /// Profiles that wait to be taken; those that come after are dropped.
 const MOST_WAITING: usize = 8;
+/// Profiles in whose time rules are counted after one that went through some: those that are looked at together.
+const RULES_FOR: u8 = 5;
 
 const UNNAMED: &str = "functions have no names: that takes CAP_SYSLOG; kernel.kptr_restrict must be below 2";
 
@@ -46,6 +48,8 @@ pub struct ProfileReader {
     roots: Roots,
     wanted: Option<CoreId>,
     looking: Option<Looking>,
+    /// For so many profiles the core goes on counting as one that goes through rules of the firewall.
+    rules_for: u8,
     problems: Vec<Problem>,
 }
 
@@ -53,7 +57,7 @@ impl ProfileReader {
     /// Looks at nothing yet.
     #[must_use]
     pub fn new(roots: &Roots, wanted: Option<ProfileOf>) -> Self {
-        let mut reader = Self { roots: roots.clone(), wanted: None, looking: None, problems: Vec::new() };
+        let mut reader = Self { roots: roots.clone(), wanted: None, looking: None, rules_for: 0, problems: Vec::new() };
         reader.want(wanted);
         reader
     }
@@ -68,7 +72,7 @@ impl ProfileReader {
         if self.wanted == core {
             return;
         }
-        (self.wanted, self.looking) = (core, None);
+        (self.wanted, self.looking, self.rules_for) = (core, None, 0);
         self.problems.clear();
         if let Some(core) = core {
             self.look(core);
@@ -101,15 +105,25 @@ impl ProfileReader {
         let (core, mut events, mut refused) = (looking.core, Vec::new(), None);
         while let Ok(said) = looking.said.try_recv() {
             match said {
-                Ok(profile) => events.push(Event::Profiled(profile)),
+                Ok(profile) => {
+                    let has_rules = profile.functions.iter().any(goes_through_rules);
+                    self.rules_for = if has_rules { RULES_FOR } else { self.rules_for.saturating_sub(1) };
+                    events.push(Event::Profiled(profile));
+                }
                 Err(error) => refused = Some(error),
             }
         }
         if let Some(error) = refused {
-            self.looking = None;
+            (self.looking, self.rules_for) = (None, 0);
             self.refuse(core, &error);
         }
         events
+    }
+
+    /// The core goes through rules of nftables or iptables, as of the last five seconds.
+    #[must_use]
+    pub fn goes_through_rules(&self) -> bool {
+        self.rules_for > 0
     }
 
     /// Why nothing is known of the core that is asked for; empty is the normal case.
@@ -144,6 +158,12 @@ fn profile(proc: &Path, core: CoreId, orders: &Receiver<()>, say: &SyncSender<Pr
         let _nobody_takes_them = say.try_send(Ok(Box::new(profile)));
     }
     Ok(())
+}
+
+fn goes_through_rules(function: &ProfiledFunction) -> bool {
+    const BEGIN: [&str; 4] = ["nft_do_chain", "ipt_do_table", "ip6t_do_table", "ebt_do_table"];
+    let name = function.name.as_deref().filter(|_| function.kernel);
+    name.is_some_and(|name| BEGIN.iter().any(|begin| name.starts_with(begin)))
 }
 
 /// What is missing, and the command that gives it.

@@ -5,6 +5,7 @@
 pub(super) mod device_holders;
 pub(super) mod docker;
 pub(super) mod json_rpc;
+pub(super) mod rule_counts;
 pub(super) mod socket_holders;
 
 use rustix::process::setpriority_process;

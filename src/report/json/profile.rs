@@ -2,7 +2,7 @@
 
 use super::{InJson, JsonObject};
 use crate::derive::TestMetrics;
-use crate::derive::profile::{CoreActivity, StageShare, folded};
+use crate::derive::profile::{CoreActivity, RulesOnLink, StageShare, folded};
 use crate::sample::{CoreProfile, Word};
 use serde::ser::SerializeMap;
 
@@ -18,10 +18,22 @@ impl JsonObject for CoreActivity {
         object.serialize_entry("reader", &self.reader)?;
         object.serialize_entry("packets_per_s", &self.packets_per_s)?;
         object.serialize_entry("text", &self.text())?;
+        let rules: Vec<_> = self.rules.iter().map(|one| InJson(one, metrics)).collect();
+        object.serialize_entry("rules", &rules)?;
         object.serialize_entry("unnamed", &self.unnamed)?;
         let stages: Vec<_> = self.stages.iter().map(|stage| StageOfCore(stage, self.packets_per_s)).collect();
         let stages: Vec<_> = stages.iter().map(|stage| InJson(stage, metrics)).collect();
         object.serialize_entry("stages", &stages)
+    }
+}
+
+impl JsonObject for RulesOnLink {
+    fn fields<M: SerializeMap>(&self, _: &TestMetrics, object: &mut M) -> Result<(), M::Error> {
+        object.serialize_entry("netns", &self.counted.link.netns)?;
+        object.serialize_entry("ifindex", &self.counted.link.ifindex)?;
+        object.serialize_entry("link", &self.name)?;
+        object.serialize_entry("rules", &self.counted.rules)?;
+        object.serialize_entry("gap", &self.counted.gap)
     }
 }
 

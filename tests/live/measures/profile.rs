@@ -79,6 +79,13 @@ fn a_thousand_rules_are_the_largest_stage_with_their_time_for_each_packet() {
     assert_eq!(nft["functions"][0]["name"].as_str().and_then(|name| name.split(' ').next()), Some("nft_do_chain"));
     let ns = nft["ns_per_packet"].as_f64().expect("the path is known");
     assert!((500.0..200_000.0).contains(&ns), "{ns} ns for a thousand rules");
+    // They are counted while others go on, and none of the ends has rules.
+    let counted = |rules: &Value| (rules["link"].as_str().map(str::to_owned), rules["rules"].as_u64());
+    let rules = profile["rules"].as_array().expect("a list").iter().map(counted).collect::<Vec<_>>();
+    let expected = |link: &str, rules| (Some(link.to_owned()), Some(rules));
+    assert!(rules.contains(&expected("r0", RULES as u64)), "as many as were made: {profile}");
+    assert!(rules.iter().all(|one| one.1 == Some(0) || *one == expected("r0", RULES as u64)), "{profile}");
+    assert!(profile["text"].as_str().is_some_and(|text| text.contains(" % nft, conntrack (1,000 rules on r0); ")));
 }
 
 #[test]

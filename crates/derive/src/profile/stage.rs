@@ -195,6 +195,11 @@ mod tests {
             assert_eq!(stage(name, None), Some(expected), "{name}");
         }
         assert_eq!(stage("memcpy", None), None, "it belongs to its caller");
+        // Also how an interrupt ends, or a system call.
+        assert_eq!(
+            ["irqentry_exit_to_user_mode", "exit_to_user_mode_prepare"].map(|name| stage(name, None)),
+            [None; 2]
+        );
         assert_eq!(stage("fdb_find_rcu", Some("bridge")), Some(CoreStage::Bridge), "by its module");
         assert_eq!(stage("read", Some("veth")), Some(CoreStage::Link));
     }

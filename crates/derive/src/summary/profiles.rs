@@ -180,6 +180,7 @@ mod tests {
             lost: 0,
             reader: 0.0,
             packets_per_s: Some(1e6),
+            rules: Vec::new(),
             unnamed: None,
             stages: vec![stage(CoreStage::Nft, nft, functions), stage(CoreStage::Idle, 1.0 - nft, Vec::new())],
             stretches: Vec::new(),

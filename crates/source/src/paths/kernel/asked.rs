@@ -8,6 +8,7 @@ use crate::netlink::client::{NetlinkClient, with_buffer};
 use crate::netlink::generic;
 use crate::netlink::message::Message;
 use crate::netlink::socket::protocols;
+use crate::nft;
 use crate::paths::lookups::{Marking, Redirect, TcHook, Wireguard};
 use std::io;
 use std::sync::Arc;
@@ -74,13 +75,13 @@ impl KernelQueries<'_> {
             if marks::has_mangle_table(is_ipv6) {
                 return Ok(Some("the mangle table of iptables is in use there, which may set other marks"));
             }
-            if marks::would_load() {
+            if nft::would_load() {
                 return Ok(None);
             }
             let mut sets = false;
             let mut netlink = NetlinkClient::open(protocols::NETLINK_NETFILTER)?;
             let each = |message: &Message<'_>, _: u64| sets |= marks::sets_marks(message);
-            netlink.dump(&mut marks::filters(), "list rules of nftables", each).map_err(SourceError::into_io)?;
+            netlink.dump(&mut nft::rules(), "list rules of nftables", each).map_err(SourceError::into_io)?;
             Ok(sets.then_some("nftables sets other marks there"))
         };
         match self.spaces.inside(netns, filters) {
