@@ -4,6 +4,7 @@
 
 mod did_you_mean;
 mod file;
+mod listed;
 mod read;
 mod save;
 mod schema;
@@ -21,7 +22,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub(crate) use did_you_mean::{hint, nearest, short};
+pub use listed::{SettingRow, settings};
 pub use save::{SaveError, SaveSource, save};
+pub use schema::Allowed;
 pub use show::example;
 pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};
 pub use toml_edit::Value;

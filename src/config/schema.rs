@@ -17,6 +17,27 @@ pub(super) struct Setting {
     kind: SettingKind,
 }
 
+/// What a setting may be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Allowed {
+    /// True or false.
+    Flag,
+    /// From the one to the other.
+    Number([f64; 2]),
+    /// A text.
+    Text,
+    /// A list of texts, or one.
+    Texts,
+    /// One of these.
+    Word(Vec<&'static str>),
+    /// At least one of these, each once.
+    Words(Vec<&'static str>),
+    /// A core: `limit`, a number, or empty.
+    Core,
+    /// A key or a list of keys.
+    Keys,
+}
+
 type Access<T> = fn(&mut Preferences) -> &mut T;
 type TextCheck = fn(&str) -> Result<(), &'static str>;
 
@@ -35,11 +56,16 @@ enum SettingKind {
 
 /// One of the words of an enum.
 trait OneWord {
+    fn words(&self) -> Vec<&'static str>;
     fn value(&self) -> Value;
     fn set(&mut self, value: &Value) -> Result<(), String>;
 }
 
 impl<T: VariantArray + Copy + Word> OneWord for T {
+    fn words(&self) -> Vec<&'static str> {
+        T::VARIANTS.iter().map(|one| one.word()).collect()
+    }
+
     fn value(&self) -> Value {
         self.word().into()
     }
@@ -53,11 +79,16 @@ impl<T: VariantArray + Copy + Word> OneWord for T {
 
 /// Some of the words of an enum, each once.
 trait SomeWords {
+    fn words(&self) -> Vec<&'static str>;
     fn value(&self) -> Value;
     fn set(&mut self, value: &Value) -> Result<(), String>;
 }
 
 impl<T: VariantArray + Copy + PartialEq + Word> SomeWords for Vec<T> {
+    fn words(&self) -> Vec<&'static str> {
+        T::VARIANTS.iter().map(|one| one.word()).collect()
+    }
+
     fn value(&self) -> Value {
         self.iter().map(|one| one.word()).collect::<Array>().into()
     }
@@ -193,6 +224,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting("threads.reversed", Flag(|p| &mut p.choices.threads.reversed), "Reverse that order"),
 ];
 
+/// What an interval may be, seconds.
+const SECONDS: [f64; 2] = [0.01, 3600.0];
+
 /// The words in brackets.
 pub(super) const SECTIONS: [&str; 6] = ["recorder", "layout", "links", "cores", "threads", "keys"];
 
@@ -237,7 +271,8 @@ impl Setting {
             Seconds(of) => {
                 let number = value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64));
                 let seconds = number.ok_or("must be a number of seconds, such as 0.5")?;
-                if !(0.01..=3600.0).contains(&seconds) {
+                let [least, most] = SECONDS;
+                if !(least..=most).contains(&seconds) {
                     return Err("must be between 0.01 and 3600 seconds".to_owned());
                 }
                 *of(preferences) = Duration::from_secs_f64(seconds);
@@ -263,6 +298,23 @@ impl Setting {
             Profile(of) => *of(preferences) = profile(value)?,
         }
         Ok(())
+    }
+}
+
+impl Setting {
+    /// What it may be.
+    pub fn allowed(&self, preferences: &Preferences) -> Allowed {
+        let mut read = preferences.clone();
+        match &self.kind {
+            Flag(_) => Allowed::Flag,
+            Seconds(_) => Allowed::Number(SECONDS),
+            Number(_, bounds) => Allowed::Number(*bounds),
+            Text(..) => Allowed::Text,
+            Texts(..) => Allowed::Texts,
+            Choice(of) => Allowed::Word(of(&mut read).words()),
+            Choices(of) => Allowed::Words(of(&mut read).words()),
+            Profile(_) => Allowed::Core,
+        }
     }
 }
 

@@ -34,8 +34,14 @@ const SCHEMA_VERSION: u32 = 1;
 /// # Errors
 /// The output cannot be written; a closed pipe is an error of kind `BrokenPipe`.
 pub fn write(out: &mut impl Write, metrics: &Metrics) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &InJson(metrics, &metrics.subject))?;
+    serde_json::to_writer(&mut *out, &object(metrics))?;
     out.write_all(b"\n")
+}
+
+/// That object, for whatever writes it; `schemas/json.schema.json` is made of it.
+#[must_use]
+pub fn object(metrics: &Metrics) -> impl Serialize {
+    InJson(metrics, &metrics.subject)
 }
 
 /// Writes the object of one of several hosts, by its place, with the tests that two of them see.
@@ -48,8 +54,18 @@ pub fn write_of_host(
     at: usize,
     tests: &[EndToEnd<'_>],
 ) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &end_to_end::OfHost { hosts, at, tests })?;
+    serde_json::to_writer(&mut *out, &object_of_host(hosts, at, tests))?;
     out.write_all(b"\n")
+}
+
+/// That object.
+#[must_use]
+pub fn object_of_host<'a>(
+    hosts: &'a [HostMetrics<'a>],
+    at: usize,
+    tests: &'a [EndToEnd<'a>],
+) -> impl Serialize + use<'a> {
+    end_to_end::OfHost { hosts, at, tests }
 }
 
 /// What is an object in JSON. A field stands at one place, where it is written; `metrics` are what it is part of.

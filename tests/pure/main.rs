@@ -36,6 +36,7 @@ mod recordings;
 mod release;
 mod report;
 mod rooms;
+mod schemas;
 mod screens;
 mod screens_cost;
 mod screens_kernel;

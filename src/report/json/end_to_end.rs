@@ -12,8 +12,7 @@ struct EndToEndObject<'a>(&'a EndToEnd<'a>, &'a [HostMetrics<'a>]);
 impl Serialize for EndToEndObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(test, hosts) = self;
-        let gaps: Vec<_> =
-            test.gaps.iter().map(|(host, why)| serde_json::json!({"from": hosts[*host].name, "gap": why})).collect();
+        let gaps = test.gaps.iter().map(|(host, gap)| HostPathGap { from: hosts[*host].name, gap });
         let path = test.hops.iter().map(|hop| {
             let HostMetrics { name, metrics } = hosts[hop.host];
             OfHostObject { name, metrics: &metrics.subject, of: &hop.hop }
@@ -27,11 +26,18 @@ impl Serialize for EndToEndObject<'_> {
         object.serialize_entry("sender", &EndObject(&test.sender, &hosts[test.sender.host]))?;
         object.serialize_entry("receiver", &EndObject(&test.receiver, &hosts[test.receiver.host]))?;
         object.serialize_entry("path", &path.collect::<Vec<_>>())?;
-        object.serialize_entry("path_gaps", &gaps)?;
+        object.serialize_entry("path_gaps", &gaps.collect::<Vec<_>>())?;
         object.serialize_entry("losses", &losses.collect::<Vec<_>>())?;
         object.serialize_entry("findings", &test.findings)?;
         object.end()
     }
+}
+
+/// Where a host's part of the path ends before it is known, and why.
+#[derive(Serialize)]
+struct HostPathGap<'a> {
+    from: &'a str,
+    gap: &'a str,
 }
 
 struct EndObject<'a>(&'a HostEnd<'a>, &'a HostMetrics<'a>);

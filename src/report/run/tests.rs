@@ -358,3 +358,17 @@ fn a_search_says_that_nothing_differs_only_where_every_placement_is_known_not_to
         assert_eq!(value["search"]["differs"].as_bool(), differs, "{one:?} {other:?}: {value}");
     }
 }
+
+#[test]
+fn json_is_as_the_schema_says() {
+    let schema = include_str!("../../../schemas/card.schema.json");
+    let schema = serde_json::from_str(schema).expect("JSON");
+    let schema = jsonschema::validator_for(&schema).expect("a schema");
+    let ranked = searched(&[(PlacementClass::Unpinned, 30e9, PlacementStanding::Best)]);
+    for of in [never(), compared(), ranked] {
+        let value = serde_json::from_str(&card(&of, Format::Json)).expect("one object");
+        let wrong: Vec<_> =
+            schema.iter_errors(&value).map(|wrong| format!("{}: {wrong}", wrong.instance_path())).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! What fields are, in the words of docs/json.md: its tables say it once, and the schemas repeat them.
+
+use super::described::descriptions;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Where the fields of a definition are described.
+const HEADINGS: &[(&str, &str)] = &[
+    ("Metrics", "## The object"),
+    ("OfHost", "## The object"),
+    ("EndToEndObject", "## The object"),
+    ("LinkMetrics", "### links"),
+    ("CoreActivity", "### profile"),
+    ("StageOfCore", "### profile"),
+    ("LostPackets", "### losses"),
+    ("Loss", "### losses"),
+    ("Test", "### tests"),
+    ("Flow", "### flows, datagrams"),
+    ("FlowMetrics", "### flows, datagrams"),
+    ("ConnectionMetrics", "### flows, datagrams"),
+    ("TestLatency", "### latency"),
+    ("StageLatency", "### latency"),
+    ("LatencyCause", "### latency"),
+    ("Limit", "### limit"),
+];
+
+/// Longer ones are cut after a part of a sentence: the page has the rest.
+const LONGEST: usize = 200;
+
+/// Heading and field → its row.
+pub struct Page(BTreeMap<(String, String), String>);
+
+impl Page {
+    pub fn read() -> Self {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/json.md");
+        let (mut rows, mut heading) = (BTreeMap::new(), String::new());
+        for line in fs::read_to_string(file).expect("the page").lines() {
+            if line.starts_with('#') {
+                line.clone_into(&mut heading);
+            }
+            let Some((names, told)) = line.strip_prefix("| `").and_then(|row| row.split_once("` | ")) else { continue };
+            for name in names.split("`, `") {
+                let name = name.trim_end_matches("[]").to_owned();
+                rows.insert((heading.clone(), name), short(told.trim_end_matches(" |")));
+            }
+        }
+        Self(rows)
+    }
+
+    /// What a field of a definition is; none where nobody says more than its name does.
+    pub fn told(&self, definition: &str, field: &str) -> Option<String> {
+        let described = descriptions();
+        if let Some(fields) = described.get(definition) {
+            let told = fields.iter().find(|[name, ..]| *name == field)?[2];
+            return (!told.is_empty()).then(|| told.to_owned());
+        }
+        let heading = HEADINGS.iter().find(|(name, _)| *name == definition)?.1;
+        let told = self.0.get(&(heading.to_owned(), field.to_owned()))?;
+        (!told.starts_with("see below") && *told != "the same").then(|| told.clone())
+    }
+}
+
+/// Without marks, and no longer than a line or two.
+fn short(told: &str) -> String {
+    let plain = told.replace('`', "");
+    let plain = plain.split(", see below").next().unwrap_or_default();
+    if plain.chars().count() <= LONGEST {
+        return plain.to_owned();
+    }
+    let part = plain.char_indices().nth(LONGEST).map_or(plain, |(end, _)| &plain[..end]);
+    let end = ["; ", ". ", ": "].iter().filter_map(|mark| part.rfind(mark)).max();
+    end.map_or_else(String::new, |end| part[..end].to_owned())
+}
