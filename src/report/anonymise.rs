@@ -140,7 +140,7 @@ impl Anonymiser {
     }
 
     fn owned(&mut self, owned: &Owned) -> Owned {
-        let Owner { kind, name, id: _, by, guess } = &owned.owner;
+        let Owner { kind, name, id: _, by, guess, pod_namespace } = &owned.owner;
         let name = match kind {
             OwnerKind::Container => self.labels.of("container", name),
             OwnerKind::Pod => self.labels.of("pod", name),
@@ -150,7 +150,8 @@ impl Anonymiser {
             OwnerKind::Ovs => self.labels.link("bridge", name),
         };
         let by = if matches!(by, OwnerBy::Other(_)) { OwnerBy::Other("other".to_owned()) } else { by.clone() };
-        Owned { link: owned.link, owner: Owner { kind: *kind, name, id: None, by, guess: *guess } }
+        let pod_namespace = pod_namespace.as_ref().map(|namespace| self.labels.of("pod-namespace", namespace));
+        Owned { link: owned.link, owner: Owner { kind: *kind, name, id: None, by, guess: *guess, pod_namespace } }
     }
 
     fn switches(&mut self, switches: &[OvsSwitch]) -> Vec<OvsSwitch> {

@@ -244,7 +244,8 @@ impl JsonObject for Owner {
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("id", &self.id)?;
         object.serialize_entry("by", &self.by)?;
-        object.serialize_entry("guess", &self.guess)
+        object.serialize_entry("guess", &self.guess)?;
+        object.serialize_entry("pod_namespace", &self.pod_namespace)
     }
 }
 

@@ -158,7 +158,7 @@ fn a_port_of_open_vswitch_names_its_bridge_only_where_the_tree_does_not() {
     let port = world.link("p1", Kind::Veth, Some(10_000), stream(1e9, 1e6));
     let tap = world.link("vnet7", Kind::Tap, Some(10_000), stream(1e9, 1e6));
     let (kind, name) = (OwnerKind::Vm, "guest7".to_owned());
-    world.owned(tap, Owner { kind, name, id: None, by: OwnerBy::Qemu, guess: false });
+    world.owned(tap, Owner { kind, name, id: None, by: OwnerBy::Qemu, guess: false, pod_namespace: None });
     let ports = [("br-int", bridge), ("p1", port), ("vnet7", tap)];
     let mut stage = Stage::new(world, Settings::default());
     for _ in 0..3 {

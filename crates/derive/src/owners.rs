@@ -40,7 +40,7 @@ fn joined(owners: &Arc<Vec<Owned>>, ovs: &[OvsSwitch]) -> Arc<Vec<Owned>> {
             |owner: &Owner| owner.guess || owner.kind == OwnerKind::Process && owner.name.starts_with("ovs-vswitchd ");
         if all.get(&link).is_none_or(|owned| is_free(&owned.owner)) {
             let (kind, name) = (OwnerKind::Ovs, bridge.to_owned());
-            let owner = Owner { kind, name, id: None, by: OwnerBy::Ovs, guess: false };
+            let owner = Owner { kind, name, id: None, by: OwnerBy::Ovs, guess: false, pod_namespace: None };
             all.insert(link, Owned { link, owner });
         }
     }
@@ -108,7 +108,8 @@ mod tests {
     }
 
     fn owned(ifindex: u32, kind: OwnerKind, name: &str) -> Owned {
-        let owner = Owner { kind, name: name.to_owned(), id: None, by: OwnerBy::Tun, guess: false };
+        let owner =
+            Owner { kind, name: name.to_owned(), id: None, by: OwnerBy::Tun, guess: false, pod_namespace: None };
         Owned { link: key(ifindex), owner }
     }
 

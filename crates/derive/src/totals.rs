@@ -87,6 +87,8 @@ pub struct LossGroup {
     pub reason: String,
     /// What its namespace was called then; empty where the packet was in none.
     pub netns: String,
+    /// The pod that this namespace was: Kubernetes namespace and name; none of others.
+    pub pod: Option<(String, String)>,
 }
 
 /// All of it.

@@ -69,6 +69,17 @@ pub struct Owner {
     /// Only guessed from a naming convention.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub guess: bool,
+    /// The Kubernetes namespace of a pod, which with its name is no other pod's; none where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_namespace: Option<String>,
+}
+
+impl Owner {
+    /// Kubernetes namespace and name of a pod, where both are known.
+    #[must_use]
+    pub fn pod(&self) -> Option<(&str, &str)> {
+        Some((self.pod_namespace.as_deref()?, &*self.name))
+    }
 }
 
 /// One link and its owner.

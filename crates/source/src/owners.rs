@@ -233,8 +233,9 @@ impl OwnerReader {
     fn named(&self, owner: &Owner) -> Owner {
         let mut owner = owner.clone();
         let id = owner.id.as_deref();
-        if let Some(name) = id.filter(|_| owner.kind == OwnerKind::Pod).and_then(|uid| self.pods.name(uid)) {
-            name.clone_into(&mut owner.name);
+        if let Some(pod) = id.filter(|_| owner.kind == OwnerKind::Pod).and_then(|uid| self.pods.name(uid)) {
+            pod.name.clone_into(&mut owner.name);
+            owner.pod_namespace = Some(pod.namespace.clone());
         } else if let Some(name) = id.and_then(|id| self.docker.container(id)) {
             name.clone_into(&mut owner.name);
             owner.by = OwnerBy::Docker;
@@ -288,7 +289,7 @@ fn network_id(space: &Space) -> Option<&str> {
 fn network(network: &Network) -> Owner {
     let id = network.id.chars().take(cgroup::SHORT_ID).collect();
     let (kind, name) = (OwnerKind::Network, network.name.clone());
-    Owner { kind, name, id: Some(id), by: OwnerBy::Docker, guess: false }
+    Owner { kind, name, id: Some(id), by: OwnerBy::Docker, guess: false, pod_namespace: None }
 }
 
 /// What is known better stays: a name is not given up for an id, nor what is certain for a guess.

@@ -53,6 +53,12 @@ impl MetricFamily {
     }
 }
 
+/// Beside these the Kubernetes namespace and name of a pod; nothing more where it is no pod's.
+pub(super) fn with_pod(own: SeriesLabels, pod: Option<(&str, &str)>) -> SeriesLabels {
+    let Some((namespace, name)) = pod else { return own };
+    own.iter().cloned().chain([("namespace", namespace.to_owned()), ("pod", name.to_owned())]).collect()
+}
+
 /// Labels with their values; one without a value is left away by Prometheus.
 pub(super) fn labels<const N: usize>(of: [(&'static str, &str); N]) -> SeriesLabels {
     of.into_iter().map(|(name, value)| (name, value.to_owned())).collect()

@@ -1,6 +1,6 @@
 //! The links.
 
-use super::family::{MetricFamily, SeriesLabels, Value, labels};
+use super::family::{MetricFamily, SeriesLabels, Value, labels, with_pod};
 use crate::derive::totals::{LinkName, LinkTotal, SpaceLabels};
 use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
@@ -56,5 +56,6 @@ fn labels_of(link: &LinkTotal, names: &SpaceLabels) -> SeriesLabels {
         LinkName::Own(name) => name,
         LinkName::OfOwner => "",
     };
-    labels([("netns", names.label(link.netns)), ("link", name), ("kind", link.kind.word()), ("owner", &link.owner)])
+    let own = [("netns", names.label(link.netns)), ("link", name), ("kind", link.kind.word()), ("owner", &link.owner)];
+    with_pod(labels(own), link.pod_namespace.as_deref().map(|namespace| (namespace, &*link.owner)))
 }

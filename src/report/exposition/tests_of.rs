@@ -1,6 +1,6 @@
 //! The tests: their rates, what they lost, what was found.
 
-use super::family::{MetricFamily, Value, labels};
+use super::family::{MetricFamily, Value, labels, with_pod};
 use crate::derive::totals::{LATENCY_BOUNDS_NS, LatencyTotal};
 use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
@@ -85,10 +85,9 @@ fn losses(totals: &Totals) -> MetricFamily {
         "Packets lost, by place and reason; of all that is watched while no test runs",
     );
     for (group, packets) in totals.losses() {
-        lost.add(
-            &labels([("netns", &group.netns), ("place", group.place.word()), ("reason", &group.reason)]),
-            Value::Sum(*packets),
-        );
+        let own = labels([("netns", &group.netns), ("place", group.place.word()), ("reason", &group.reason)]);
+        let pod = group.pod.as_ref().map(|(namespace, name)| (&**namespace, &**name));
+        lost.add(&with_pod(own, pod), Value::Sum(*packets));
     }
     lost
 }

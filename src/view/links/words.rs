@@ -33,7 +33,7 @@ pub(in crate::view) struct Whose<'a>(pub &'a Owner);
 
 impl Display for Whose<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Owner { kind, name, id, by, guess } = self.0;
+        let Owner { kind, name, id, by, guess, pod_namespace: _ } = self.0;
         if id.as_ref() == Some(name) {
             write!(f, "{name:.12}")?;
         } else if *kind == OwnerKind::Network && *by == OwnerBy::Docker && name == "bridge" {

@@ -147,6 +147,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
             id: Some("a51cac518006".to_owned()),
             by: OwnerBy::Docker,
             guess: false,
+            pod_namespace: (kind == OwnerKind::Pod).then(|| "acme-team".to_owned()),
         };
         Owned { link: key(nth), owner }
     };

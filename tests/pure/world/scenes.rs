@@ -74,7 +74,7 @@ pub fn owned() -> World {
     ];
     for (ifindex, kind, name, id, by, guess) in owners {
         let (name, id) = (name.to_owned(), id.map(str::to_owned));
-        world.owned(Ifindex(ifindex), Owner { kind, name, id, by, guess });
+        world.owned(Ifindex(ifindex), Owner { kind, name, id, by, guess, pod_namespace: None });
     }
     world
 }

@@ -70,6 +70,7 @@ mod tests {
                 id: None,
                 by: OwnerBy::Tun,
                 guess: false,
+                pod_namespace: None,
             };
             let ends = [key(NEAR, 2), key(FAR, 2)].into_iter().zip(programs);
             sample.facts_mut().owners = Arc::new(ends.map(|(link, name)| Owned { link, owner: owner(name) }).collect());

@@ -4,7 +4,7 @@
 use super::super::{Basis, LinkMetrics, Metrics};
 use super::bounded::Bounded;
 use std::collections::{BTreeMap, BTreeSet};
-use vnettop_sample::{Kind, LinkCounters, LinkKey, OwnerKind};
+use vnettop_sample::{Kind, LinkCounters, LinkKey, Owner, OwnerKind};
 
 /// What a link is called in a series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,14 +38,23 @@ pub struct LinkTotal {
     pub kind: Kind,
     /// Whose it is; empty where that is not known.
     pub owner: String,
+    /// The Kubernetes namespace of the pod whose it is; none of others.
+    pub pod_namespace: Option<String>,
     /// Its counters.
     pub counts: LinkCounts,
     /// The speed that its driver claims, bits/s, and what that is worth; none where it says nothing, and of a sum.
     pub claim: Option<(u64, Basis)>,
 }
 
-/// Namespace, kind and owner of links that count together.
-type OwnedLinks = (u64, Kind, String);
+/// Whose links count together: by the names that a start leaves as they are. Two pods of one name are in two namespaces of
+/// Kubernetes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct OwnedLinks {
+    netns: u64,
+    kind: Kind,
+    owner: String,
+    pod_namespace: Option<String>,
+}
 
 /// Which links are kept, and the sums of those that have no name of their own.
 #[derive(Debug, Clone)]
@@ -90,7 +99,13 @@ impl LinkSeries {
                 let is_new = self.seen.as_ref().is_some_and(|seen| !seen.contains(&key));
                 let late = || if is_new { LinkCounts::default() } else { counts };
                 let since = counts.since(before.get(&key).copied().unwrap_or_else(late));
-                if let Some(sum) = self.owned.entry((key.netns, link.facts.kind.clone(), owner)) {
+                let whose = OwnedLinks {
+                    netns: key.netns,
+                    kind: link.facts.kind.clone(),
+                    owner: owner.name.clone(),
+                    pod_namespace: owner.pod_namespace.clone(),
+                };
+                if let Some(sum) = self.owned.entry(whose) {
                     sum.add(since);
                     self.counted.insert(key, counts);
                 }
@@ -116,21 +131,23 @@ impl LinkSeries {
         let named =
             metrics.machine.links.iter().filter(|link| self.named.contains(&link.facts.key())).filter_map(|link| {
                 let facts = &*link.facts;
-                let owner = metrics.machine.owner(facts.key()).map(|owner| owner.name.clone());
+                let owner = metrics.machine.owner(facts.key());
                 Some(LinkTotal {
                     netns: facts.netns,
                     name: LinkName::Own(facts.name.clone()),
                     kind: facts.kind.clone(),
-                    owner: owner.unwrap_or_default(),
+                    owner: owner.map(|owner| owner.name.clone()).unwrap_or_default(),
+                    pod_namespace: owner.and_then(|owner| owner.pod_namespace.clone()),
                     counts: LinkCounts::of(link)?,
                     claim: facts.speed_mbps.map(|mbps| (u64::from(mbps) * 1_000_000, link.basis)),
                 })
             });
-        let owned = self.owned.iter().map(|((netns, kind, owner), counts)| LinkTotal {
-            netns: *netns,
+        let owned = self.owned.iter().map(|(of, counts)| LinkTotal {
+            netns: of.netns,
             name: LinkName::OfOwner,
-            kind: kind.clone(),
-            owner: owner.clone(),
+            kind: of.kind.clone(),
+            owner: of.owner.clone(),
+            pod_namespace: of.pod_namespace.clone(),
             counts: *counts,
             claim: None,
         });
@@ -139,10 +156,10 @@ impl LinkSeries {
 }
 
 /// Whose it is, where its own name says nothing and lasts no longer than its owner runs.
-fn owner_of_changing_name(metrics: &Metrics, link: &LinkMetrics) -> Option<String> {
+fn owner_of_changing_name<'a>(metrics: &'a Metrics, link: &LinkMetrics) -> Option<&'a Owner> {
     let comes_and_goes = [OwnerKind::Container, OwnerKind::Pod, OwnerKind::Vm];
     let owner = metrics.machine.owner(link.facts.key()).filter(|owner| comes_and_goes.contains(&owner.kind))?;
-    (link.facts.netns == metrics.machine.netns).then(|| owner.name.clone())
+    (link.facts.netns == metrics.machine.netns).then_some(owner)
 }
 
 impl LinkCounts {

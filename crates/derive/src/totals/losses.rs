@@ -3,7 +3,7 @@
 use super::super::losses::is_here;
 use super::super::{Loss, Metrics, Test};
 use super::LossGroup;
-use super::space_labels::label_of;
+use super::space_labels::{label_of, pod_of};
 use std::collections::BTreeMap;
 
 /// Packets lost, by group. Of several tests at once: where the kernel is asked, each has its own; where counters say it, what one
@@ -18,6 +18,10 @@ pub(super) fn of(metrics: &Metrics) -> Vec<(LossGroup, f64)> {
         place: loss.place,
         reason: loss.reason.as_deref().unwrap_or_default().to_owned(),
         netns: loss.netns.map_or_else(String::new, |netns| label_of(metrics, netns)),
+        pod: loss
+            .netns
+            .and_then(|netns| pod_of(metrics, netns))
+            .map(|(space, name)| (space.to_owned(), name.to_owned())),
     };
     if metrics.machine.asks_kernel() || running.len() < 2 {
         return every.map(|loss| (group(loss), loss.packets)).collect();

@@ -2,11 +2,22 @@
 
 use super::super::Metrics;
 use std::collections::{BTreeMap, BTreeSet};
+use vnettop_sample::{Ifindex, LinkKey, Owner};
 
 const OWN: &str = "own";
 
-/// The name that people know it by, else its inode. One of another's that is called `own` has its inode with it.
+/// The pod that a namespace is: Kubernetes namespace and name.
+pub(super) fn pod_of(metrics: &Metrics, netns: u64) -> Option<(&str, &str)> {
+    let lo = LinkKey { netns, ifindex: Ifindex(1) };
+    metrics.machine.owner(lo).filter(|_| netns != metrics.machine.netns).and_then(Owner::pod)
+}
+
+/// The name that people know it by, of a pod with its namespace in Kubernetes, else its inode. One of another's that is called
+/// `own` has its inode with it.
 pub(super) fn label_of(metrics: &Metrics, netns: u64) -> String {
+    if let Some((namespace, name)) = pod_of(metrics, netns) {
+        return format!("{namespace}/{name}");
+    }
     match metrics.machine.space_name(netns) {
         _ if netns == metrics.machine.netns => OWN.to_owned(),
         Some(name) if name == OWN => format!("{name} {netns}"),

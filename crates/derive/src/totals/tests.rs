@@ -4,7 +4,7 @@ use super::*;
 use crate::placement::tests::machine::Machine;
 use crate::{Basis, LinkMetrics, Loss, Losses, MachineMetrics, TestMetrics};
 use std::sync::Arc;
-use vnettop_sample::{Ifindex, LinkCounters, LinkFacts, Owned, Owner, OwnerBy, OwnerKind};
+use vnettop_sample::{Facts, Ifindex, LinkCounters, LinkFacts, LinkKey, Owned, Owner, OwnerBy, OwnerKind, Space};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -56,8 +56,14 @@ fn of_links(links: &[(&str, u32, u64)]) -> Metrics {
         LinkMetrics { facts: Arc::new(facts), basis: Basis::None, counters: Some(row), rates: None, ovs: None }
     };
     let links: Vec<LinkMetrics> = links.iter().map(link).collect();
-    let owner =
-        Owner { kind: OwnerKind::Container, name: "web".to_owned(), id: None, by: OwnerBy::Docker, guess: false };
+    let owner = Owner {
+        kind: OwnerKind::Container,
+        name: "web".to_owned(),
+        id: None,
+        by: OwnerBy::Docker,
+        guess: false,
+        pod_namespace: None,
+    };
     let veths = links.iter().filter(|link| link.facts.name.starts_with("veth"));
     let owners = veths.map(|link| Owned { link: link.facts.key(), owner: owner.clone() }).collect();
     let (links, owners) = (Arc::new(links), Arc::new(owners));
@@ -83,6 +89,58 @@ fn links_of_a_container_are_one_series_that_never_falls_while_it_runs() {
         totals.observe(&metrics);
         assert_eq!(received(&totals, &metrics), expected, "after {links:?}");
     }
+}
+
+/// These links, those called `veth-NAMESPACE` of pods called `web-0`, whose own network namespaces are 2 and 3; and what was lost.
+fn of_pods(links: &[(&str, u32, u64)], places: Vec<Loss>) -> Metrics {
+    let pod = |namespace: &str| Owner {
+        kind: OwnerKind::Pod,
+        name: "web-0".to_owned(),
+        id: Some(format!("uid of {namespace}")),
+        by: OwnerBy::Kubernetes,
+        guess: false,
+        pod_namespace: Some(namespace.to_owned()),
+    };
+    let names = links.iter().filter_map(|(name, ifindex, _)| Some((name.strip_prefix("veth-")?, *ifindex)));
+    let link = |netns, ifindex| LinkKey { netns, ifindex: Ifindex(ifindex) };
+    let ends = names.clone().map(|(namespace, ifindex)| Owned { link: link(1, ifindex), owner: pod(namespace) });
+    let inside = (2..).zip(names).map(|(netns, (namespace, _))| Owned { link: link(netns, 1), owner: pod(namespace) });
+    let mut owners: Vec<Owned> = ends.chain(inside).collect();
+    owners.sort_by_key(|owned| owned.link);
+    let owners = Arc::new(owners);
+    let space = |netns| Space { netns, name: None, pid: None, rests: false };
+    let facts = Arc::new(Facts { spaces: Arc::new(vec![space(2), space(3)]), ..Facts::default() });
+    let machine = Arc::new(MachineMetrics { owners, facts, ..(*of_links(links).machine).clone() });
+    let losses = Losses { places, ..Losses::default() };
+    Metrics::of_everything(TestMetrics { machine, losses, ..TestMetrics::default() })
+}
+
+#[test]
+fn pods_of_one_name_in_two_kubernetes_namespaces_are_two_series() {
+    let mut totals = Totals::new(10);
+    totals.observe(&of_pods(&[("veth-shop", 2, 100), ("veth-test", 3, 1_000)], Vec::new()));
+    let metrics = of_pods(&[("veth-shop", 2, 101), ("veth-test", 3, 1_010)], Vec::new());
+    totals.observe(&metrics);
+    let all = totals.links.of(&metrics);
+    let seen: Vec<_> =
+        all.iter().map(|link| (link.pod_namespace.as_deref(), &*link.owner, link.counts.rx_bytes)).collect();
+    assert_eq!(seen, [(Some("shop"), "web-0", 1), (Some("test"), "web-0", 10)]);
+    // Anew with the same name, as of a StatefulSet: the series goes on.
+    let anew = of_pods(&[("veth-shop", 7, 5), ("veth-test", 3, 1_010)], Vec::new());
+    totals.observe(&anew);
+    let shop: Vec<u64> = totals.links.of(&anew).iter().map(|link| link.counts.rx_bytes).collect();
+    assert_eq!(shop, [6, 10], "one series for each pod however often it is made");
+}
+
+#[test]
+fn what_is_lost_in_a_pod_is_told_of_that_pod() {
+    let lost = |netns| Loss { place: LossPlace::Qdisc, packets: 1.0, netns: Some(netns), ..Loss::default() };
+    let metrics = of_pods(&[("veth-shop", 2, 0), ("veth-test", 3, 0)], vec![lost(2), lost(3), lost(3)]);
+    let mut totals = Totals::new(10);
+    totals.observe(&metrics);
+    let seen: Vec<_> = totals.losses().map(|(group, packets)| (&*group.netns, group.pod.clone(), *packets)).collect();
+    let pod = |namespace: &str| Some((namespace.to_owned(), "web-0".to_owned()));
+    assert_eq!(seen, [("shop/web-0", pod("shop"), 1.0), ("test/web-0", pod("test"), 2.0)]);
 }
 
 #[test]

@@ -110,17 +110,24 @@ fn in_pod(part: &[u8]) -> Option<Owner> {
     let digits = uid.iter().filter(|byte| byte.is_ascii_hexdigit()).count();
     let is_uid = digits == 32 && uid.iter().all(|&byte| byte.is_ascii_hexdigit() || byte == b'-');
     let uid = is_uid.then(|| clean(&uid)).filter(|uid| uid.len() <= 36)?;
-    Some(Owner { kind: OwnerKind::Pod, name: uid.clone(), id: Some(uid), by: OwnerBy::Kubernetes, guess: false })
+    Some(Owner {
+        kind: OwnerKind::Pod,
+        name: uid.clone(),
+        id: Some(uid),
+        by: OwnerBy::Kubernetes,
+        guess: false,
+        pod_namespace: None,
+    })
 }
 
 /// A container by its id, which is its name until a better one is known.
 fn container(id: &[u8], by: OwnerBy) -> Option<Owner> {
     let id = is_id(id).then(|| clean(&id[..SHORT_ID]))?;
-    Some(Owner { kind: OwnerKind::Container, name: id.clone(), id: Some(id), by, guess: false })
+    Some(Owner { kind: OwnerKind::Container, name: id.clone(), id: Some(id), by, guess: false, pod_namespace: None })
 }
 
 fn named(kind: OwnerKind, name: &[u8], by: OwnerBy) -> Option<Owner> {
-    Some(Owner { kind, name: short(name, LONGEST)?, id: None, by, guess: false })
+    Some(Owner { kind, name: short(name, LONGEST)?, id: None, by, guess: false, pod_namespace: None })
 }
 
 /// A name, cleaned, and no longer than so many characters; none where it is empty.

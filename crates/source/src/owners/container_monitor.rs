@@ -89,7 +89,7 @@ fn parse(cmdline: &[u8]) -> Option<Owner> {
 fn container(id: Option<&[u8]>, name: Option<&[u8]>, by: OwnerBy) -> Option<Owner> {
     let id = id.filter(|id| cgroup::is_id(id)).map(|id| clean(&id[..SHORT_ID]));
     let name = name.and_then(|name| short(name, LONGEST_NAME)).or_else(|| id.clone())?;
-    Some(Owner { kind: OwnerKind::Container, name, id, by, guess: false })
+    Some(Owner { kind: OwnerKind::Container, name, id, by, guess: false, pod_namespace: None })
 }
 
 #[cfg(test)]

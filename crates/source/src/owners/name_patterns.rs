@@ -49,5 +49,12 @@ pub(super) fn docker_bridge(link: &LinkFacts) -> Option<&str> {
 }
 
 fn network(name: &str, id: Option<&str>, by: OwnerBy) -> Owner {
-    Owner { kind: OwnerKind::Network, name: name.to_owned(), id: id.map(str::to_owned), by, guess: true }
+    Owner {
+        kind: OwnerKind::Network,
+        name: name.to_owned(),
+        id: id.map(str::to_owned),
+        by,
+        guess: true,
+        pod_namespace: None,
+    }
 }

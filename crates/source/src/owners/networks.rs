@@ -64,7 +64,7 @@ fn network(text: &[u8], by: &OwnerBy) -> Option<(String, Owner)> {
     let bridge = file["network_interface"].as_str().or_else(|| file["bridge"].as_str()).or_else(plugins)?;
     let short = |key: &str, longest| file[key].as_str().and_then(|text| short(text.as_bytes(), longest));
     let (name, id) = (short("name", LONGEST_NAME)?, short("id", SHORT_ID));
-    let owner = Owner { kind: OwnerKind::Network, name, id, by: by.clone(), guess: false };
+    let owner = Owner { kind: OwnerKind::Network, name, id, by: by.clone(), guess: false, pod_namespace: None };
     Some((clean(bridge.as_bytes()), owner))
 }
 

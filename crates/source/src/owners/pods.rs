@@ -12,11 +12,18 @@ const LONGEST_PAUSE_NS: u64 = 64_000_000_000;
 /// What a name may be long, characters: Kubernetes allows 253.
 const LONGEST: usize = 128;
 
+/// What a pod is called: two of a machine have the same name in two namespaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PodName {
+    pub namespace: String,
+    pub name: String,
+}
+
 /// Names of pods by their uids.
 #[derive(Debug, Default)]
 pub(super) struct Pods {
     directory: PathBuf,
-    names: BTreeMap<String, String>,
+    names: BTreeMap<String, PodName>,
     /// When it may be listed again.
     pub next_ns: u64,
     pause_ns: u64,
@@ -27,8 +34,8 @@ impl Pods {
         Self { directory, names: BTreeMap::new(), next_ns: 0, pause_ns: PAUSE_NS }
     }
 
-    pub fn name(&self, uid: &str) -> Option<&str> {
-        self.names.get(uid).map(String::as_str)
+    pub fn name(&self, uid: &str) -> Option<&PodName> {
+        self.names.get(uid)
     }
 
     /// There are new pods.
@@ -44,7 +51,7 @@ impl Pods {
         self.next_ns = now_ns.saturating_add(self.pause_ns);
         self.pause_ns = (self.pause_ns * 2).min(LONGEST_PAUSE_NS);
         let listing = fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let names: BTreeMap<String, String> =
+        let names: BTreeMap<String, PodName> =
             listing.filter_map(|entry| parts(entry.file_name().as_encoded_bytes())).collect();
         let news = names != self.names;
         self.names = names;
@@ -52,12 +59,13 @@ impl Pods {
     }
 }
 
-/// uid and name; neither may hold a `_`.
-fn parts(directory: &[u8]) -> Option<(String, String)> {
+/// uid and name; no part may hold a `_`.
+fn parts(directory: &[u8]) -> Option<(String, PodName)> {
     let mut parts = directory.split(|&byte| byte == b'_');
-    let (_, name, uid) = (parts.next()?, parts.next()?, parts.next()?);
-    let whole = parts.next().is_none() && !name.is_empty() && !uid.is_empty();
-    whole.then(|| (clean(uid), clean(name).chars().take(LONGEST).collect()))
+    let (namespace, name, uid) = (parts.next()?, parts.next()?, parts.next()?);
+    let whole = parts.next().is_none() && [namespace, name, uid].iter().all(|part| !part.is_empty());
+    let short = |part| clean(part).chars().take(LONGEST).collect();
+    whole.then(|| (clean(uid), PodName { namespace: short(namespace), name: short(name) }))
 }
 
 #[cfg(test)]
@@ -68,12 +76,13 @@ mod tests {
     fn a_pod_has_the_name_of_its_logs() {
         let logs = tempfile::tempdir().expect("writable");
         let uid = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0";
-        for name in [&*format!("default_web-7d4b9c_{uid}"), "stray", "a_b_c_d", "__"] {
+        for name in [&*format!("default_web-7d4b9c_{uid}"), "stray", "a_b_c_d", "__", "_a_b"] {
             fs::create_dir(logs.path().join(name)).expect("writable");
         }
         let mut pods = Pods::at(logs.path().to_owned());
         assert!(pods.look(0), "there is a name");
-        assert_eq!((pods.name(uid), pods.names.len()), (Some("web-7d4b9c"), 1), "by its uid, and nothing else");
+        let name = PodName { namespace: "default".to_owned(), name: "web-7d4b9c".to_owned() };
+        assert_eq!((pods.name(uid), pods.names.len()), (Some(&name), 1), "by its uid, and nothing else");
         assert!(!pods.look(1), "it is not listed on every tick");
     }
 }

@@ -198,7 +198,7 @@ fn a_pod_has_the_name_of_its_logs_and_a_network_is_guessed_by_its_name() {
     assert_eq!(names, expected, "a pod where the namespace tells, else a guess, else nobody");
     fs::create_dir_all(machine.root.path().join("pods").join(format!("default_web-7d4b9c_{UID}"))).expect("writable");
     let owned = machine.look(&spaces, &links, 2 * SECOND);
-    assert_eq!(owned[0].owner.name, "web-7d4b9c", "the kubelet's directory has the name");
+    assert_eq!(owned[0].owner.pod(), Some(("default", "web-7d4b9c")), "the kubelet's directory has the name");
     assert_eq!((owned[0].owner.kind, owned[0].owner.id.as_deref()), (OwnerKind::Pod, Some(UID)));
 }
 

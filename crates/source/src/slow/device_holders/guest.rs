@@ -28,7 +28,7 @@ pub(super) fn owner(cmdline: &[u8], comm: &[u8], pid: u32) -> Owner {
     }
     let comm = comm.trim_ascii_end();
     let name = numbered(if comm.is_empty() { program } else { comm }, pid);
-    Owner { kind: OwnerKind::Process, name, id: None, by: OwnerBy::Tun, guess: false }
+    Owner { kind: OwnerKind::Process, name, id: None, by: OwnerBy::Tun, guess: false, pod_namespace: None }
 }
 
 fn is_qemu(program: &[u8]) -> bool {
@@ -39,7 +39,7 @@ fn guest(by: OwnerBy, program: &[u8], name: Option<Vec<u8>>, pid: u32, id: Optio
     let name = name.map(|name| short(&name)).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| numbered(program, pid));
     let id = id.map(|id| short(id.as_bytes()));
-    Owner { kind: OwnerKind::Vm, name, id, by, guess: false }
+    Owner { kind: OwnerKind::Vm, name, id, by, guess: false, pod_namespace: None }
 }
 
 fn short(name: &[u8]) -> String {
