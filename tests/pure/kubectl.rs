@@ -91,7 +91,7 @@ fn a_node_gets_a_pod_with_the_rights_that_are_needed_and_loses_it() {
         (&spec["nodeName"], &spec["hostPID"], &spec["hostNetwork"]),
         (&"worker-1".into(), &true.into(), &true.into())
     );
-    assert_eq!((&spec["restartPolicy"], &spec["activeDeadlineSeconds"]), (&"Never".into(), &43200.into()));
+    assert_eq!((&spec["restartPolicy"], &spec["activeDeadlineSeconds"]), (&"Never".into(), &3600.into()));
     let rights = &container["securityContext"];
     assert_eq!(rights["capabilities"]["drop"], serde_json::json!(["ALL"]));
     let added = serde_json::json!(["SYS_NICE", "SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH", "SYSLOG"]);
@@ -191,4 +191,72 @@ fn what_is_wrong_is_one_sentence() {
     let cluster = Cluster::new();
     assert!(cluster.ask(&["--clean"], &[]).status.success());
     assert!(cluster.asked().contains("delete pods --selector app.kubernetes.io/name=kubectl-vnettop"));
+}
+
+#[test]
+fn clean_deletes_your_own_pods_and_of_others_what_has_ended() {
+    let cluster = Cluster::new();
+    assert!(cluster.ask(&["worker-1"], &[]).status.success());
+    let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON");
+    let user = pod["metadata"]["labels"]["kubectl-vnettop/user"].as_str().expect("whose it is").to_owned();
+    let ends = |text: &str, at: fn(&str) -> Option<char>| at(text).is_some_and(|end| end.is_ascii_alphanumeric());
+    assert!(ends(&user, |text| text.chars().next()) && ends(&user, |text| text.chars().last()), "a label: {user}");
+    assert!(user.len() <= 63 && user.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-'), "{user}");
+
+    let own = format!("delete pods --selector app.kubernetes.io/name=kubectl-vnettop,kubectl-vnettop/user={user}");
+    let cluster = Cluster::new();
+    assert!(cluster.ask(&["--clean"], &[]).status.success());
+    assert_eq!(cluster.asked().lines().collect::<Vec<_>>(), [&*own], "nobody else's");
+    let cluster = Cluster::new();
+    assert!(cluster.ask(&["--clean", "--everybody"], &[]).status.success());
+    let ended = "delete pods --selector app.kubernetes.io/name=kubectl-vnettop \
+                 --field-selector status.phase!=Running,status.phase!=Pending";
+    assert_eq!(cluster.asked().lines().collect::<Vec<_>>(), [&*own, ended]);
+}
+
+#[test]
+fn what_a_cluster_asks_for_goes_into_the_pod() {
+    let cluster = Cluster::new();
+    let options =
+        ["--for", "30m", "--image-pull-secret=pull", "--selinux", "spc_t", "--steer", "--old-kernel", "worker-1"];
+    let done = cluster.ask(&options, &[]);
+    assert!(done.status.success(), "{}", said(&done));
+    let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON");
+    let rights = &pod["spec"]["containers"][0]["securityContext"];
+    assert_eq!(pod["spec"]["activeDeadlineSeconds"], 1800);
+    assert_eq!(pod["spec"]["imagePullSecrets"], serde_json::json!([{"name": "pull"}]));
+    assert_eq!(rights["seLinuxOptions"], serde_json::json!({"type": "spc_t"}));
+    let added = serde_json::json!([
+        "SYS_NICE",
+        "SYS_ADMIN",
+        "SYS_PTRACE",
+        "DAC_READ_SEARCH",
+        "SYSLOG",
+        "NET_ADMIN",
+        "SYS_RESOURCE"
+    ]);
+    assert_eq!(rights["capabilities"]["add"], added, "and no others");
+    for (time, seconds) in [("8h", 28_800), ("90", 90), ("90s", 90)] {
+        let cluster = Cluster::new();
+        assert!(cluster.ask(&["--for", time, "worker-1"], &[]).status.success(), "{time}");
+        let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON");
+        assert_eq!(pod["spec"]["activeDeadlineSeconds"], seconds, "{time}");
+    }
+    let wrong: [&[&str]; 9] = [
+        &["--for", "0"],
+        &["--for", "soon"],
+        &["--for", "1d"],
+        &["--for=", "--clean"],
+        &["--for", "999h"],
+        &["--selinux", "a\"b"],
+        &["--image-pull-secret", "a\"b"],
+        &["--readonly", "--steer"],
+        &["--everybody"],
+    ];
+    for options in wrong {
+        let cluster = Cluster::new();
+        let done = cluster.ask(&[options, &["worker-1"]].concat(), &[]);
+        assert_eq!(done.status.code(), Some(2), "{options:?}: {}", said(&done));
+        assert_eq!(cluster.asked(), "", "{options:?}");
+    }
 }
