@@ -1,12 +1,13 @@
 //! What `vnettop export` serves of every recorded system: each series once, finite, and no counter that falls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use vnettop::derive::{Derivation, Metrics, Totals};
 use vnettop::record::Recording;
 use vnettop::report::exposition::{ExpositionFormat, exposition};
+use vnettop::sample::{Kind, Owned, Owner, OwnerBy, OwnerKind};
 
 const FORMATS: [ExpositionFormat; 2] = [ExpositionFormat::OpenMetrics, ExpositionFormat::Text];
 
@@ -96,15 +97,80 @@ fn latency_is_a_histogram_of_each_stage_with_all_that_was_counted() {
     }
 }
 
+/// `lacks_cpu` of `LacksCpu`.
+fn word(variant: &str) -> String {
+    let mut word = String::new();
+    for (at, letter) in variant.char_indices() {
+        word.extend((at > 0 && letter.is_ascii_uppercase()).then_some('_'));
+        word.push(letter.to_ascii_lowercase());
+    }
+    word
+}
+
 #[test]
-fn names_with_quotes_and_ends_of_lines_stay_in_their_label() {
+fn each_finding_is_told_and_counted_in_the_manual() {
+    let read = |path: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).expect("readable");
+    let (code, manual) = (read("crates/derive/src/finding.rs"), read("docs/export.md"));
+    let (_, variants) = code.split_once("pub enum FindingId {").expect("the findings");
+    let (variants, _) = variants.split_once('}').expect("their end");
+    let expected: BTreeSet<String> =
+        variants.split(',').map(|of| word(of.trim())).filter(|id| !id.is_empty()).collect();
+    let (_, list) = manual.split_once("\n- `id`: ").expect("the list of them");
+    let (list, _) = list.split_once("\n- ").expect("its end");
+    let told: BTreeSet<String> = list.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    assert_eq!(told, expected, "the list of findings in docs/export.md");
+    assert!(manual.contains(&format!("| findings | {} | 1 series |", expected.len())), "{} of them", expected.len());
+}
+
+fn newest() -> Metrics {
     let mut recording = Recording::open(&systems()[0]).expect("a recording");
     let mut derivation = Derivation::default();
     let mut newest: Option<Metrics> = None;
     while let Some(item) = recording.next_item().expect("readable") {
         newest = derivation.advance(item).or(newest);
     }
-    let mut metrics = newest.expect("samples");
+    newest.expect("samples")
+}
+
+#[test]
+fn pods_of_one_name_are_told_by_their_kubernetes_namespaces() {
+    let mut metrics = newest();
+    let machine = Arc::make_mut(&mut metrics.machine);
+    let (own, mut namespaces) = (machine.netns, ["shop", "test"].into_iter());
+    let mut owners = Vec::new();
+    for link in Arc::make_mut(&mut machine.links).iter_mut().filter(|link| link.facts.netns == own) {
+        let Some(namespace) = namespaces.next() else { break };
+        Arc::make_mut(&mut link.facts).kind = Kind::Veth;
+        let owner = Owner {
+            kind: OwnerKind::Pod,
+            name: "web-0".to_owned(),
+            id: None,
+            by: OwnerBy::Kubernetes,
+            guess: false,
+            pod_namespace: Some(namespace.to_owned()),
+        };
+        owners.push(Owned { link: link.facts.key(), owner });
+    }
+    assert_eq!(owners.len(), 2, "the recording has two links");
+    machine.owners = Arc::new(owners);
+    let mut totals = Totals::new(2000);
+    totals.observe(&metrics);
+    for format in FORMATS {
+        let page = exposition(&totals, &metrics, format);
+        let all = series(&page, format);
+        for namespace in ["shop", "test"] {
+            let labels = r#"netns="own",link="",kind="veth",owner="web-0""#;
+            let name = format!("vnettop_link_receive_bytes_total{{{labels},namespace=\"{namespace}\",pod=\"web-0\"}}");
+            assert!(all.contains_key(&*name), "{name}: {page}");
+        }
+        let pods = all.keys().filter(|name| name.contains("pod=")).count();
+        assert_eq!(pods, all.keys().filter(|name| name.contains("owner=\"web-0\"")).count(), "a pod's alone have them");
+    }
+}
+
+#[test]
+fn names_with_quotes_and_ends_of_lines_stay_in_their_label() {
+    let mut metrics = newest();
     for (number, link) in Arc::make_mut(&mut Arc::make_mut(&mut metrics.machine).links).iter_mut().enumerate() {
         Arc::make_mut(&mut link.facts).name = format!("a\"}} 1\n\\{number}");
     }

@@ -36,6 +36,14 @@ const OTHERS: &[&str] = &[
     "--ssh",
     "--clean",
     "--image",
+    "--image-pull-secret",
+    "--for",
+    "--everybody",
+    "--old-kernel",
+    "--selinux",
+    // Of helm, and curl for a name that no server knows.
+    "--create-namespace",
+    "--resolve",
 ];
 
 fn root() -> &'static Path {
