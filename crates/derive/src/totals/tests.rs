@@ -110,7 +110,7 @@ fn of_pods(links: &[(&str, u32, u64)], places: Vec<Loss>) -> Metrics {
     let owners = Arc::new(owners);
     let space = |netns| Space { netns, name: None, pid: None, rests: false };
     let facts = Arc::new(Facts { spaces: Arc::new(vec![space(2), space(3)]), ..Facts::default() });
-    let machine = Arc::new(MachineMetrics { owners, facts, ..(*of_links(links).machine).clone() });
+    let machine = Arc::new(MachineMetrics { facts, owners, ..(*of_links(links).machine).clone() });
     let losses = Losses { places, ..Losses::default() };
     Metrics::of_everything(TestMetrics { machine, losses, ..TestMetrics::default() })
 }
