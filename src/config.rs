@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(crate) use did_you_mean::{hint, nearest, short};
 pub use listed::{SettingRow, settings};
 pub use save::{SaveError, SaveSource, save};
-pub use schema::Allowed;
+pub use schema::AllowedValue;
 pub use show::example;
 pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};
 pub use toml_edit::Value;

@@ -162,6 +162,10 @@ fn watch(
         // It cannot place text.
         return Err("this terminal (TERM=dumb) cannot show a screen: use --json, or --print 80x24 for one frame".into());
     }
+    // Before its first byte is read.
+    if matches!(config.origin, Origin::Replay { .. }) {
+        keep_rights(rights::Work::Replaying);
+    }
     if let Some(several) = hosts::of(config)? {
         return hosts::watch(config, configured, presentation, &several);
     }

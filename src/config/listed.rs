@@ -1,6 +1,6 @@
 //! The table of settings for whoever describes it: what each may be, in a file.
 
-use super::schema::{Allowed, SETTINGS};
+use super::schema::{AllowedValue, SETTINGS};
 use super::{Preferences, Value};
 use crate::action::KEYS;
 
@@ -12,7 +12,7 @@ pub struct SettingRow {
     /// What it is for, one line.
     pub doc: &'static str,
     /// What it may be.
-    pub allowed: Allowed,
+    pub allowed: AllowedValue,
     /// What it is where nobody says anything; none of keys.
     pub default: Option<Value>,
 }
@@ -30,7 +30,7 @@ pub fn settings() -> Vec<SettingRow> {
     let keys = defaults.keys.all().map(|(name, _)| SettingRow {
         path: format!("keys.{name}"),
         doc: KEYS.iter().find(|row| row.name == name).map_or("", |row| row.help),
-        allowed: Allowed::Keys,
+        allowed: AllowedValue::Keys,
         default: None,
     });
     settings.chain(keys).collect()

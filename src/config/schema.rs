@@ -19,7 +19,7 @@ pub(super) struct Setting {
 
 /// What a setting may be.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Allowed {
+pub enum AllowedValue {
     /// True or false.
     Flag,
     /// From the one to the other.
@@ -303,17 +303,17 @@ impl Setting {
 
 impl Setting {
     /// What it may be.
-    pub fn allowed(&self, preferences: &Preferences) -> Allowed {
+    pub fn allowed(&self, preferences: &Preferences) -> AllowedValue {
         let mut read = preferences.clone();
         match &self.kind {
-            Flag(_) => Allowed::Flag,
-            Seconds(_) => Allowed::Number(SECONDS),
-            Number(_, bounds) => Allowed::Number(*bounds),
-            Text(..) => Allowed::Text,
-            Texts(..) => Allowed::Texts,
-            Choice(of) => Allowed::Word(of(&mut read).words()),
-            Choices(of) => Allowed::Words(of(&mut read).words()),
-            Profile(_) => Allowed::Core,
+            Flag(_) => AllowedValue::Flag,
+            Seconds(_) => AllowedValue::Number(SECONDS),
+            Number(_, bounds) => AllowedValue::Number(*bounds),
+            Text(..) => AllowedValue::Text,
+            Texts(..) => AllowedValue::Texts,
+            Choice(of) => AllowedValue::Word(of(&mut read).words()),
+            Choices(of) => AllowedValue::Words(of(&mut read).words()),
+            Profile(_) => AllowedValue::Core,
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, Error, VariantAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
-use vnettop_sample::{AgentReply, FactVisitor, Facts, Item};
+use vnettop_sample::{AgentReply, FactVisitor, Facts, Item, within_memory};
 
 /// What a line is.
 pub(super) enum RecordLine {
@@ -21,7 +21,7 @@ pub(super) enum RecordLine {
 /// Reads a line; a fact goes among `facts`.
 pub(super) fn read(line: &[u8], facts: &mut Facts) -> serde_json::Result<RecordLine> {
     let mut json = serde_json::Deserializer::from_slice(line);
-    let line = LineSeed(facts).deserialize(&mut json)?;
+    let line = within_memory(|| LineSeed(facts).deserialize(&mut json))?;
     json.end()?;
     Ok(line)
 }

@@ -16,16 +16,21 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 pub(super) struct TimeoutWriter(File);
 
 impl TimeoutWriter {
-    /// Opens it, emptied; a fifo once there is a reader. Where it must be new, no link of its name is followed. A new file is for
+    /// Opens it, new or empty; a fifo once there is a reader. Where it must be new, no link of its name is followed. A new file is for
     /// nobody else to read: what is recorded holds other users' command lines.
     ///
     /// # Errors
     /// It cannot be opened for writing, or there is something with its name.
     pub fn create(path: &Path, must_be_new: bool) -> io::Result<Self> {
         let mut how = OpenOptions::new();
-        how.write(true).create(true).create_new(must_be_new).truncate(true).mode(0o600);
+        how.write(true).create(true).create_new(must_be_new).truncate(false).mode(0o600);
         let file = how.open(path)?;
-        if !file.metadata()?.is_file() {
+        let meta = file.metadata()?;
+        // What has come there meanwhile is not emptied.
+        if meta.is_file() && meta.len() > 0 {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        if !meta.is_file() {
             fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
         }
         Ok(Self(file))

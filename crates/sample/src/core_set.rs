@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, ToSmallVec};
+use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,6 +23,22 @@ pub struct CoreSetError {
 
 /// More than any kernel can have (`NR_CPUS` ends at 8192); keeps a hostile list from taking all memory.
 pub const MOST_CORES: u32 = 65_536;
+
+/// Words that the sets of one line may have: a million sets of 256 cores. Eight bytes of text (`65535`) can ask for a thousand.
+const MOST_WORDS_OF_LINE: usize = 4 << 20;
+
+thread_local! {
+    /// What is left of them, while a line is read.
+    static WORDS_LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Reads a line that a stranger may have written: sets in it that would take far more memory than its text are refused.
+pub fn within_memory<T>(read: impl FnOnce() -> T) -> T {
+    let before = WORDS_LEFT.replace(Some(MOST_WORDS_OF_LINE));
+    let done = read();
+    WORDS_LEFT.set(before);
+    done
+}
 
 impl CoreSet {
     /// The empty set.
@@ -174,7 +191,7 @@ impl FromStr for CoreSet {
     /// Parses the kernel's list syntax: `0-3,8`, with an optional stride as in `0-15:2`. Empty is the empty set.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || CoreSetError { text: text.chars().filter(|c| !c.is_control()).take(60).collect() };
-        let mut set = Self::new();
+        let (mut set, mut named) = (Self::new(), 0);
         for part in text.trim().split(',').filter(|_| !text.trim().is_empty()) {
             let (range, step) = match part.split_once(':') {
                 Some((range, step)) => (range, step.trim().parse().map_err(|_| wrong())?),
@@ -186,6 +203,11 @@ impl FromStr for CoreSet {
             if first > last || last >= MOST_CORES || step == 0 {
                 return Err(wrong());
             }
+            // No list of the kernel names a core twice.
+            named += (last - first) as usize / step + 1;
+            if named > MOST_CORES as usize {
+                return Err(wrong());
+            }
             (first..=last).step_by(step).for_each(|core| set.insert(core));
         }
         Ok(set)
@@ -195,7 +217,15 @@ impl FromStr for CoreSet {
 impl TryFrom<String> for CoreSet {
     type Error = CoreSetError;
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        text.parse()
+        let set: Self = text.parse()?;
+        let left = WORDS_LEFT.get().map(|left| left.checked_sub(set.words.len()));
+        WORDS_LEFT.set(left.map(Option::unwrap_or_default));
+        // As its words are: the text says nothing wrong by itself.
+        if left == Some(None) {
+            Err(CoreSetError { text: "more cores than any machine's".to_owned() })
+        } else {
+            Ok(set)
+        }
     }
 }
 
@@ -221,8 +251,18 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_wide_sets_takes_no_memory() {
+        let wide = |sets: usize| serde_json::from_str::<Vec<CoreSet>>(&format!("[{}\"0\"]", "\"65535\",".repeat(sets)));
+        assert!(within_memory(|| wide(4_000)).is_ok(), "as many as all links of a machine may have");
+        let error = within_memory(|| wide(5_000)).expect_err("40 MB of words out of 40 kB of text");
+        assert!(error.to_string().contains("more cores than any machine's"), "{error}");
+        assert!(wide(5_000).is_ok(), "what vnettop itself reads is not of a stranger");
+    }
+
+    #[test]
     fn what_is_not_a_list_is_one_clear_sentence() {
-        for text in ["x", "3-1", "0-", "-", "0,,1", "0-99999999", "0-3:0", "0x3"] {
+        let twice = "0-65535,".repeat(100_000);
+        for text in ["x", "3-1", "0-", "-", "0,,1", "0-99999999", "0-3:0", "0x3", twice.trim_end_matches(',')] {
             let error = text.parse::<CoreSet>().expect_err("not a list");
             assert!(error.to_string().contains("for example 0-3,8"), "'{text}' says what to write instead: {error}");
         }

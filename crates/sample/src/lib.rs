@@ -52,7 +52,7 @@ pub use comparison::{
     COMPARISON_VERSION, ClaimedLink, ComparedPath, Comparison, ComparisonPlan, Load, Machine, Measurement, RoundTrips,
     SetOnLink, ThreadOnCore, Treatment,
 };
-pub use core_set::{CoreSet, CoreSetError, MOST_CORES};
+pub use core_set::{CoreSet, CoreSetError, MOST_CORES, within_memory};
 pub use cores::{CoreCounters, CoreId, CorePlace, SOFTIRQ_KINDS, SoftirqKind, Softnet, Topology};
 pub use doctor::{
     BpfAnswer, Containment, DoctorFacts, HeldRights, Iperf3Found, KernelFeatures, KnownFact, ModuleState,

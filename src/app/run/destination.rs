@@ -16,6 +16,9 @@ pub enum CardError {
     /// There is something with that name.
     #[error("{} exists already: name another file, or remove it first", .0.display())]
     Exists(PathBuf),
+    /// It is another user's link.
+    #[error("{} is another user's link: name the file itself", .0.display())]
+    Link(PathBuf),
     /// The file that is named is the one that this run records to.
     #[error("{} cannot hold both the card and the recording: name two files", .0.display())]
     RecordedTo(PathBuf),
@@ -44,10 +47,13 @@ impl Destination {
     /// It cannot be written, it is a recording, or it is `recording`.
     pub fn open(what: &'static str, path: &Path, recording: Option<&Path>) -> Result<Self, CardError> {
         let is_new = !path.exists();
+        if is_strangers_link(path) {
+            return Err(CardError::Link(path.to_owned()));
+        }
         if path.is_file() && matches!(Recording::open(path), Ok(_) | Err(RecordError::Version { .. })) {
             return Err(CardError::OverRecording(what, path.to_owned()));
         }
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let opened = opened(path, is_new);
         let file = opened.map_err(|error| CardError::File(what, path.to_owned(), error))?;
         let is_recorded_to = recording.is_some_and(|recording| is_same(&file, recording));
         if is_new {
@@ -81,7 +87,8 @@ impl Destination {
             let emptied = if is_file { file.set_len(0) } else { Ok(()) };
             emptied.and_then(|()| file.write_all(text.as_bytes()))
         });
-        if is_new && written.is_err() && fs::metadata(&self.path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
+        let is_own = written.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::AlreadyExists);
+        if is_new && is_own && fs::metadata(&self.path).is_ok_and(|meta| meta.is_file() && meta.len() == 0) {
             // Without a card the place is as it was: nothing is there.
             let _ = fs::remove_file(&self.path);
         }
@@ -91,12 +98,45 @@ impl Destination {
     fn opened(&mut self) -> io::Result<File> {
         match self.file.take() {
             Some(file) => Ok(file),
-            None => OpenOptions::new().write(true).create(true).truncate(false).open(&self.path),
+            None => opened(&self.path, true),
         }
     }
+}
+
+/// Opens what is there, or makes it: what was laid there meanwhile is neither followed nor written over.
+fn opened(path: &Path, is_new: bool) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(is_new).open(path)
+}
+
+/// A link that neither this user nor root has made: where it leads is not what was asked for.
+fn is_strangers_link(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink() && ![0, own].contains(&meta.uid()))
 }
 
 fn is_same(file: &File, other: &Path) -> bool {
     let same = |a: &Metadata, b: &Metadata| a.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino());
     file.metadata().is_ok_and(|own| other.metadata().is_ok_and(|other| same(&own, &other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn what_is_laid_in_the_place_of_a_card_meanwhile_is_not_written_to() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (card, other) = (folder.path().join("card"), folder.path().join("other"));
+        fs::write(&other, "kept").expect("a file");
+        let destination = Destination::open("card", &card, None).expect("nothing is there");
+        symlink(&other, &card).expect("a link");
+        destination.write("new").expect_err("a link is there");
+        assert_eq!(fs::read_to_string(&other).expect("a file"), "kept");
+        // Nor is one that leads nowhere made to lead somewhere.
+        let (dangling, nowhere) = (folder.path().join("dangling"), folder.path().join("nowhere"));
+        symlink(&nowhere, &dangling).expect("a link");
+        Destination::open("card", &dangling, None).expect_err("a link is there");
+        assert!(!nowhere.exists());
+    }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use vnettop::config::{Allowed, example, settings};
+use vnettop::config::{AllowedValue, example, settings};
 
-fn allowed(of: &Allowed) -> Value {
+fn allowed(of: &AllowedValue) -> Value {
     let one_or_some = |item: Value, more: Value| {
         let mut list = json!({ "type": "array", "items": item });
         list.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
@@ -12,13 +12,15 @@ fn allowed(of: &Allowed) -> Value {
     };
     let text = json!({ "type": "string" });
     match of {
-        Allowed::Flag => json!({ "type": "boolean" }),
-        Allowed::Number([least, most]) => json!({ "type": "number", "minimum": least, "maximum": most }),
-        Allowed::Text => text,
-        Allowed::Texts | Allowed::Keys => one_or_some(text, Value::Null),
-        Allowed::Word(words) => json!({ "enum": words }),
-        Allowed::Words(words) => one_or_some(json!({ "enum": words }), json!({ "minItems": 1, "uniqueItems": true })),
-        Allowed::Core => {
+        AllowedValue::Flag => json!({ "type": "boolean" }),
+        AllowedValue::Number([least, most]) => json!({ "type": "number", "minimum": least, "maximum": most }),
+        AllowedValue::Text => text,
+        AllowedValue::Texts | AllowedValue::Keys => one_or_some(text, Value::Null),
+        AllowedValue::Word(words) => json!({ "enum": words }),
+        AllowedValue::Words(words) => {
+            one_or_some(json!({ "enum": words }), json!({ "minItems": 1, "uniqueItems": true }))
+        }
+        AllowedValue::Core => {
             json!({ "anyOf": [{ "type": "string", "pattern": "^(limit|[0-9]+)?$" }, { "type": "integer", "minimum": 0 }] })
         }
     }
