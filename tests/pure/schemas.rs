@@ -153,14 +153,14 @@ fn a_field_renamed_by_hand_is_found() {
     });
     let line = line.expect("a line with a link");
     assert_eq!(wrong(&schema, &line), None);
-    let changes: [fn(&mut serde_json::Map<String, Value>); 3] = [
+    let alterations: [fn(&mut serde_json::Map<String, Value>); 3] = [
         |link| _ = link.remove("mtu").and_then(|mtu| link.insert("mtu_bytes".to_owned(), mtu)),
         |link| _ = link.remove("rx_bits_per_s"),
         |link| _ = link.insert("ifindex".to_owned(), "2".into()),
     ];
-    for change in changes {
-        let mut changed = line.clone();
-        change(changed["links"][0].as_object_mut().expect("an object"));
-        assert!(wrong(&schema, &changed).is_some(), "{changed}");
+    for alter in alterations {
+        let mut other = line.clone();
+        alter(other["links"][0].as_object_mut().expect("an object"));
+        assert!(wrong(&schema, &other).is_some(), "{other}");
     }
 }

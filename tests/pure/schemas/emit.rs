@@ -161,7 +161,8 @@ fn write(value: &Value, depth: usize, text: &mut String) {
             text.push('{');
             for (nth, (name, value)) in object.iter().enumerate() {
                 each(text, nth);
-                text.push_str(&format!("{}: ", Value::from(name.as_str())));
+                text.push_str(&Value::from(name.as_str()).to_string());
+                text.push_str(": ");
                 write(value, depth + 1, text);
             }
             text.push_str(&(end + "}"));

@@ -8,8 +8,8 @@ use vnettop::derive::{Derivation, Metrics, moves::MovesByClass};
 use vnettop::record::Recording;
 use vnettop::report::json;
 use vnettop::sample::{
-    CoreProfile, Event, Ifindex, Item, LinkKey, Policy, RealtimeRefusal, Report, Reported, SearchStep, SpaceEntry,
-    SteerRequest, SteerSetting, SteerTarget, SteerValue, StretchSide, TestKind, TriedSteer, Unread, Whole,
+    Event, Ifindex, Item, LinkKey, Policy, RealtimeRefusal, Report, Reported, SearchStep, SpaceEntry, SteerRequest,
+    SteerSetting, SteerTarget, SteerValue, StretchSide, TestKind, TriedSteer, Unread, Whole,
 };
 
 /// What a line of `--json` is, by the type's name.
@@ -24,7 +24,9 @@ pub fn see(registry: &Registry) {
     registry.see(&MovesByClass::default());
     registry.see(&TestKind::default());
     let known = Policy { default_qdisc: Some("fq".to_owned()), netdev_max_backlog: Some(1000), ..Policy::default() };
-    [Policy::default(), known].iter().for_each(|policy| drop(registry.see(policy)));
+    for policy in [Policy::default(), known] {
+        registry.see(&policy);
+    }
     registry.see(&RealtimeRefusal::NotAsked);
     registry.see(&SteerTarget::Nobody);
     registry.see(&SteerSetting::RpsCpus);
@@ -66,7 +68,7 @@ fn of_events(registry: &Registry) {
         search(SearchStep::Failed { placement: 0, why: String::new() }),
         search(SearchStep::Ended),
         Event::NotPinned { at_ns: 1, why: String::new() },
-        Event::Profiled(Box::new(CoreProfile::default())),
+        Event::Profiled(Box::default()),
         Event::Saved { at_ns: 1, trigger: None },
         Event::RunEnded { at_ns: 1, code: 0 },
     ];
@@ -93,7 +95,7 @@ fn of_two_hosts(registry: &Registry) {
     loop {
         for (recording, derivation, newest) in &mut hosts {
             let Some(item) = recording.next_item().expect("readable") else { return };
-            *newest = derivation.advance(item).map(Into::into).or(newest.take());
+            *newest = derivation.advance(item).or(newest.take());
         }
         let [(.., Some(one)), (.., Some(other))] = &hosts else { continue };
         let each = [HostMetrics { name: "one", metrics: one }, HostMetrics { name: "other", metrics: other }];
