@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* What the programs read of the kernel's types. Only names and types count: the loader relocates every access to where
  * the running kernel's BTF has the field (CO-RE), so nothing here needs the kernel's order or size. */
 #ifndef VNETTOP_KERNEL_H

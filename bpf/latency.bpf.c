@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* How long packets of watched flows take from one point of their path to the next, and how long watched threads wait for a
  * core; attached only while somebody looks. A packet is known again by what it carries (a TCP sequence number, the first bytes of
  * a datagram and its IP identification), not by its buffer: that is another one behind a guest, a tunnel, or where a qdisc cuts it.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* Whose a packet is: of a watched flow, also inside a tunnel, and which lane of the flow the hop is that it is at. */
 #ifndef VNETTOP_PACKETS_H
 #define VNETTOP_PACKETS_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0 */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /* The kernel's own word: every dropped packet, every migration of a watched thread, and on request the time of softirqs
  * and the cores of a hop. The programs only count; which counts matter is decided in user space (crates/source/src/bpf). They are built
  * by bpf/build, and the kernel takes them down when the last descriptor closes, however vnettop ends. */

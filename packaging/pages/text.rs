@@ -26,7 +26,8 @@ const DESCRIPTION: Section = Section {
          path of each flow and where packets are lost on it, the nominal speed of each interface beside what it carries, the softirq load of \
          each core, and on which cores the threads of iperf3 (or of the programs named by --watch) run. It says in one line what limits the test.",
         "The key p proposes cores for the busy threads, and pins them there when pressed again; U restores their affinities. The card (key c) \
-         compares the rate before and after the pin. Nothing else on the machine is changed. Pins stay when vnettop \
+         compares the rate before and after the pin. Where packets change cores p also proposes settings of links that keep them on one \
+         (rps_cpus, threaded, the root qdisc); they are undone like pins. Nothing else on the machine is changed. Pins stay when vnettop \
          quits, unless it was started with --restore-on-exit: vnettop undo restores them.",
         "Without a terminal the same comes from --print (one frame), --json (a line each sample), vnettop run (a command measured, with a card) \
          and vnettop replay (a recording).",

@@ -14,7 +14,7 @@ class Vnettop < Formula
     system "cargo", "build", "--locked", "--profile", "dist", "--bin", "vnettop", "--example", "pages"
     bin.install "target/dist/vnettop"
     mkdir "pages"
-    system "target/dist/examples/pages", "pages", Time.now.utc.strftime("%F")
+    system "target/dist/examples/pages", "pages", File.mtime("CHANGELOG.md").utc.strftime("%F")
     man1.install Dir["pages/*.1"]
     bash_completion.install "pages/vnettop.bash" => "vnettop"
     zsh_completion.install "pages/_vnettop"
