@@ -2,7 +2,7 @@
 //! recording that is played needs files alone. They are given up before any thread is started, so that none has more.
 
 use rustix::io;
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 
 /// Files wherever the user may write: recordings, journals, settings.
 const FILES: CapabilitySet = CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH);
@@ -27,14 +27,16 @@ pub enum Work {
     Replaying,
 }
 
-/// Gives up what this work does not need, for this thread and those that it starts. What is inherited is left alone.
+/// Gives up what this work does not need, for this thread and those that it starts. What is inherited is left alone. A recording needs
+/// no program of others: none that is run all the same has more rights again, though its user is root.
 ///
 /// # Errors
 ///
-/// `capget` or `capset`, which a seccomp filter may forbid: then nothing is given up.
+/// `capget`, `capset` or `prctl`, which a seccomp filter may forbid: then nothing is given up.
 pub fn keep_needed(work: Work) -> io::Result<()> {
     let needed = if work == Work::Watching { WATCHING } else { FILES };
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
     let kept = CapabilitySets { effective: effective & needed, permitted: permitted & needed, inheritable };
-    set_capabilities(None, kept)
+    set_capabilities(None, kept)?;
+    if work == Work::Replaying { set_no_new_privs(true) } else { Ok(()) }
 }

@@ -27,6 +27,11 @@ time.sleep(3600)";
 const PYTHON: &str = "eval $(python3 -c 'import sys; print(f\"program={sys.executable} home={sys.base_prefix}\")');
     PYTHONHOME=$home exec -a $0 $program";
 
+/// An owner as JSON has it, that is no guess and no pod of a known Kubernetes namespace.
+fn known(kind: &str, name: &str, id: Option<&str>, by: &str) -> Value {
+    json!({"type": kind, "name": name, "id": id, "by": by, "guess": false, "pod_namespace": null})
+}
+
 /// A process in this namespace that holds a link, by this name for itself.
 fn holder(netns: &Netns, call_it: &str, link: &str, mode: &str, options: &str) -> Kept {
     let script = format!("{PYTHON} -c \"$1\" {link} {mode} {options}");
@@ -71,7 +76,7 @@ fn a_tun_is_its_holder_s_and_then_the_next_one_s() {
         |pid: u32| move |owner: &Value| owner["name"].as_str().is_some_and(|name| name.ends_with(&pid.to_string()));
     let owner = await_owner(&mut vnettop, "tun7", "the first holder", named(ground::pid(&first)));
     let name = format!("python3 {}", ground::pid(&first));
-    let expected = json!({"type": "process", "name": name, "id": null, "by": "tun", "guess": false});
+    let expected = known("process", &name, None, "tun");
     assert_eq!(owner, expected, "its program and number");
     assert!(link(&vnettop.next(), "tun8").expect("it is there")["owner"].is_null(), "what nobody holds is nobody's");
     drop(first);
@@ -96,7 +101,7 @@ fn a_tap_and_a_macvtap_are_their_guest_s() {
     let mut vnettop = Watching::start(watch(&netns));
     let owner = await_owner(&mut vnettop, "vnet0", "the guest", |owner| owner["type"] == "vm");
     let id = "8d1f4a52-6f0e-4b6b-9a63-0c1f3f6a2d11";
-    assert_eq!(owner, json!({"type": "vm", "name": "web-1", "id": id, "by": "qemu", "guess": false}));
+    assert_eq!(owner, known("vm", "web-1", Some(id), "qemu"));
 
     let index = netns.output("ip -o link show mt0 | cut -d: -f1");
     let device = format!("/dev/tap{}", index.trim());
@@ -175,18 +180,9 @@ fn both_ends_of_a_pair_are_the_container_s_by_its_control_group() {
     needs(&["unshare"]);
     let pod = format!("kubepods-burstable-pod{}.slice", UID.replace('-', "_"));
     let paths: [(&[&str], Value); 3] = [
-        (
-            &[&format!("docker-{ID}.scope")],
-            json!({"type": "container", "name": "a51cac518006", "id": "a51cac518006", "by": "docker", "guess": false}),
-        ),
-        (
-            &[&pod, &format!("cri-containerd-{ID}.scope")],
-            json!({"type": "pod", "name": UID, "id": UID, "by": "kubernetes", "guess": false}),
-        ),
-        (
-            &["lxc.payload.vnettop-test", "init.scope"],
-            json!({"type": "container", "name": "vnettop-test", "id": null, "by": "lxc", "guess": false}),
-        ),
+        (&[&format!("docker-{ID}.scope")], known("container", "a51cac518006", Some("a51cac518006"), "docker")),
+        (&[&pod, &format!("cri-containerd-{ID}.scope")], known("pod", UID, Some(UID), "kubernetes")),
+        (&["lxc.payload.vnettop-test", "init.scope"], known("container", "vnettop-test", None, "lxc")),
     ];
     for (path, expected) in paths {
         let group = Group::new(path).expect("a control group can be made");
@@ -262,8 +258,7 @@ fn docker_names_its_bridge_however_slowly_and_keeps_the_name_when_it_is_gone() {
         let first = link(&vnettop.next(), "docker0").expect("it is there")["owner"].clone();
         assert!(first["guess"] == true || first["name"] == "bench-net", "a guess until Docker has answered: {first}");
         let owner = await_owner(&mut vnettop, "docker0", "Docker's network", |owner| owner["name"] == "bench-net");
-        let expected =
-            json!({"type": "network", "name": "bench-net", "id": "0d0d0d0d0d0d", "by": "docker", "guess": false});
+        let expected = known("network", "bench-net", Some("0d0d0d0d0d0d"), "docker");
         assert_eq!(owner, expected, "as Docker calls it");
         drop(docker);
         netns.run("ip link add dummy7 type bridge");
