@@ -76,8 +76,8 @@ pub struct Conclusion {
     pub placement_may_help: bool,
     /// The cores that this proposal would pin to.
     pub proposed_cores: CoreSet,
-    /// Others have every core that it could use.
-    pub no_free_core: bool,
+    /// Others use or want half or more of every core that the busy threads may have, whatever is proposed.
+    pub others_everywhere: bool,
     /// The threads that this proposal would pin, and that are not bound to that core.
     pub placeable: Vec<ThreadId>,
     /// Connections of each watched process, by their tokens of MPTCP.
@@ -144,7 +144,7 @@ impl RateDiagnosis {
             vague: vague > 0.5 * moves && metrics.machine.own.interval_ns > LONG_BIN_NS,
             placement_may_help: proposal.is_some(),
             proposed_cores: proposal.iter().flat_map(|proposal| &proposal.steps).map(|step| step.core).collect(),
-            no_free_core: proposal.is_some() && placement::no_free_core(metrics).is_some(),
+            others_everywhere: placement::no_free_core(metrics).is_some(),
             placeable: proposal.iter().flat_map(|proposal| &proposal.steps).filter_map(moved).collect(),
             connections: HashMap::new(),
         };
