@@ -43,14 +43,14 @@ pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     rows.extend(
         card.latency
             .iter()
-            .flat_map(|latency| [of_path("p50 of the path", latency.p50), of_path("p99 of the path", latency.p99)]),
+            .flat_map(|latency| [quantile("p50 of the path", latency.p50), quantile("p99 of the path", latency.p99)]),
     );
     let difference = format!("difference ({:.0} % interval)", CONFIDENCE * 100.0);
     ComparisonTable { header: ["", names[0], names[1], &difference].map(str::to_owned), rows }
 }
 
-/// How long packets took over the whole path, of both sides, us.
-fn of_path(name: &str, one: QuantileChange) -> [String; 4] {
+/// How long packets or answers took, of both sides, us.
+pub(super) fn quantile(name: &str, one: QuantileChange) -> [String; 4] {
     let us = |seconds: f64| digits(seconds * 1e6);
     let signed = |seconds: f64| signed_digits(seconds * 1e6);
     let change = one.change.map_or_else(String::new, |of| {

@@ -2,6 +2,7 @@
 
 mod json;
 mod reported;
+mod round_trips;
 mod rows;
 mod search;
 #[cfg(test)]

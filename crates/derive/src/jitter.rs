@@ -80,7 +80,7 @@ impl Jitter {
 }
 
 /// Linear between the two nearest ranks, as most tools do it (Hyndman and Fan's type 7); each value stands so many times.
-fn percentile(sorted: &[(f64, u64)], share: f64) -> f64 {
+pub(crate) fn percentile(sorted: &[(f64, u64)], share: f64) -> f64 {
     let last = sorted.iter().fold(0_u64, |sum, (_, times)| sum.saturating_add(*times)).saturating_sub(1);
     let at = share * last as f64;
     let value = |rank: f64| {

@@ -6,6 +6,7 @@ mod card;
 mod drops;
 mod observer;
 mod reported;
+mod round_trips;
 #[cfg(test)]
 mod tests;
 mod tracks;
@@ -15,6 +16,7 @@ pub use card::{CardLimit, Measured, MovesSeen, PinComparison, RunCard, WatchedTh
 pub use drops::{DroppedOnPath, RunDrops};
 pub use observer::Run;
 pub use reported::{MeasuredRate, OwnFigures};
+pub use round_trips::DataRoundTrips;
 pub use tried::{BestTreatment, SearchResult, SearchedPlacement};
 
 use super::experiment::{OtherLoad, PhaseLog, PhaseMeans};
@@ -24,6 +26,7 @@ use super::moves::Evidence;
 use super::placement::{self, BUSY};
 use super::{Finding, Metrics, ThreadMetrics};
 use compact_str::CompactString;
+use round_trips::TripReadings;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracks::BinStore;
@@ -77,6 +80,7 @@ struct Observation {
     /// Some of them were traced.
     traced: bool,
     drops: RunDrops,
+    trips: TripReadings,
     others: Ledger<OtherLoad>,
     proposed_at_ns: u64,
     pins: BTreeMap<ThreadId, CoreSet>,
@@ -97,6 +101,7 @@ impl Observation {
         if !self.runs() {
             return;
         }
+        self.trips.observe(metrics);
         self.drops.observe_way(&metrics.subject.losses);
         self.search.observe(metrics, self.asked.as_ref().map_or(0, |asked| asked.settle_ns));
         self.look_for_reason(metrics);

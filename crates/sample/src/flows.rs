@@ -56,6 +56,10 @@ pub struct TcpState {
     pub cwnd: u32,
     /// `tcpi_rtt`, smoothed, us; 0 before the first measurement.
     pub rtt_us: u32,
+    /// `tcpi_min_rtt` (Linux 4.6), us: the least in the last five minutes (`net.ipv4.tcp_min_rtt_wlen`); none before the first
+    /// measurement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_rtt_us: Option<u32>,
     /// `tcpi_total_retrans`, segments since the connection began.
     pub retransmits: u32,
     /// `tcpi_pacing_rate`, bytes/s (Linux 3.15); none where it is not paced.

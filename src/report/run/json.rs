@@ -43,6 +43,7 @@ pub(super) fn json(card: &RunCard) -> String {
             "per_s": moves.per_s, "by_class": moves.by_class, "evidence": moves.evidence.word(),
         })),
         "reported": super::reported::json(card),
+        "round_trips": super::round_trips::json(card),
         "drops": card.drops.as_ref().map(|drops| json!({
             "links": drops.by_links(),
             "softnet": drops.softnet,

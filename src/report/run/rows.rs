@@ -31,6 +31,7 @@ pub(super) fn facts(card: &RunCard) -> Vec<Fact> {
         facts.extend(steadiness(card, &jitter));
     }
     facts.extend(super::reported::facts(card));
+    facts.extend(super::round_trips::fact(card));
     facts.push(fact("drops", drops(card)));
     facts
 }
@@ -40,7 +41,9 @@ pub(super) fn table(card: &RunCard) -> Option<ComparisonTable> {
     if let Some(search) = &card.search {
         return super::search::table(search);
     }
-    Some(pair::table(card.comparison.as_ref()?.card.as_ref()?, ["unpinned", "pinned"]))
+    let mut table = pair::table(card.comparison.as_ref()?.card.as_ref()?, ["unpinned", "pinned"]);
+    table.rows.extend(super::round_trips::row(card));
+    Some(table)
 }
 
 /// What follows from the figures.

@@ -1,11 +1,12 @@
 //! A made-up card in its three forms.
 
 use super::*;
-use crate::derive::experiment::{Card, CardSide, Difference, Phase, PlacementStanding, Verdict};
+use crate::derive::experiment::{Card, CardSide, Difference, Phase, PlacementStanding, QuantileChange, Verdict};
 use crate::derive::jitter::Jitter;
 use crate::derive::moves::{Evidence, MovesByClass};
 use crate::derive::run::{
-    CardLimit, CommandRun, MovesSeen, PinComparison, SearchResult, SearchedPlacement, Seen, WatchedThreads,
+    CardLimit, CommandRun, DataRoundTrips, MovesSeen, PinComparison, SearchResult, SearchedPlacement, Seen,
+    WatchedThreads,
 };
 use crate::derive::{Finding, FindingId, FlowBasis};
 use crate::sample::{
@@ -65,6 +66,15 @@ fn never() -> RunCard {
         }),
         reported: Vec::new(),
         unread: None,
+        round_trips: Some(DataRoundTrips {
+            connections: 2,
+            readings: 198,
+            least_us: Some(41),
+            p50_us: 812.4,
+            p99_us: 3301.0,
+            interval: Some(Difference { estimate: 812.0, from: 790.0, to: 834.0 }),
+            change: None,
+        }),
         drops: None,
         findings: vec![Seen {
             finding: Finding {
@@ -109,7 +119,10 @@ fn compared() -> RunCard {
     };
     let pins = vec![("iperf3 client".to_owned(), 39081, CoreSet::single(4))];
     let comparison = Some(PinComparison { card: Some(card), pins });
-    RunCard { comparison, proposal: None, ..never() }
+    let change = Difference { estimate: -412e-6, from: -450e-6, to: -371e-6 };
+    let change = Some(QuantileChange { before_s: 812e-6, after_s: 400e-6, change: Some(change) });
+    let round_trips = never().round_trips.map(|trips| DataRoundTrips { change, ..trips });
+    RunCard { comparison, round_trips, proposal: None, ..never() }
 }
 
 /// A card as text, each fact in one line.
@@ -132,6 +145,8 @@ fn the_text_says_what_was_measured_in_words_and_units() {
         "  rate      mean 28.8 Gbit/s, sd 8.71 Gbit/s, CV 30.2 %",
         "  spread    p5 20.1 Gbit/s, p50 28.8 Gbit/s, p95 37.5 Gbit/s, longest dip 0.4 s",
         "  migrated  37.2/s (counted by the kernel, not all traced), by class: 12 cluster, 25 node",
+        "  answers   under load p50 812 us (99 % interval of the mean of seconds 790 to 834), p99 3301 us; 41 us at least, as on \
+         an idle path (round trips of 2 connections, tcp_info, 198 readings)",
         "  drops     not known: the run was too short for two readings",
         "  proposal  only core 0 may run the busy threads",
         "  finding   iperf3 client moves | 37 times a second [for 12 s of 20 s]",
@@ -140,11 +155,13 @@ fn the_text_says_what_was_measured_in_words_and_units() {
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }
-    assert_eq!(text.lines().count(), 14, "and no other:\n{text}");
+    assert_eq!(text.lines().count(), 15, "and no other:\n{text}");
 }
 
 #[test]
 fn what_is_not_counted_of_udp_is_said() {
+    let unknown = text_card(&RunCard { round_trips: None, ..never() });
+    assert!(unknown.contains("  answers   not known: the senders, where TCP"), "{unknown}");
     let mut udp = RunCard { basis: Some(FlowBasis::Link("v0".to_owned())), ..never() };
     udp.drops = Some(crate::derive::run::RunDrops::default());
     udp.limits[1] = CardLimit::MaxDrops { most: 0, measured: Some(0) };
@@ -162,6 +179,7 @@ fn what_is_not_counted_of_udp_is_said() {
     let datagrams = text_card(&RunCard { basis: Some(FlowBasis::Datagrams(4)), ..udp });
     let line = "  rate of   4 UDP streams, payload by the datagrams counted";
     assert!(datagrams.lines().any(|got| got == line), "a UDP test has a rate of its own:\n{datagrams}");
+    assert!(!datagrams.contains("  answers "), "and no answers:\n{datagrams}");
 }
 
 #[test]
@@ -172,6 +190,7 @@ fn a_comparison_is_a_table_with_a_verdict() {
     assert_eq!(cells, ["mean", "28.8 Gbit/s", "35.0 Gbit/s", "+6.20 (+4.90 to +7.40) Gbit/s"], "{text}");
     assert!(text.contains("30.2 %       1.20 %"), "both CVs stand in their columns:\n{text}");
     assert!(text.contains("37.2/s            –"), "an unknown figure is a dash, not 0:\n{text}");
+    assert!(text.contains("812 us") && text.contains("−412 (−450 to −371) us"), "how long answers took: {text}");
     let others = text.lines().find(|line| line.starts_with("  others ")).expect("how busy others were");
     let words: Vec<&str> = others.split_whitespace().collect();
     assert_eq!(words[1..4], ["0.31", "cores", "–"], "in each kind: {others}");

@@ -40,14 +40,19 @@ impl LatencyChange {
             // A pair without one of its sides is none.
             let both = of_side(StretchSide::Pinned).zip(of_side(StretchSide::Unpinned));
             let pairs: Vec<[f64; 2]> = both.filter_map(|(after, before)| Some([after?, before?])).collect();
-            let side = |at: usize| pairs.iter().map(|pair| pair[at]).sum::<f64>() / pairs.len().max(1) as f64;
-            let (after_s, before_s) = (side(0), side(1));
-            if pairs.is_empty() {
-                return None;
-            }
-            Some(QuantileChange { before_s, after_s, change: PairedRatio::of([after_s, before_s], &pairs).in_units() })
+            QuantileChange::of(&pairs)
         };
         Some(Self { p50: of(|spread| spread.p50_s)?, p99: of(|spread| spread.p99_s)? })
+    }
+}
+
+impl QuantileChange {
+    /// Of pairs of phases, with pins and without, s; `None` of no pair.
+    pub(crate) fn of(pairs: &[[f64; 2]]) -> Option<Self> {
+        let side = |at: usize| pairs.iter().map(|pair| pair[at]).sum::<f64>() / pairs.len() as f64;
+        let [after_s, before_s] = [side(0), side(1)];
+        let change = PairedRatio::of([after_s, before_s], pairs).in_units();
+        (!pairs.is_empty()).then_some(Self { before_s, after_s, change })
     }
 }
 

@@ -94,6 +94,8 @@ pub struct TcpFigures {
     pub cwnd_bytes: Option<u64>,
     /// The sender's smoothed round-trip time, us; none before it was measured.
     pub rtt_us: Option<u32>,
+    /// The sender's least round-trip time in the last five minutes (Linux 4.6), us.
+    pub min_rtt_us: Option<u32>,
     /// Rate at which the sender paces itself, bits/s.
     pub pacing_bits_per_s: Option<f64>,
     /// Rate at which data was delivered last, as the sender measured, bits/s.

@@ -188,6 +188,7 @@ impl Connections {
                 mss_bytes: sender.map(|tcp| tcp.mss),
                 cwnd_bytes: sender.map(|tcp| u64::from(tcp.cwnd) * u64::from(tcp.mss)),
                 rtt_us: sender.map(|tcp| tcp.rtt_us).filter(|&rtt| rtt > 0),
+                min_rtt_us: sender.and_then(|tcp| tcp.min_rtt_us),
                 pacing_bits_per_s: sender.and_then(|tcp| tcp.pacing).map(|rate| rate as f64 * 8.0),
                 delivery_bits_per_s: sender.and_then(|tcp| tcp.delivery).map(|rate| rate as f64 * 8.0),
                 allowed_bits_per_s: sender.and_then(|tcp| tcp.pacing_allowed).map(|rate| rate as f64 * 8.0),

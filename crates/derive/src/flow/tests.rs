@@ -303,21 +303,20 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         mss: 1000,
         cwnd: 20,
         rtt_us: 41,
+        min_rtt_us: Some(12),
         retransmits: u32::MAX.wrapping_add(u32::try_from(tick).expect("small") * 10),
         pacing: Some(125),
-        delivery: None,
         rx_queue: queue,
         tx_queue: queue,
         congestion: Some(Congestion::new(b"bbr")),
         unacked: Some(15),
         pacing_allowed: Some(250),
         app_limited: Some(false),
-        segments_out: None,
         busy: Some(Busy { all_us: tick * 400_000, rwnd_us: tick * 100_000, sndbuf_us: 0 }),
         data_out: u32::try_from(tick * 50).ok(),
         data_in: u32::try_from(tick * 20).ok(),
         rcvbuf: Some(queue * 100),
-        disorder: None,
+        ..TcpState::default()
     };
     let track = run(0..4, |tick, sample| {
         sample.flows.extend(end(tick, 1, CLIENT, |at| Some((steady(0, at), 0))));
@@ -330,7 +329,8 @@ fn how_a_connection_stands_is_told_of_its_sender() {
         (tcp.retransmits_per_s.expect("a rate") - 20.0).abs() < 0.1,
         "ten in half a second, over the wrap: {one:?}"
     );
-    assert_eq!((tcp.cwnd_bytes, tcp.rtt_us, tcp.mss_bytes), (Some(20_000), Some(41), Some(1000)), "in bytes");
+    let (bytes, trips) = ((tcp.cwnd_bytes, tcp.mss_bytes), (tcp.rtt_us, tcp.min_rtt_us));
+    assert_eq!((bytes, trips), ((Some(20_000), Some(1000)), (Some(41), Some(12))), "in bytes, and in us");
     assert_eq!((tcp.pacing_bits_per_s, tcp.delivery_bits_per_s), (Some(1000.0), None), "what is not known is none");
     assert_eq!((one.tx_queue_bytes, one.rx_queue_bytes), (Some(5), Some(7)), "the sender's and the receiver's queue");
     assert_eq!(one.rx_buffer_bytes, Some(700), "the receiver's");

@@ -3,7 +3,7 @@
 
 use super::reported::figures;
 use super::tried::SearchResult;
-use super::{CommandRun, Observation, OwnFigures, RunDrops, Seen};
+use super::{CommandRun, DataRoundTrips, Observation, OwnFigures, RunDrops, Seen};
 use crate::experiment::{Card, CountedPhase, LEAST_PAIRS, LEAST_ROUNDS, Pair, of_side, pairs};
 use crate::finding::{FindingId, MOVES_PER_S};
 use crate::jitter::{Jitter, LEAST_BINS};
@@ -41,6 +41,8 @@ pub struct RunCard {
     pub reported: Vec<OwnFigures>,
     /// Why nothing is known of that, where the command is an iperf 3 that would report.
     pub unread: Option<Unread>,
+    /// How long answers took on its connections; none of UDP, and where no sender of theirs was watched.
+    pub round_trips: Option<DataRoundTrips>,
     /// Packets dropped while the command ran; none before its second sample.
     pub drops: Option<RunDrops>,
     /// What was found, and for how long.
@@ -165,6 +167,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         missing: missing(seen, asked, &phases, &pairs, search.as_ref()),
         reported: figures(&seen.known.reported, &seen.known.runs, bins, basis),
         unread: seen.known.unread.filter(|_| seen.known.reported.is_empty()),
+        round_trips: seen.trips.figures(&unpinned, &pairs),
         drops,
         findings: findings(seen, moves.as_ref()),
         comparison,

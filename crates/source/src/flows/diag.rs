@@ -48,6 +48,8 @@ const TOTAL_RETRANS: usize = 100;
 /// `tcpi_unacked`, of 32 bits; and the bit of a byte that is `tcpi_delivery_rate_app_limited` (Linux 4.9).
 const UNACKED: usize = 24;
 const APP_LIMITED: usize = 7;
+/// `tcpi_min_rtt` (Linux 4.6), of 32 bits; all ones before it was measured.
+const MIN_RTT: usize = 148;
 /// `tcpi_data_segs_in` and `tcpi_data_segs_out` (Linux 4.6), of 32 bits.
 const DATA_IN: usize = 152;
 const DATA_OUT: usize = 156;
@@ -285,6 +287,7 @@ fn tcp_state(info: &[u8], (rx_queue, tx_queue): (u32, u32)) -> Option<TcpState> 
         mss: u32_at(info, MSS)?,
         cwnd: u32_at(info, CWND)?,
         rtt_us: u32_at(info, RTT)?,
+        min_rtt_us: u32_at(info, MIN_RTT).filter(|&least| least != u32::MAX),
         retransmits: u32_at(info, TOTAL_RETRANS)?,
         // All ones: as fast as it goes.
         pacing: u64_at(info, PACING).filter(|&rate| rate != 0 && rate != u64::MAX),

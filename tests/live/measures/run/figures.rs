@@ -87,3 +87,37 @@ fn what_is_dropped_in_the_first_and_the_last_tick_counts() {
     let (card, _) = udp_from_outside(&ends, &server, "0.5", &["-b", "200M", "-l", "500", "-t", "3", "-w", "3K"]);
     near("drops of socket buffers", &card["drops"]["sockets"], by_sockets() - before);
 }
+
+/// iperf3 reads the same `tcp_info` at the end of each of its intervals.
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn answers_take_as_long_as_iperf3_says() {
+    needs(&["iperf3", "ip", "nsenter", "tc"]);
+    let ends = veth_pair();
+    let _server = iperf3_server(&ends.0, &[]);
+    // A queue in which the sender keeps some milliseconds: answers take much longer than on the idle path.
+    ends.1.run("tc qdisc add dev v1 root tbf rate 200mbit burst 64k limit 625k");
+    let dir = tempfile::tempdir().expect("a directory");
+    let card = dir.path().join("card.json");
+    let inside = ends.1.pid().to_string();
+    let client = ["nsenter", "-t", &inside, "-n", "iperf3", "-c", "198.18.0.1", "-t", "8", "-i", "0.5", "--json"];
+    let options = ["-d", "0.1", "--settle", "1", "--format", "json", "--card", card.to_str().expect("text")];
+    let (code, out, err) = output(run(&options, &client));
+    assert_eq!(code, Some(0), "iperf3 ran: {out}{err}");
+    let (card, theirs) = (json(&fs::read_to_string(card).expect("a card")), json(&out));
+    let (ours, stream) = (&card["round_trips"], &theirs["end"]["streams"][0]["sender"]);
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("a number: {card} {stream}"));
+    let mut of_intervals: Vec<f64> = theirs["intervals"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|one| number(&one["sum"]["start"]) >= 1.0)
+        .map(|one| number(&one["streams"][0]["rtt"]))
+        .collect();
+    of_intervals.sort_by(f64::total_cmp);
+    let (p50, median) = (number(&ours["p50_us"]), of_intervals[of_intervals.len() / 2]);
+    eprintln!("{ours}, iperf3's median {median}, least {}", stream["min_rtt"]);
+    assert!((p50 / median - 1.0).abs() < 0.25, "the median of iperf3's readings: {ours} {of_intervals:?}");
+    assert!(p50 > 1000.0 && number(&ours["least_us"]) < 0.2 * p50, "the queue is not in the least: {ours}");
+    assert!(number(&ours["least_us"]) <= number(&stream["min_rtt"]), "nobody saw less: {ours} {stream}");
+}

@@ -64,9 +64,16 @@ fn a_socket_of_ipv6_says_whether_it_takes_ipv4() {
 fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     let mut info = [0; 232];
     info[APP_LIMITED] = if cfg!(target_endian = "big") { 0x80 } else { 1 };
-    for (at, value) in
-        [(MSS, 1448_u32), (UNACKED, 9), (RTT, 41), (CWND, 10), (TOTAL_RETRANS, 7), (DATA_IN, 3), (DATA_OUT, 4)]
-    {
+    for (at, value) in [
+        (MSS, 1448_u32),
+        (UNACKED, 9),
+        (RTT, 41),
+        (CWND, 10),
+        (TOTAL_RETRANS, 7),
+        (MIN_RTT, 12),
+        (DATA_IN, 3),
+        (DATA_OUT, 4),
+    ] {
         info[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     }
     let wide = [(PACING, 5_000_000_u64), (PACING_ALLOWED, 6_000_000), (DELIVERY, 4_000_000)];
@@ -80,6 +87,7 @@ fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     let tcp = reported[0].tcp.expect("it is told");
     assert_eq!((tcp.mss, tcp.rtt_us, tcp.cwnd, tcp.retransmits), (1448, 41, 10, 7), "as in linux/tcp.h");
     assert_eq!((tcp.pacing, tcp.delivery), (Some(5_000_000), Some(4_000_000)), "the rates too");
+    assert_eq!(tcp.min_rtt_us, Some(12), "and the least round trip");
     assert_eq!((tcp.rx_queue, tcp.tx_queue), (300, 400), "the queues are of the answer itself");
     assert_eq!((tcp.unacked, tcp.app_limited), (Some(9), Some(true)), "what is under way, and that there was no more");
     let busy = Busy { all_us: 900, rwnd_us: 700, sndbuf_us: 100 };
@@ -91,8 +99,9 @@ fn how_a_connection_stands_is_read_from_as_much_as_the_kernel_tells() {
     assert_eq!((old.retransmits, old.pacing, old.delivery), (7, None, None), "a kernel before 3.15 tells no rates");
     assert_eq!((old.busy, old.app_limited), (None, None), "nor what it waits for");
     info[PACING..PACING + 8].fill(0xff);
-    let free = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info));
-    assert_eq!(free[0].tcp.expect("it is told").pacing, None, "all ones is no rate");
+    info[MIN_RTT..MIN_RTT + 4].fill(0xff);
+    let free = parsed(&answer(IPV4, ESTABLISHED, ends, 5, &info))[0].tcp.expect("it is told");
+    assert_eq!((free.pacing, free.min_rtt_us), (None, None), "all ones is no rate, and no round trip");
 }
 
 #[test]
