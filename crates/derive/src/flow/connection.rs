@@ -57,6 +57,10 @@ pub struct Connection {
 
 /// What a connection speaks, with the figures that only this has.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most are of TCP, and a box would be a place of its own for each in every tick"
+)]
 pub enum Speaks {
     /// A connection of TCP, or a subflow of MPTCP.
     Tcp(TcpFigures),
