@@ -97,8 +97,8 @@ fn the_options_exist() {
         Err(vnettop::cli::CliError::Text(help)) => help,
         other => panic!("--help gives a text, not {other:?}"),
     };
-    let commands =
-        ["run", "cut", "convert", "report", "compare", "export", "fleet"].map(|command| help(&[command, "--help"]));
+    let commands = ["run", "card", "cut", "convert", "save", "report", "compare", "export", "fleet"]
+        .map(|command| help(&[command, "--help"]));
     let help = help(&["--help"]) + &commands.concat();
     for page in pages().iter().chain([&root().join("README.md")]) {
         let text = text(page);
@@ -111,6 +111,14 @@ fn the_options_exist() {
     }
 }
 
+/// The headings of a page as a link names them.
+fn headings(page: &Path) -> BTreeSet<String> {
+    let text = text(page);
+    let titles = text.lines().filter_map(|line| Some(line.strip_prefix('#')?.trim_start_matches('#').trim()));
+    let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_');
+    titles.map(|title| title.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-")).collect()
+}
+
 #[test]
 fn every_link_leads_to_a_page_and_every_page_is_linked() {
     let all = pages();
@@ -118,8 +126,14 @@ fn every_link_leads_to_a_page_and_every_page_is_linked() {
     for page in all.iter().chain([&root().join("README.md")]) {
         let text = text(page);
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let path = page.parent().expect("a folder").join(target);
+            let (file, heading) = target.split_once('#').unwrap_or((target, ""));
+            let path = if file.is_empty() { page.clone() } else { page.parent().expect("a folder").join(file) };
             let path = path.canonicalize().unwrap_or_else(|error| panic!("{}: {target}: {error}", page.display()));
+            assert!(
+                heading.is_empty() || headings(&path).contains(heading),
+                "{}: {target}: no such heading",
+                page.display()
+            );
             reached.insert(path);
         }
     }
