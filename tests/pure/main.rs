@@ -10,6 +10,7 @@ mod world;
 
 mod bands;
 mod causes;
+mod commands;
 mod cores;
 mod crowds;
 mod cuts;
