@@ -95,9 +95,7 @@ pub(super) fn receiver(scene: &Scene) -> Option<&Thread> {
 
 /// What fills the core that a receiving thread waits for, where others have much of it.
 pub(super) fn taken_from_receiver(scene: &Scene) -> Option<Limit> {
-    let [part, least] = HELD_UP;
-    let is_held_up = |thread: &&Thread| thread.wait >= least.max(part * (thread.cpu + thread.wait));
-    let waits = scene.threads.iter().filter(|thread| thread.receives).filter(is_held_up);
+    let waits = scene.threads.iter().filter(|thread| thread.receives && is_held_up(thread));
     let cores = waits.filter_map(|thread| scene.core(thread.home()?)).filter(|core| core.idle <= IDLE);
     let mut full = cores.map(|core| Full::seen(scene, core));
     full.find(|full| full.others >= OTHERS).map(|full| full.limit(scene))
@@ -114,6 +112,23 @@ pub(super) fn is_slow(scene: &Scene) -> bool {
     let is_starved = scene.threads.iter().any(|thread| thread.sends && always(thread));
     let least = if is_starved { MUCH } else { OFTEN };
     scene.threads.iter().any(|thread| thread.receives && thread.cpu >= least)
+}
+
+/// The thread waits for much of the time in which it would run.
+fn is_held_up(thread: &Thread) -> bool {
+    let [part, least] = HELD_UP;
+    thread.wait >= least.max(part * (thread.cpu + thread.wait))
+}
+
+/// The fullest core that is full of those on which its packets are handled or its workers live.
+pub(super) fn full_between(scene: &Scene) -> Option<(CoreId, f64)> {
+    let is_between = |core: CoreId| {
+        let lives = |worker: &super::scene::WorkerThread| worker.thread.home() == Some(core);
+        scene.handling.contains(core) || scene.workers.iter().any(|worker| !worker.polls && lives(worker))
+    };
+    let cores = scene.cores.iter().filter(|core| core.idle <= IDLE && is_between(core.number));
+    let core = cores.min_by(|one, other| one.idle.total_cmp(&other.idle))?;
+    Some((core.number, 1.0 - core.idle))
 }
 
 /// The fullest of the cores that threads of the test have their home on: its busy share, and how long its threads wait for it.
@@ -134,7 +149,7 @@ pub(super) fn fullest(scene: &Scene) -> Option<(CoreId, f64, f64)> {
 pub(super) fn waited_for(scene: &Scene) -> Option<Limit> {
     let (core, _, wait) = fullest(scene)?;
     let full = Full::seen(scene, scene.core(core)?);
-    (wait >= LATE).then(|| full.limit(scene))
+    (wait >= LATE || full.waits.is_some_and(is_held_up)).then(|| full.limit(scene))
 }
 
 /// Who else is on that core, most first: programs, threads of the test, softirqs, each with its share.

@@ -247,15 +247,19 @@ fn application(scene: &Scene) -> Option<Limit> {
 }
 
 /// No limit, with the busiest core of the test, so that its distance from full can be seen; a full core there has idle threads
-/// of the test.
+/// of the test. Nobody is sent to the other end while a core on this one is full.
 fn nothing(scene: &Scene) -> Limit {
     let has_both = scene.sender.is_some() && scene.threads.iter().any(|thread| thread.receives);
     let more = if has_both { "" } else { ": look at the other end" };
     let waits = scene.waits.as_ref().map_or_else(String::new, |waits| format!("; {waits}"));
     let fullest = cores::nearest(scene);
+    if let (None, Some((core, busy))) = (cores::fullest(scene), cores::full_between(scene)) {
+        let text = format!("no thread waits, but core {core} on the path is {} % busy{waits}", percent(busy));
+        return Limit::new(LimitKind::Nothing, text, vec![("core", f64::from(core)), ("busy", busy)]);
+    }
     let text = match fullest {
         Some((core, busy, wait)) if cores::fullest(scene).is_some() => format!(
-            "nothing makes it wait: core {core} is {} % busy, its threads wait {} %{more}",
+            "nothing makes it wait: core {core} is {} % busy, its threads wait {} %",
             percent(busy),
             percent(wait)
         ),
