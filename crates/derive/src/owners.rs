@@ -88,7 +88,16 @@ impl MachineMetrics {
         let unnamed = || self.space(netns).map_or_else(|| netns.to_string(), Space::label);
         self.space_name(netns).map_or_else(unnamed, Cow::into_owned)
     }
+
+    /// The same for a table, in which vnettop's own is [`OWN_SPACE`].
+    #[must_use]
+    pub fn space_in_table(&self, netns: u64) -> String {
+        if netns == self.netns { OWN_SPACE.to_owned() } else { self.space_label(netns) }
+    }
 }
+
+/// What a table calls vnettop's own namespace.
+pub const OWN_SPACE: &str = "own";
 
 /// Docker keeps up to two namespaces for an overlay network: its bridge and vxlan are in one, its load balancer in the
 /// other, whose file is `lb_<id>`, or `ingress_sbox`. The network's name comes first: that is what is left of it in a narrow

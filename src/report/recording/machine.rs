@@ -184,9 +184,9 @@ fn links(summary: &RecordingSummary) -> Block {
         let nominal_bits = link.facts.speed_mbps.filter(|&mbps| mbps > 0).map(|mbps| f64::from(mbps) * 1e6);
         vec![
             link.facts.name.clone(),
-            known(link.space.clone(), |space| space),
-            link.facts.kind.word().to_owned(),
+            link.space.clone(),
             known(link.owner.as_ref(), |owner| owner.name.clone()),
+            link.facts.kind.word().to_owned(),
             nominal(link.facts.speed_mbps, link.basis),
             known_rate(link.rx_bits_per_s),
             known_rate(link.tx_bits_per_s),
@@ -200,7 +200,7 @@ fn links(summary: &RecordingSummary) -> Block {
     } else {
         String::new()
     };
-    let columns = ["link", "netns", "kind", "owner", ">nominal speed", ">received", ">sent", ">of nominal", ">dropped"];
+    let columns = ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">dropped"];
     let caption = format!("Means and drops of the whole time of each link, with a test or without{rest}");
     Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
 }

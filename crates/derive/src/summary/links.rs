@@ -2,10 +2,10 @@
 
 use crate::links::Basis;
 use crate::rate::seconds;
-use crate::{LinkMetrics, Metrics};
+use crate::{LinkMetrics, MachineMetrics, Metrics};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vnettop_sample::{Facts, LinkCounters, LinkFacts, LinkKey, Owner, row_of};
+use vnettop_sample::{LinkCounters, LinkFacts, LinkKey, Owner};
 
 /// Links that are kept: thousands come and go where containers do. Those that are there now are always kept.
 const MOST_GONE: usize = 512;
@@ -19,8 +19,8 @@ pub struct LinkSummary {
     pub basis: Basis,
     /// Whose it is.
     pub owner: Option<Owner>,
-    /// What its namespace is called; none of vnettop's own.
-    pub space: Option<String>,
+    /// What its namespace is called, as in the paths.
+    pub space: String,
     /// Time between the first sample that had it and the last, seconds.
     pub seconds: f64,
     /// Mean rate received, bits/s; none where a counter went back, or it was there for one sample only.
@@ -47,15 +47,8 @@ pub(super) struct LinksTrack {
     /// Links of the last list that had no counters yet.
     incomplete: bool,
     newest: Arc<Vec<LinkMetrics>>,
-    names: Names,
-}
-
-/// Who and where, as of the last sample.
-#[derive(Debug, Clone, Default)]
-struct Names {
-    owners: Arc<Vec<vnettop_sample::Owned>>,
-    facts: Arc<Facts>,
-    netns: u64,
+    /// The machine of the last sample: who and where.
+    machine: Arc<MachineMetrics>,
 }
 
 impl LinksTrack {
@@ -65,11 +58,7 @@ impl LinksTrack {
             self.take_list(metrics);
         }
         self.newest = Arc::clone(&metrics.machine.links);
-        self.names = Names {
-            owners: Arc::clone(&metrics.machine.owners),
-            facts: Arc::clone(&metrics.machine.facts),
-            netns: metrics.machine.netns,
-        };
+        self.machine = Arc::clone(&metrics.machine);
     }
 
     fn take_list(&mut self, metrics: &Metrics) {
@@ -107,13 +96,11 @@ impl LinksTrack {
         let seconds = seconds(first.at_ns, last.at_ns);
         let rate = |from: u64, to: u64| Some(to.checked_sub(from)? as f64 * 8.0 / seconds?);
         let drops = |row: &LinkCounters| row.rx_dropped + row.tx_dropped + row.rx_errors + row.tx_errors;
-        let names = &self.names;
-        let space = names.facts.spaces.iter().find(|space| space.netns == link.facts.netns);
         Some(LinkSummary {
             facts: Arc::clone(&link.facts),
             basis: link.basis,
-            owner: row_of(&names.owners, &link.facts.key(), |owned| owned.link).map(|owned| owned.owner.clone()),
-            space: space.filter(|space| space.netns != names.netns).map(vnettop_sample::Space::label),
+            owner: self.machine.owner(link.facts.key()).cloned(),
+            space: self.machine.space_in_table(link.facts.netns),
             seconds: seconds.unwrap_or(0.0),
             rx_bits_per_s: rate(first.rx_bytes, last.rx_bytes),
             tx_bits_per_s: rate(first.tx_bytes, last.tx_bytes),
@@ -138,8 +125,7 @@ impl LinksTrack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::MachineMetrics;
-    use vnettop_sample::{Ifindex, Kind};
+    use vnettop_sample::{Facts, Ifindex, Kind};
 
     const LO: LinkKey = LinkKey { netns: 7, ifindex: Ifindex(1) };
 

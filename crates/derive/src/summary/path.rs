@@ -113,7 +113,7 @@ fn summary(metrics: &TestMetrics, path: &FlowPath) -> PathSummary {
             link: hop.link,
             name: link.map(|link| link.facts.name.clone()),
             kind: link.map(|link| link.facts.kind.clone()),
-            space: metrics.machine.space_label(hop.link.netns),
+            space: metrics.machine.space_in_table(hop.link.netns),
             owner: metrics.machine.owner(hop.link).map(|owner| owner.name.clone()),
             way: hop.way,
             by: hop.by,
