@@ -130,7 +130,7 @@ fn treated_time(of: &TreatedTime) -> Value {
 
 fn loss(loss: &LossSummary) -> Value {
     json!({
-        "place": loss.place.word(), "name": loss.name, "core": loss.core, "reason": loss.reason, "function": loss.function,
+        "place": loss.place.word(), "netns": loss.netns, "ifindex": loss.link.map(|link| link.ifindex), "name": loss.name, "core": loss.core, "reason": loss.reason, "function": loss.function,
         "packets": loss.packets,
     })
 }
@@ -146,6 +146,7 @@ fn path(path: &PathSummary) -> Value {
             "netns": hop.link.netns, "ifindex": hop.link.ifindex, "name": hop.name, "kind": hop.kind.as_ref().map(crate::sample::Kind::word),
             "owner": hop.owner, "way": hop.way.word(), "by": hop.by.word(), "mtu": hop.mtu, "claim_mbps": hop.claim_mbps,
             "claim_basis": hop.basis.word(), "mean_bits_per_s": hop.bits_per_s, "dropped": hop.dropped,
+            "lost": hop.lost,
         })
     };
     json!({ "hops": path.hops.iter().map(hop).collect::<Vec<_>>(), "gap": path.gap, "note": path.note })

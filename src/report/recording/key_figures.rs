@@ -23,7 +23,7 @@ pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure>
         let migrations = known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s)));
         all.push(figure("migrations", migrations, &by_class(test)));
     }
-    all.push(figure("packets lost", count(test.lost), "on the path of its data"));
+    all.push(figure("packets lost", count(test.lost), "where the place is known, until just after its end"));
     if !is_udp(test) {
         all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
     }

@@ -200,8 +200,11 @@ fn links(summary: &RecordingSummary) -> Block {
     } else {
         String::new()
     };
-    let columns = ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">dropped"];
-    let caption = format!("Means and drops of the whole time of each link, with a test or without{rest}");
+    let columns = ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">drops counted"];
+    let caption = format!(
+        "Means of the whole time of each link, with a test or without, and what its own counters of drops and errors rose by \
+         then; qdiscs and sockets count theirs elsewhere{rest}"
+    );
     Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
 }
 

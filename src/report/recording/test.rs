@@ -3,7 +3,7 @@
 use super::key_figures::figures;
 use super::latency;
 use super::rate_plot::{axis, rate_plot};
-use super::verdict::{self, Result as TestResult};
+use super::verdict::{self, Result as TestResult, lost_by_limit};
 use super::words::{
     UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, length, migrations, nominal,
     of_names, test_title,
@@ -57,7 +57,7 @@ pub(super) fn blocks(
     blocks.extend(limits(test, ran_s));
     if !test.findings.is_empty() {
         blocks.push(Block::Subheading("Findings, with the last figures of each".to_owned()));
-        blocks.push(Block::List(findings(test).map(|seen| finding(seen, ran_s)).collect()));
+        blocks.push(Block::List(findings(test).map(|seen| finding(test, seen, ran_s)).collect()));
     }
     blocks.extend(losses(test));
     for path in &test.paths {
@@ -74,7 +74,7 @@ fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
     }
     let item = |seen: &crate::derive::summary::LimitSeen| ListItem {
         text: of_names(&seen.limit.text),
-        aside: for_so_long(seen.seconds, ran_s),
+        aside: aside(lost_by_limit(test, &seen.limit), seen.seconds, ran_s),
     };
     let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
     let rest = test.limits.get(LIMITS..).unwrap_or_default();
@@ -91,8 +91,20 @@ fn findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
     test.findings.iter().filter(move |seen| !(is_explained && seen.finding.id == FindingId::JitterUnexplained))
 }
 
-fn finding(seen: &Seen, ran_s: f64) -> ListItem {
-    ListItem { text: of_names(&seen.finding.text), aside: for_so_long(seen.seconds, ran_s) }
+fn finding(test: &TestSummary, seen: &Seen, ran_s: f64) -> ListItem {
+    let in_all = match seen.finding.id {
+        FindingId::Loss => verdict::lost_over_all(test),
+        FindingId::Retransmits => {
+            test.retransmits.map(|again| format!("{} retransmits over the whole test", count(again)))
+        }
+        _ => None,
+    };
+    ListItem { text: of_names(&seen.finding.text), aside: aside(in_all, seen.seconds, ran_s) }
+}
+
+/// What it came to in all, where the sentence has a rate of its last moment, and how long it was so.
+fn aside(in_all: Option<String>, seconds: f64, ran_s: f64) -> String {
+    in_all.into_iter().chain([for_so_long(seconds, ran_s)]).collect::<Vec<_>>().join("; ")
 }
 
 fn before_after(test: &TestSummary) -> Vec<Block> {
@@ -139,11 +151,13 @@ fn losses(test: &TestSummary) -> Vec<Block> {
     }
     let row = |loss: &crate::derive::summary::LossSummary| {
         let word = |of: &Option<std::sync::Arc<str>>| known(of.as_deref(), str::to_owned);
-        vec![loss.words(), count(loss.packets), word(&loss.reason), word(&loss.function)]
+        let space = known(loss.space.clone(), |space| space);
+        vec![loss.words(), space, count(loss.packets), word(&loss.reason), word(&loss.function)]
     };
     let rows = test.losses.iter().map(row).collect();
-    let columns = ["place", ">packets", "reason of the kernel", "function"];
-    vec![Block::Table(ReportTable::new("Where packets were lost", &columns, rows))]
+    let columns = ["place", "netns", ">packets", "reason of the kernel", "function"];
+    let caption = format!("Where its {} lost packets were lost, until just after its end", count(test.lost));
+    vec![Block::Table(ReportTable::new(&caption, &columns, rows))]
 }
 
 fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
@@ -158,14 +172,17 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
             side.to_owned(),
             nominal(hop.claim_mbps, hop.basis),
             known_rate(hop.bits_per_s),
-            known(hop.dropped, count),
+            count(hop.lost),
             known(hop.mtu, |mtu| mtu.to_string()),
         ]
     };
     let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
-    let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">dropped", ">MTU"];
+    let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">lost", ">MTU"];
     let mixed = if is_mixed { ", pinned or not" } else { "" };
-    let caption = format!("In the packets' order: all traffic and drops while the path was known{mixed}");
+    let caption = format!(
+        "In the packets' order: all traffic while the path was known{mixed}; of the packets that the test lost over its \
+         whole time, those lost at each link or in its qdiscs, in either direction"
+    );
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
     blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows)));

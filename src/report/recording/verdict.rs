@@ -178,8 +178,10 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
     let words = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
-    let limit =
-        limit.map(|seen| format!("{LIMIT}{} ({})", of_names(&words(&seen.limit)), for_so_long(seen.seconds, ran_s)));
+    let limit = limit.map(|seen| {
+        let lost = lost_by_limit(test, &seen.limit).map_or_else(String::new, |lost| format!("{lost}; "));
+        format!("{LIMIT}{} ({lost}{})", of_names(&words(&seen.limit)), for_so_long(seen.seconds, ran_s))
+    });
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, .. } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
@@ -194,6 +196,17 @@ fn reasons(test: &TestSummary) -> Vec<String> {
     }
     let cost = cost.filter(|_| !(what.is_empty() && why.is_empty()));
     all.into_iter().chain(cost).chain(line("Do", fix)).chain(limit).collect()
+}
+
+/// `8,685 packets over the whole test`: beside a rate of its last moment; none where nothing was lost.
+pub(super) fn lost_over_all(test: &TestSummary) -> Option<String> {
+    (test.lost > 0.0).then(|| format!("{} packets lost over the whole test", count(test.lost)))
+}
+
+/// The same beside a limit that has such a rate.
+pub(super) fn lost_by_limit(test: &TestSummary, limit: &Limit) -> Option<String> {
+    let has_rate = matches!(limit.kind, LimitKind::Loss | LimitKind::Qdisc) || !limit.lost.is_empty();
+    lost_over_all(test).filter(|_| has_rate)
 }
 
 /// `8,685 packets lost (1,580/s), most by link nb0`: over the whole test; none where nothing was.

@@ -45,8 +45,10 @@ pub struct HopSummary {
     pub basis: Basis,
     /// Mean of everything that it carried in that direction while the test ran, bits/s; none where its counters do not count it.
     pub bits_per_s: Option<f64>,
-    /// Packets dropped there in that direction while the test ran.
+    /// What its own counter of drops in that direction rose by while the path was known, whosever the packets are.
     pub dropped: Option<f64>,
+    /// Packets of the test lost at that link or in its qdiscs, in either direction: a part of all that it lost.
+    pub lost: f64,
     /// Segments are cut late, received ones put together; none where that is not known.
     pub segmentation: Option<(bool, bool)>,
 }
@@ -122,6 +124,7 @@ fn summary(metrics: &TestMetrics, path: &FlowPath) -> PathSummary {
             basis: link.map_or(Basis::None, |link| link.basis),
             bits_per_s: None,
             dropped: None,
+            lost: 0.0,
             segmentation: offloads(metrics, hop.link).map(|of| (of.tso || of.gso, of.gro)),
         }
     };

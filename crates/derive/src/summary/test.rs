@@ -7,13 +7,12 @@ use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
 use crate::latency::UnknownLatency;
 use crate::limit::Limit;
-use crate::losses::Losses;
 use crate::run::Seen;
 use crate::timeline::Incident;
 use crate::{Conclusions, LossPlace, Metrics, Test, TestMetrics};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vnettop_sample::{CoreId, Word};
+use vnettop_sample::{CoreId, LinkKey, Word};
 
 /// Places of losses, kinds of limits and incidents that are kept.
 const MOST_PLACES: usize = 64;
@@ -63,6 +62,12 @@ pub struct TestSummary {
 pub struct LossSummary {
     /// What kind of place.
     pub place: LossPlace,
+    /// The link, where it is at one, and the namespace that it is in, by inode and by name.
+    pub link: Option<LinkKey>,
+    /// Inode of the namespace; none where that is not known.
+    pub netns: Option<u64>,
+    /// What that namespace is called, as in the paths.
+    pub space: Option<String>,
     /// What it is called.
     pub name: Option<String>,
     /// The core, of a backlog.
@@ -203,7 +208,7 @@ impl OneTest {
 
     /// Takes the figures of a sample. A test that is over may still lose packets for a moment.
     fn observe(&mut self, own: &Arc<TestMetrics>, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
-        self.take_losses(&own.losses, spans);
+        self.take_losses(own, spans);
         if !runs {
             return;
         }
@@ -257,7 +262,8 @@ impl OneTest {
         }
     }
 
-    fn take_losses(&mut self, losses: &Losses, spans: &[(usize, f64)]) {
+    fn take_losses(&mut self, own: &TestMetrics, spans: &[(usize, f64)]) {
+        let losses = &own.losses;
         if let Some(again) = losses.retransmits {
             self.retransmits = Some(self.retransmits.unwrap_or(0.0) + again);
         }
@@ -271,13 +277,16 @@ impl OneTest {
         }
         for loss in &losses.places {
             let known = self.losses.iter().position(|one| {
-                (one.place, &one.name, one.core, &one.reason, &one.function)
-                    == (loss.place, &loss.name, loss.core, &loss.reason, &loss.function)
+                (one.place, one.link, one.netns, &one.name, one.core, &one.reason, &one.function)
+                    == (loss.place, loss.link, loss.netns, &loss.name, loss.core, &loss.reason, &loss.function)
             });
             match known {
                 Some(at) => self.losses[at].packets += loss.packets,
                 None if self.losses.len() < MOST_PLACES => self.losses.push(LossSummary {
                     place: loss.place,
+                    link: loss.link,
+                    netns: loss.netns,
+                    space: loss.netns.map(|netns| own.machine.space_in_table(netns)),
                     name: loss.name.clone(),
                     core: loss.core,
                     reason: loss.reason.clone(),
@@ -297,6 +306,11 @@ impl OneTest {
         let mut findings = self.findings.clone();
         // As they are listed, the most important first.
         findings.sort_by_key(|seen| seen.finding.id as usize);
+        let mut paths = self.path.summaries();
+        for hop in paths.iter_mut().flat_map(|path| &mut path.hops) {
+            let here = losses.iter().filter(|loss| loss.link == Some(hop.link));
+            hop.lost = here.map(|loss| loss.packets).sum();
+        }
         TestSummary {
             mean_bits_per_s: match &self.test {
                 Some(test) => test.mean.map(|mean| mean.bits_per_s),
@@ -313,7 +327,7 @@ impl OneTest {
             limits,
             findings,
             incidents: self.incidents.values().copied().collect(),
-            paths: self.path.summaries(),
+            paths,
             stages: self.stages.summaries(),
             unknown_stages: self.stages.unknown(),
             test: self.test.clone(),
