@@ -12,6 +12,7 @@ mod side_by_side;
 mod test;
 #[cfg(test)]
 mod tests;
+mod thread_names;
 mod verdict;
 mod words;
 
@@ -19,6 +20,7 @@ use super::WrittenAs;
 use super::document::{Block, Document, Section, written};
 use crate::derive::RecordingSummary;
 use crate::derive::run::RunCard;
+use thread_names::ThreadNames;
 
 pub use words::length;
 
@@ -94,11 +96,12 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
     }
     blocks.extend(machine::head(recording));
     let Some(summary) = &recording.summary else { return blocks };
+    let names = ThreadNames::of(summary);
     let mut short = Vec::new();
     for test in &summary.tests {
         let is_led = led.is_some_and(|led| std::ptr::eq(led, test));
-        let result = verdict::of_test(test, recording.run.as_ref().filter(|_| is_led));
-        let of_test = test::blocks(summary, test, &result, is_led);
+        let result = verdict::of_test((test, &names), recording.run.as_ref().filter(|_| is_led));
+        let of_test = test::blocks((summary, &names), test, &result, is_led);
         if is_led || verdict::ran_s(test) >= SHORT_S { blocks.extend(of_test) } else { short.push(of_test) }
     }
     if !short.is_empty() {

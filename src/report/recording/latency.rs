@@ -1,6 +1,7 @@
 //! What a report says of where a test's packets and threads waited: what held them longest, the stages in a table, and how the
 //! times of the whole path are spread.
 
+use super::thread_names::ThreadNames;
 use super::words::count;
 use crate::derive::TestSummary;
 use crate::derive::finding::FindingId;
@@ -16,14 +17,14 @@ const BARS: usize = 16;
 const WORTH_S: f64 = 1e-3;
 
 /// Nothing where it was not measured.
-pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
+pub(super) fn blocks(test: &TestSummary, names: &ThreadNames) -> Vec<Block> {
     let known: Vec<(&StageSummary, Spread)> =
         test.stages.iter().filter_map(|stage| Some((stage, stage.times.spread()?))).collect();
     if known.is_empty() {
         return Vec::new();
     }
     let mut blocks = vec![Block::Subheading("Where packets and threads waited".to_owned())];
-    blocks.push(Block::Lead(lead(test, &known)));
+    blocks.push(Block::Lead(lead((test, names), &known)));
     blocks.extend(not_measured(test).map(Block::Text));
     blocks.extend(stages_plot(&known));
     let whole = known.iter().find(|(stage, _)| stage.key.stage == Stage::Whole);
@@ -31,7 +32,7 @@ pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
     let row = |(stage, spread): &(&StageSummary, Spread)| {
         let back = if stage.key.is_back { "back: " } else { "" };
         let figures = [spread.mean_s, spread.p50_s, spread.p99_s, spread.max_s].map(time);
-        let mut row = vec![format!("{back}{}", stage.place), count(spread.count as f64)];
+        let mut row = vec![format!("{back}{}", names.sentence(&stage.place)), count(spread.count as f64)];
         row.extend(figures);
         row
     };
@@ -42,15 +43,16 @@ pub(super) fn blocks(test: &TestSummary) -> Vec<Block> {
 }
 
 /// What held packets or threads longest. That no stage did is said of those that were measured.
-fn lead(test: &TestSummary, known: &[(&StageSummary, Spread)]) -> String {
+fn lead((test, names): (&TestSummary, &ThreadNames), known: &[(&StageSummary, Spread)]) -> String {
     if let Some(seen) = test.findings.iter().find(|seen| seen.finding.id == FindingId::Latency) {
-        return format!("Longest, as it was last: {}.", seen.finding.text);
+        return format!("Longest, as it was last: {}.", names.sentence(&seen.finding.text));
     }
     let stages = known.iter().filter(|(stage, _)| stage.key.stage != Stage::Whole);
     match stages.max_by(|(_, one), (_, other)| one.p99_s.total_cmp(&other.p99_s)) {
         Some((stage, spread)) => {
             let below = if spread.p99_s < WORTH_S { ", so each took less than 1 ms" } else { "" };
-            format!("Slowest of the stages that were measured: {}, p99 {}{below}.", stage.place, time(spread.p99_s))
+            let place = names.sentence(&stage.place);
+            format!("Slowest of the stages that were measured: {place}, p99 {}{below}.", time(spread.p99_s))
         }
         None => "Of the whole path only the sum is known, not where it was spent.".to_owned(),
     }

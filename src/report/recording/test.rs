@@ -3,10 +3,11 @@
 use super::key_figures::figures;
 use super::latency;
 use super::rate_plot::{axis, rate_plot};
+use super::thread_names::ThreadNames;
 use super::verdict::{self, Result as TestResult, lost_by_limit};
 use super::words::{
     UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, length, migrations, nominal,
-    of_names, test_title,
+    test_title,
 };
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
@@ -34,7 +35,7 @@ pub(super) fn run_card(run: &RunCard) -> Block {
 
 /// What a report says of a test; what it is led by stands above the whole report where that is told.
 pub(super) fn blocks(
-    summary: &RecordingSummary,
+    (summary, names): (&RecordingSummary, &ThreadNames),
     test: &TestSummary,
     result: &TestResult<'_>,
     is_led: bool,
@@ -54,26 +55,26 @@ pub(super) fn blocks(
         blocks.extend(before_after(test));
     }
     let ran_s = verdict::ran_s(test);
-    blocks.extend(limits(test, ran_s));
+    blocks.extend(limits((test, names), ran_s));
     if !test.findings.is_empty() {
         blocks.push(Block::Subheading("Findings, with the last figures of each".to_owned()));
-        blocks.push(Block::List(findings(test).map(|seen| finding(test, seen, ran_s)).collect()));
+        blocks.push(Block::List(findings(test).map(|seen| finding((test, names), seen, ran_s)).collect()));
     }
     blocks.extend(losses(test));
     for path in &test.paths {
         blocks.extend(path_blocks(path, test.treated().is_some()));
     }
-    blocks.extend(latency::blocks(test));
-    blocks.extend(threads(summary, test));
+    blocks.extend(latency::blocks(test, names));
+    blocks.extend(threads((summary, names), test));
     blocks
 }
 
-fn limits(test: &TestSummary, ran_s: f64) -> Vec<Block> {
+fn limits((test, names): (&TestSummary, &ThreadNames), ran_s: f64) -> Vec<Block> {
     if test.limits.is_empty() {
         return Vec::new();
     }
     let item = |seen: &crate::derive::summary::LimitSeen| ListItem {
-        text: of_names(&seen.limit.text),
+        text: names.sentence(&seen.limit.text),
         aside: aside(lost_by_limit(test, &seen.limit), seen.seconds, ran_s),
     };
     let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
@@ -91,7 +92,7 @@ fn findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
     test.findings.iter().filter(move |seen| !(is_explained && seen.finding.id == FindingId::JitterUnexplained))
 }
 
-fn finding(test: &TestSummary, seen: &Seen, ran_s: f64) -> ListItem {
+fn finding((test, names): (&TestSummary, &ThreadNames), seen: &Seen, ran_s: f64) -> ListItem {
     let in_all = match seen.finding.id {
         FindingId::Loss => verdict::lost_over_all(test),
         FindingId::Retransmits => {
@@ -99,7 +100,7 @@ fn finding(test: &TestSummary, seen: &Seen, ran_s: f64) -> ListItem {
         }
         _ => None,
     };
-    ListItem { text: of_names(&seen.finding.text), aside: aside(in_all, seen.seconds, ran_s) }
+    ListItem { text: names.sentence(&seen.finding.text), aside: aside(in_all, seen.seconds, ran_s) }
 }
 
 /// What it came to in all, where the sentence has a rate of its last moment, and how long it was so.
@@ -228,7 +229,7 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
     Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
 }
 
-fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
+fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSummary) -> Vec<Block> {
     let number = test.test.as_ref().map(|test| test.number);
     let is_own = |thread: &&ThreadSummary| number.is_none() || thread.test == number;
     let own: Vec<&ThreadSummary> = summary.threads.iter().filter(is_own).collect();
@@ -239,10 +240,10 @@ fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
     let busy: Vec<&ThreadSummary> =
         own.iter().copied().filter(|thread| thread.cpu.is_some_and(|cpu| cpu >= IDLE)).take(STRIPS).collect();
     if !busy.is_empty() {
-        blocks.push(Block::Plot(strip_plot(summary, test, &busy)));
+        blocks.push(Block::Plot(strip_plot((summary, names), test, &busy)));
     }
-    let rows = own.iter().take(THREADS).map(|thread| row(thread)).collect();
-    let columns = ["thread", ">tid", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
+    let rows = own.iter().take(THREADS).map(|thread| row(names, thread)).collect();
+    let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
     let caption = "Its threads: mean CPU time and time waiting for a core, as shares of one core";
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
     if own.len() > THREADS {
@@ -251,12 +252,12 @@ fn threads(summary: &RecordingSummary, test: &TestSummary) -> Vec<Block> {
     blocks
 }
 
-fn row(thread: &ThreadSummary) -> Vec<String> {
+fn row(names: &ThreadNames, thread: &ThreadSummary) -> Vec<String> {
     let at_least = if thread.evidence == Evidence::Sampled { "≥ " } else { "" };
     let classes = migrations(thread.by_class, thread.only_counted() as f64);
     vec![
-        label(thread),
-        thread.id.tid.to_string(),
+        names.of_thread(thread),
+        length(thread.seconds),
         known_percent(thread.cpu),
         known_percent(thread.wait),
         format!("{at_least}{}", count(thread.moves as f64)),
@@ -265,15 +266,15 @@ fn row(thread: &ThreadSummary) -> Vec<String> {
     ]
 }
 
-fn label(thread: &ThreadSummary) -> String {
-    format!("{} {}", thread.name, thread.role)
-}
-
 const CORE_COLORS: [PlotColor; 6] =
     [PlotColor::Blue, PlotColor::Teal, PlotColor::Green, PlotColor::Purple, PlotColor::Brown, PlotColor::Gray];
 
 /// Core over time; the cores that were used most have a colour each.
-fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&ThreadSummary]) -> ReportPlot {
+fn strip_plot(
+    (summary, names): (&RecordingSummary, &ThreadNames),
+    test: &TestSummary,
+    threads: &[&ThreadSummary],
+) -> ReportPlot {
     let mut used: Vec<(CoreId, usize)> = Vec::new();
     for core in threads.iter().flat_map(|thread| &thread.columns).filter_map(|column| column.core()) {
         match used.iter_mut().find(|(known, _)| *known == core) {
@@ -303,10 +304,13 @@ fn strip_plot(summary: &RecordingSummary, test: &TestSummary, threads: &[&Thread
             (column.moves >= 0.5 && at_s >= x.from_s && at_s <= x.to_s).then_some(at_s)
         };
         let ticks = thread.columns.iter().enumerate().filter_map(moved).collect();
-        StripRow { label: format!("{} {}", thread.role, thread.id.tid), runs, ticks }
+        StripRow { label: names.role(thread), runs, ticks }
     };
     let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), done: done(summary, &test.incidents) };
-    let list = threads.iter().map(|thread| format!("{}: {} migrations", label(thread), count(thread.moves as f64)));
+    let moved = |thread: &&ThreadSummary| {
+        format!("{}: {} migrations in {}", names.of_thread(thread), count(thread.moves as f64), length(thread.seconds))
+    };
+    let list = threads.iter().map(moved);
     let words = PlotText {
         title: "Core over time of each busy thread".to_owned(),
         description: format!(

@@ -1,7 +1,8 @@
 //! What a report says first: of a pin whether it helped, else how fast and how steady, then why.
 
 use super::ReportedRecording;
-use super::words::{count, for_so_long, known_percent, length, of_names};
+use super::thread_names::ThreadNames;
+use super::words::{count, for_so_long, known_percent, length};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
@@ -47,16 +48,19 @@ pub(super) fn ran_s(test: &TestSummary) -> f64 {
 
 /// That of the test that stands for it; `None` where no test ran.
 pub(super) fn of_recording(recording: &ReportedRecording) -> Option<Result<'_>> {
-    let test = recording.summary.as_ref().and_then(main_test)?;
-    Some(of_test(test, recording.run.as_ref()))
+    let summary = recording.summary.as_ref()?;
+    Some(of_test((main_test(summary)?, &ThreadNames::of(summary)), recording.run.as_ref()))
 }
 
 /// That of a test; `run` is the card of the command that it is of.
-pub(super) fn of_test<'a>(test: &'a TestSummary, run: Option<&'a RunCard>) -> Result<'a> {
+pub(super) fn of_test<'a>(
+    (test, names): (&'a TestSummary, &ThreadNames),
+    run: Option<&'a RunCard>,
+) -> Result<'a> {
     let compared = run.and_then(|run| run.comparison.as_ref()).map(|both| both.card.as_ref());
     let of_screen = || test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
     let card = compared.unwrap_or_else(of_screen);
-    let (reasons, sentence) = (reasons(test), None);
+    let (reasons, sentence) = (reasons(test, names), None);
     if let Some(headline) = run.and_then(best_placement) {
         return Result { headline, sentence, reasons, card: None, is_mixed: true };
     }
@@ -166,21 +170,21 @@ fn asked(test: &TestSummary) -> Option<f64> {
 
 /// What was wrong, why, what that cost, what to do, and what held it back, always in this order, which is the screen's, with how
 /// long each was so.
-fn reasons(test: &TestSummary) -> Vec<String> {
+fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
     let ran_s = ran_s(test);
     let is_asked = asked(test).is_some();
     // What was asked for may vary a little.
     let usual = if is_asked { SWINGS } else { STEADY };
     let varies = test.rate.jitter.and_then(|jitter| jitter.cv).is_none_or(|cv| cv >= usual);
     let first = main_finding(test).filter(|_| varies || test.lost > 0.0);
-    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {}", of_names(text)));
+    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {}", names.sentence(text)));
     // The finding has the same losses, as of another moment.
     let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
     let words = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
     let limit = limit.map(|seen| {
         let lost = lost_by_limit(test, &seen.limit).map_or_else(String::new, |lost| format!("{lost}; "));
-        format!("{LIMIT}{} ({lost}{})", of_names(&words(&seen.limit)), for_so_long(seen.seconds, ran_s))
+        format!("{LIMIT}{} ({lost}{})", names.sentence(&words(&seen.limit)), for_so_long(seen.seconds, ran_s))
     });
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, .. } = &finding.parts;
