@@ -244,7 +244,8 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
     }
     let rows = own.iter().take(THREADS).map(|thread| row(names, thread)).collect();
     let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
-    let caption = "Its threads: mean CPU time and time waiting for a core, as shares of one core";
+    let caption = "Its threads over the time that each was watched, before and after the test too: mean CPU time and time \
+                   waiting for a core, as shares of one core, and all its migrations";
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
     if own.len() > THREADS {
         blocks.push(Block::Text(format!("{} more used less.", plural(own.len() - THREADS, "thread"))));
