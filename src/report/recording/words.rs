@@ -167,7 +167,12 @@ pub(super) fn is_udp(test: &TestSummary) -> bool {
 
 /// Samples reach beyond both ends of a test: no part of it is longer than the whole.
 pub(super) fn for_so_long(seconds: f64, ran_s: f64) -> String {
-    format!("for {} of {}", length(seconds.min(ran_s)), length(ran_s))
+    format!("for {} of {}", short(seconds.min(ran_s)), short(ran_s))
+}
+
+/// A length of which nothing is left in tenths is no 0.
+fn short(seconds: f64) -> String {
+    if seconds < 0.05 { "less than 0.1 s".to_owned() } else { length(seconds) }
 }
 
 /// What stands in a report and is not said there.
@@ -189,7 +194,13 @@ pub(super) const WORDS: [(&str, &str); 10] = [
 
 #[cfg(test)]
 mod tests {
-    use super::of_names;
+    use super::{for_so_long, of_names};
+
+    #[test]
+    fn no_time_is_none() {
+        assert_eq!(for_so_long(0.01, 0.02), "for less than 0.1 s of less than 0.1 s");
+        assert_eq!(for_so_long(0.5, 6.0), "for 0.5 s of 6 s");
+    }
 
     #[test]
     fn a_report_names_programs_and_threads_and_gives_no_number_that_is_somebody_elses_now() {
