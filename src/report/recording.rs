@@ -1,6 +1,7 @@
 //! A report of one recording or of several: what was measured, in HTML, Markdown or JSON. The same blocks in the same words
 //! make the page and the Markdown; every figure is of [`RecordingSummary`] or of a card.
 
+mod cause;
 mod flame_graph;
 mod json;
 mod key_figures;

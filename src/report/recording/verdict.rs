@@ -1,6 +1,7 @@
-//! What a report says first: of a pin whether it helped, else how fast and how steady, then why.
+//! What a report says first: of a pin whether it helped, else how steady it was, what held it back and how fast it was, then why.
 
 use super::ReportedRecording;
+use super::cause::cause;
 use super::thread_names::ThreadNames;
 use super::words::{count, for_so_long, known_percent, length};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
@@ -67,7 +68,7 @@ pub(super) fn of_test<'a>(
     let treated = test.treated();
     let Some(card) = card else {
         let is_mixed = compared.is_some() || treated.is_some();
-        let headline = treated.map_or_else(|| rate_and_spread(test), |both| too_short(&both));
+        let headline = treated.map_or_else(|| state_and_rate(test), |both| too_short(&both));
         return Result { headline, sentence, reasons, card, is_mixed };
     };
     let is_pin = compared.is_some() || test.incidents.iter().any(|done| done.kind == IncidentKind::Pin);
@@ -139,27 +140,33 @@ fn with_fix(mut reasons: Vec<String>, fix: Option<String>) -> Vec<String> {
     reasons
 }
 
-/// `31.5 Gbit/s, unsteady (CV 28.5 %)`, `1.95 Gbit/s, as asked (2.00 Gbit/s), but unsteady (CV 63.0 %)`.
-fn rate_and_spread(test: &TestSummary) -> String {
+/// State and cause before the figures: `Unsteady, other programs fill core 0: 3.21 Gbit/s (CV 39.9 %)`, `As asked, but unsteady: 1.95
+/// Gbit/s (asked for 2.00 Gbit/s; CV 63.0 %)`.
+fn state_and_rate(test: &TestSummary) -> String {
     let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
+    let cause = cause(test).map_or_else(String::new, |cause| format!(", {cause}"));
     let Some(jitter) = &test.rate.jitter else {
         return match test.mean_bits_per_s {
-            Some(mean) => format!("{}, too short for a spread{lost}", rate(mean)),
+            Some(mean) => format!("Too short for a spread{cause}: {}{lost}", rate(mean)),
             None => format!("Its rate is not known{lost}"),
         };
     };
-    let mean = rate(test.mean_bits_per_s.unwrap_or(jitter.mean));
-    let asked = asked(test).map_or_else(String::new, |asked| format!(", as asked ({})", rate(asked)));
-    let spread = jitter.cv.map_or_else(String::new, |cv| {
-        let word = match cv {
-            ..STEADY => "steady",
-            ..SWINGS => "fairly steady",
-            _ if !asked.is_empty() => "but unsteady",
-            _ => "unsteady",
-        };
-        format!(", {word} (CV {})", percent(cv))
-    });
-    format!("{mean}{asked}{spread}{lost}")
+    let asked = asked(test);
+    let state = match (jitter.cv, asked.is_some()) {
+        (Some(..STEADY), false) => "Steady",
+        (Some(..STEADY), true) => "As asked and steady",
+        (Some(..SWINGS), false) => "Fairly steady",
+        (Some(..SWINGS), true) => "As asked and fairly steady",
+        (Some(_), false) => "Unsteady",
+        (Some(_), true) => "As asked, but unsteady",
+        (None, false) => "Its spread is not known",
+        (None, true) => "As asked",
+    };
+    let asked = asked.map(|asked| format!("asked for {}", rate(asked)));
+    let spread = jitter.cv.map(|cv| format!("CV {}", percent(cv)));
+    let beside: Vec<String> = asked.into_iter().chain(spread).collect();
+    let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
+    format!("{state}{cause}: {}{beside}{lost}", rate(test.mean_bits_per_s.unwrap_or(jitter.mean)))
 }
 
 /// What its client was asked for, bits/s, where it carried that for most of its time.
