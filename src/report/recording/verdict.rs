@@ -194,8 +194,17 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
         format!("{LIMIT}{} ({lost}{})", names.sentence(&words(&seen.limit)), for_so_long(seen.seconds, ran_s))
     });
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
-    let FindingParts { what, why, cost, fix, .. } = &finding.parts;
+    let FindingParts { what, why, cost, fix, by_limit, .. } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
+    // Where the finding says no more than what that costs, the limit is why.
+    let by = || test.limits.iter().find(|seen| seen.limit.lacks_cpu()).or(test.limits.first());
+    if let Some(by) = by().filter(|_| *by_limit || (what.is_empty() && why.is_empty())) {
+        let for_long = for_so_long(by.seconds, ran_s);
+        let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&by.limit.text));
+        let limit = limit.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
+        let cost = line("Cost", cost).map(|cost| format!("{cost} ({})", for_so_long(*seconds, ran_s)));
+        return [Some(why), cost, line("Do", fix), limit].into_iter().flatten().collect();
+    }
     // What the finding counts is of one moment.
     let in_all = lost_in_all(test, what).filter(|_| is_said);
     let (what, cost) = in_all.as_deref().map_or((what.as_str(), cost.as_str()), |in_all| (in_all, ""));
@@ -203,9 +212,8 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
     let cost = line("Cost", cost);
     match all.last_mut() {
         Some(last) => *last = for_long(std::mem::take(last)),
-        None => all.extend(cost.clone().map(for_long)),
+        None => return cost.map(for_long).into_iter().chain(line("Do", fix)).chain(limit).collect(),
     }
-    let cost = cost.filter(|_| !(what.is_empty() && why.is_empty()));
     all.into_iter().chain(cost).chain(line("Do", fix)).chain(limit).collect()
 }
 
