@@ -10,7 +10,7 @@ mod stacks;
 mod stage;
 
 pub use folded::folded;
-pub use rules::RulesOnLink;
+pub use rules::{RulesOnLink, counted as rules_counted};
 pub use stacks::{CoreStacks, StackFrame, StackNode, StackSum};
 pub use stage::CoreStage;
 
@@ -77,6 +77,12 @@ pub struct StageShare {
 }
 
 impl StageShare {
+    /// How many rules it goes through, in brackets behind its name; empty of other stages and where none were counted.
+    pub(crate) fn rules_in_words(&self, rules: &[RulesOnLink]) -> String {
+        let is_it = self.stage == CoreStage::Nft;
+        rules::text(rules).filter(|_| is_it).unwrap_or_default()
+    }
+
     /// The stage by its label, another program by its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -95,8 +101,7 @@ impl CoreActivity {
     /// One sentence: "core 1: 31 % nft, conntrack (1,004 rules on r0); 22 % copy; 12 % links; 6 % hog; 9 % in 8 more; 20 % idle".
     #[must_use]
     pub fn text(&self) -> String {
-        let rules = rules::text(&self.rules).unwrap_or_default();
-        let rules = |stage: &StageShare| if stage.stage == CoreStage::Nft { &*rules } else { "" };
+        let rules = |stage: &StageShare| stage.rules_in_words(&self.rules);
         let part = |stage: &StageShare| format!("{} % {}{}", percent(stage.share), stage.name(), rules(stage));
         let (idle, busy): (Vec<_>, Vec<_>) = self.stages.iter().partition(|stage| stage.stage == CoreStage::Idle);
         let named = busy.iter().copied().take(MOST_NAMED).map(part);
@@ -168,7 +173,7 @@ impl ProfileTrack {
             lost: sum(|one| one.lost),
             reader: sum(|one| one.reader_ns) as f64 / over_ns,
             packets_per_s: self.packets.per_s(first.from_ns, last.to_ns),
-            rules: rules::of_sample(next),
+            rules: rules::of_facts(&next.facts),
             unnamed: last.unnamed.clone(),
             stages: fold.stages(idle),
             stretches: self.stretches.iter().cloned().collect(),

@@ -3,7 +3,7 @@
 
 use super::words::test_title;
 use super::{ReportOptions, ReportedRecording, verdict};
-use crate::derive::profile::StageShare;
+use crate::derive::profile::{RulesOnLink, StageShare};
 use crate::derive::run::Seen;
 use crate::derive::summary::{
     CoreSummary, HopSummary, LinkSummary, LossSummary, PathSummary, ProfileSummary, StageSummary, ThreadSummary,
@@ -78,9 +78,16 @@ fn profile(of: &ProfileSummary) -> Value {
             "ns_per_packet": stage.ns_per_packet(of.packets_per_s), "functions": functions.collect::<Vec<_>>(),
         })
     };
+    let rules = |on: &RulesOnLink| {
+        json!({
+            "netns": on.counted.link.netns, "ifindex": on.counted.link.ifindex, "link": on.name, "rules": on.counted.rules,
+            "gap": on.counted.gap,
+        })
+    };
     json!({
         "core": of.core, "seconds": of.seconds, "samples": of.samples, "lost": of.lost,
-        "packets_per_s": of.packets_per_s, "stages": of.stages.iter().map(stage).collect::<Vec<_>>(),
+        "packets_per_s": of.packets_per_s, "rules": of.rules.iter().map(rules).collect::<Vec<_>>(),
+        "stages": of.stages.iter().map(stage).collect::<Vec<_>>(),
     })
 }
 

@@ -4,6 +4,7 @@ use super::words::{
     UNKNOWN, all_done, count, known, known_percent, known_rate, legend_of_done, length, machine, nominal, when,
 };
 use super::{ReportedRecording, profile};
+use crate::derive::profile::rules_counted;
 use crate::derive::summary::{CoreColumn, CoreSummary, LinkSummary};
 use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable, legend};
@@ -229,6 +230,7 @@ fn facts(summary: &RecordingSummary) -> Block {
         row("NUMA balancing", yes(policy.numa_balancing)),
         row("irqbalance", yes(policy.irqbalance)),
     ];
+    rows.extend(rules_counted(&summary.facts).map(|rules| row("firewall on the paths", rules)));
     if !ovs.is_empty() {
         rows.push(row("Open vSwitch", ovs.join(", ")));
     }

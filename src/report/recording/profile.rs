@@ -35,7 +35,7 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
 
 fn plot(profile: &ProfileSummary) -> Block {
     let row = |stage: &StageShare| BarRow {
-        label: stage.name().to_owned(),
+        label: profile.stage_name(stage),
         value: Some(stage.share * 100.0),
         interval: None,
         nominal: None,
@@ -57,7 +57,7 @@ fn table(profile: &ProfileSummary) -> Block {
         let ns = stage.ns_per_packet(profile.packets_per_s);
         let function = |(name, share): &(String, f64)| format!("{name} {}", percent(*share));
         vec![
-            stage.name().to_owned(),
+            profile.stage_name(stage),
             percent(stage.share),
             ns.map_or_else(|| UNKNOWN.to_owned(), |ns| format!("{ns:.0}")),
             stage.functions.iter().map(function).collect::<Vec<_>>().join(", "),

@@ -1,7 +1,7 @@
 //! How many rules the packets of the watched paths meet, beside the name of the stage that goes through them.
 
 use std::sync::Arc;
-use vnettop_sample::{FirewallRules, LinkFacts, Sample, row_of};
+use vnettop_sample::{Facts, FirewallRules, LinkFacts, row_of};
 
 /// Namespaces that a sentence names.
 const MOST_NAMED: usize = 2;
@@ -29,14 +29,21 @@ impl RulesOnLink {
     }
 }
 
-/// The rules that were counted as of a sample.
-pub(super) fn of_sample(sample: &Sample) -> Vec<RulesOnLink> {
-    let facts = &sample.facts;
+/// The rules that were counted as of a sample's facts.
+pub(super) fn of_facts(facts: &Facts) -> Vec<RulesOnLink> {
     let row = |counted: &FirewallRules| {
         let link = row_of(&facts.links, &counted.link, |link: &Arc<LinkFacts>| link.key());
         RulesOnLink { name: link.map(|link| link.name.clone()), counted: counted.clone() }
     };
     facts.firewall.iter().map(row).collect()
+}
+
+/// Every namespace with rules: `1,000 rules on r0, 12 rules on e1`; none where nothing was counted.
+#[must_use]
+pub fn counted(facts: &Facts) -> Option<String> {
+    let all = of_facts(facts);
+    let words: Vec<String> = all.iter().filter_map(RulesOnLink::text).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// The namespaces with most rules, in brackets after the name of a stage; none where nothing was counted.

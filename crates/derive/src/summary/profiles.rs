@@ -2,7 +2,7 @@
 //! common. What came after the last whole look is left out.
 
 use crate::Metrics;
-use crate::profile::{CoreActivity, CoreStacks, CoreStage, StageShare};
+use crate::profile::{CoreActivity, CoreStacks, CoreStage, RulesOnLink, StageShare};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vnettop_sample::{CoreId, ProfileClock};
@@ -31,8 +31,19 @@ pub struct ProfileSummary {
     pub packets_per_s: Option<f64>,
     /// The stages, the largest first, with their most frequent functions. The shares are those of the core's time.
     pub stages: Vec<StageShare>,
+    /// How many rules of a firewall the packets of the watched paths meet, by namespace, as counted last; empty where none were
+    /// counted.
+    pub rules: Vec<RulesOnLink>,
     /// The stacks of that time.
     pub stacks: CoreStacks,
+}
+
+impl ProfileSummary {
+    /// The name of a stage; behind that which goes through the rules, how many there are: `nft, conntrack (1,000 rules on r0)`.
+    #[must_use]
+    pub fn stage_name(&self, stage: &StageShare) -> String {
+        format!("{}{}", stage.name(), stage.rules_in_words(&self.rules))
+    }
 }
 
 /// Sums of one core.
@@ -45,6 +56,7 @@ struct ProfiledCore {
     /// Packets, and the seconds in which they are known.
     packets: (f64, f64),
     stages: BTreeMap<(CoreStage, Option<String>), StageSeconds>,
+    rules: Vec<RulesOnLink>,
     stacks: CoreStacks,
     /// The end of what is added up, ns.
     to_ns: u64,
@@ -61,6 +73,7 @@ impl Default for ProfiledCore {
             clock: ProfileClock::default(),
             packets: (0.0, 0.0),
             stages: BTreeMap::new(),
+            rules: Vec::new(),
             stacks: CoreStacks::new(STACKS),
             to_ns: 0,
             newest: None,
@@ -120,6 +133,9 @@ impl ProfiledCore {
         self.lost += activity.lost;
         self.clock = activity.clock;
         self.to_ns = activity.to_ns;
+        if !activity.rules.is_empty() {
+            self.rules.clone_from(&activity.rules);
+        }
         if let Some(per_s) = activity.packets_per_s {
             self.packets = (self.packets.0 + per_s * seconds, self.packets.1 + seconds);
         }
@@ -156,6 +172,7 @@ impl ProfiledCore {
                 clock: all.clock,
                 packets_per_s: (all.packets.1 > 0.0).then(|| all.packets.0 / all.packets.1),
                 stages,
+                rules: all.rules,
                 stacks: all.stacks,
             }
         })
