@@ -10,12 +10,15 @@ use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable, legend};
 use crate::report::figures::percent;
 use crate::report::plot::{HeatPlot, HeatRow, PlotColor, PlotText, PlotTime, heat};
-use crate::sample::{Topology, TraceSource, Word};
+use crate::sample::{CoreId, Topology, TraceSource, Word};
+use std::collections::BTreeSet;
 
 /// Rows of a heat map and of a table.
 const CORES: usize = 64;
 const SOFTIRQ_CORES: usize = 24;
 const LINKS: usize = 40;
+/// Busiest cores that a sentence names.
+const BUSIEST: usize = 5;
 /// A core that was never busier than this is left out of the map, and one with less in softirqs out of theirs.
 const QUIET: f64 = 0.05;
 const FEW_SOFTIRQS: f64 = 0.01;
@@ -122,7 +125,7 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
     busy.sort_by(|one, other| mean(other).total_cmp(&mean(one)));
     let quiet = summary.cores.len() - busy.len().min(CORES);
     let first: Vec<String> =
-        busy.iter().take(5).map(|core| format!("core {} {}", core.place.core, known_percent(core.busy))).collect();
+        busy.iter().take(BUSIEST).map(|core| format!("core {} {}", core.place.core, known_percent(core.busy))).collect();
     busy.truncate(CORES);
     let text = PlotText {
         title: "Busy share of each core over time".to_owned(),
@@ -137,11 +140,9 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
 
 fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
     let share = |core: &CoreSummary| core.softirq.unwrap_or(0.0);
-    let mut cores: Vec<&CoreSummary> = summary
-        .cores
-        .iter()
-        .filter(|core| share(core) >= FEW_SOFTIRQS || core.backlog_drops > 0.0 || core.squeezes >= 1.0)
-        .collect();
+    let has_softirqs =
+        |core: &&CoreSummary| share(core) >= FEW_SOFTIRQS || core.backlog_drops > 0.0 || core.squeezes >= 1.0;
+    let mut cores: Vec<&CoreSummary> = summary.cores.iter().filter(has_softirqs).collect();
     let mut blocks = vec![Block::Subheading("Softirqs".to_owned())];
     if cores.is_empty() {
         let is_known = summary.cores.iter().any(|core| core.softirq.is_some());
@@ -170,9 +171,28 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
         ]
     };
     let columns = ["core", ">busy", ">softirq", ">NET_RX/s", ">backlog drops", ">squeezes"];
-    let caption = "Means over the recording; drops and squeezes are totals";
-    blocks.push(Block::Table(ReportTable::new(caption, &columns, cores.iter().map(row).collect())));
+    let caption = format!(
+        "Means over the {} of the recording, with a test or without; drops and squeezes are totals of all traffic",
+        length(summary.seconds())
+    );
+    let named = named_cores(summary);
+    let is_listed = |core: &CoreSummary| cores.iter().any(|other| other.place.core == core.place.core);
+    let more: Vec<&CoreSummary> =
+        summary.cores.iter().filter(|core| named.contains(&core.place.core) && !is_listed(core)).collect();
+    let rows = cores.iter().chain(&more).map(row).collect();
+    blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows)));
     blocks
+}
+
+/// The cores that sentences of the report name: those of limits and findings, and the busiest of the map.
+fn named_cores(summary: &RecordingSummary) -> BTreeSet<CoreId> {
+    let limits = summary.tests.iter().flat_map(|test| &test.limits).filter_map(|seen| seen.limit.core);
+    let numbers = summary.tests.iter().flat_map(|test| &test.findings).flat_map(|seen| &seen.finding.numbers);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number of a core")]
+    let findings = numbers.filter(|(name, _)| *name == "core").map(|(_, core)| *core as CoreId);
+    let mut busiest: Vec<&CoreSummary> = summary.cores.iter().filter(|core| core.busy.is_some()).collect();
+    busiest.sort_by(|one, other| other.busy.unwrap_or(0.0).total_cmp(&one.busy.unwrap_or(0.0)));
+    limits.chain(findings).chain(busiest.iter().take(BUSIEST).map(|core| core.place.core)).collect()
 }
 
 fn links(summary: &RecordingSummary) -> Block {
