@@ -55,8 +55,10 @@ pub(super) enum Block {
     Table(ReportTable),
     Plot(ReportPlot),
     Card(Page),
-    /// What few want to read: its title, and what is below it.
+    /// A part that few want to read: its title, which is a heading, and what is below it.
     Folded(String, Vec<Block>),
+    /// The same of something smaller, which the contents do not list.
+    FoldedPart(String, Vec<Block>),
 }
 
 /// A sentence, and what is said of it in passing, if anything.

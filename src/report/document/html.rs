@@ -83,6 +83,7 @@ fn block(block: &Block, (nth, repeats): (usize, bool)) -> Markup {
         Block::Folded(title, below) => html! {
             details id=(anchor(nth, title)) { summary { (title) } (blocks(below, nth)) }
         },
+        Block::FoldedPart(title, below) => html! { details.part { summary { (title) } (blocks(below, nth)) } },
         Block::Subheading(text) => html! { h3 { (text) } },
         Block::Lead(text) => html! { p.lead { (unbroken(text)) } },
         Block::Warning(text) => html! { p.warning { strong { "Note: " } (text) } },
@@ -180,8 +181,8 @@ fn card(page: &Page) -> Markup {
 
 fn glossary(words: &[(&str, &str)]) -> Markup {
     html! {
-        section.words {
-            h2 { "Words" }
+        details.words {
+            summary { "Words" }
             dl.facts { @for (word, meaning) in words { dt { (word) } dd { (meaning) } } }
         }
     }

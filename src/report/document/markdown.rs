@@ -39,7 +39,7 @@ fn blocks(out: &mut String, blocks: &[Block]) {
 
 fn block(out: &mut String, block: &Block) {
     out.push('\n');
-    if let Block::Folded(title, below) = block {
+    if let Block::Folded(title, below) | Block::FoldedPart(title, below) = block {
         // As the sites that show Markdown fold it.
         let _ = writeln!(out, "<details>\n<summary>{}</summary>", inline(title));
         blocks(out, below);
@@ -61,7 +61,7 @@ fn block(out: &mut String, block: &Block) {
         Block::Table(of) => table(out, of),
         Block::Plot(of) => writeln!(out, "*{}:* {}", inline(&of.text.title), inline(&of.text.description)),
         Block::Card(page) => writeln!(out, "{}", page.markdown().trim_end()),
-        Block::Folded(..) => Ok(()),
+        Block::Folded(..) | Block::FoldedPart(..) => Ok(()),
     };
 }
 

@@ -60,7 +60,7 @@ fn block(out: &mut String, block: &Block) {
         Block::Table(of) => table(out, of),
         Block::Plot(_) => {}
         Block::Card(page) => out.push_str(&page.text()),
-        Block::Folded(title, below) => {
+        Block::Folded(title, below) | Block::FoldedPart(title, below) => {
             let _ = writeln!(out, "\n{title}");
             blocks(out, below);
         }

@@ -62,12 +62,18 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
     blocks.extend(cores(summary));
     blocks.extend(softirqs(summary));
     blocks.extend(profile::blocks(summary));
-    blocks.push(Block::Heading("Links".to_owned()));
-    blocks.push(links(summary));
-    blocks.push(Block::Heading("Machine and measurement".to_owned()));
-    blocks.push(facts(summary));
+    blocks.push(Block::Folded("Links".to_owned(), vec![links(summary)]));
+    blocks.push(measurement(summary));
+    blocks
+}
+
+/// What it is and how it was measured; that something could not be read is in the title.
+fn measurement(summary: &RecordingSummary) -> Block {
+    let mut blocks = vec![facts(summary)];
+    let mut title = "Machine and measurement".to_owned();
     let problems = &summary.facts.problems;
     if !problems.is_empty() {
+        title.push_str(&format!(": {} could not be read", plural(problems.len(), "thing")));
         blocks.push(Block::Subheading("What could not be read".to_owned()));
         // Recordings of older versions call migrations moves.
         let item = |problem: &crate::sample::Problem| crate::report::document::ListItem {
@@ -76,7 +82,7 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
         };
         blocks.push(Block::List(problems.iter().take(20).map(item).collect()));
     }
-    blocks
+    Block::Folded(title, blocks)
 }
 
 fn core_label(topology: &Topology, core: &CoreSummary) -> String {
@@ -180,7 +186,8 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
     let more: Vec<&CoreSummary> =
         summary.cores.iter().filter(|core| named.contains(&core.place.core) && !is_listed(core)).collect();
     let rows = cores.iter().chain(&more).map(row).collect();
-    blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows)));
+    let table = Block::Table(ReportTable::new(&caption, &columns, rows));
+    blocks.push(Block::FoldedPart("Each core in figures".to_owned(), vec![table]));
     blocks
 }
 

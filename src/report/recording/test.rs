@@ -45,12 +45,12 @@ pub(super) fn blocks(
         blocks.push(Block::Lead(result.headline.clone()));
         blocks.extend(result.sentence.iter().chain(&result.reasons).cloned().map(Block::Text));
     }
-    blocks.push(Block::Figures(figures(test, result)));
     if test.rate.bins.is_empty() {
         blocks.push(Block::Text("No rate is known of it.".to_owned()));
     } else {
         blocks.push(Block::Plot(rate_plot(summary, test, result.is_mixed)));
     }
+    blocks.push(Block::Figures(figures(test, result)));
     if result.card.is_some_and(|card| card.pinned_at_ns.is_some()) {
         blocks.extend(before_after(test));
     }
@@ -141,7 +141,7 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
     blocks.extend(page.map(|mut page| {
         // It is the sentence above.
         page.conclusions.retain(|fact| fact.label != VERDICT);
-        Block::Card(page)
+        Block::FoldedPart("The card of the pin".to_owned(), vec![Block::Card(page)])
     }));
     blocks
 }
