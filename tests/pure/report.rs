@@ -200,7 +200,10 @@ fn a_report_begins_with_its_verdict_and_mixes_no_pinned_with_unpinned_time() {
     assert_eq!(json(false, &[&shipped()])["recordings"][0]["verdict"], verdict);
     for file in systems() {
         let verdict = json(false, &[&file])["recordings"][0]["verdict"].as_str().expect("a sentence").to_owned();
-        assert!(verdict.contains("teady") && verdict.contains("bit/s (CV "), "how steady it was and the rate: {verdict}");
+        assert!(
+            verdict.contains("teady") && verdict.contains("bit/s (CV "),
+            "how steady it was and the rate: {verdict}"
+        );
         assert!(report("markdown", false, &[&file]).starts_with(&format!("# {}", verdict.replace('#', "\\#"))));
     }
 }

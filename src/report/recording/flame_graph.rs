@@ -168,7 +168,17 @@ mod tests {
             share(CoreStage::Idle, None, 0.2),
         ];
         let (clock, packets_per_s) = (ProfileClock::Cycles, None);
-        ProfileSummary { core: 1, seconds: 5.0, samples: 80, lost: 0, clock, packets_per_s, rules: Vec::new(), stages, stacks }
+        ProfileSummary {
+            core: 1,
+            seconds: 5.0,
+            samples: 80,
+            lost: 0,
+            clock,
+            packets_per_s,
+            rules: Vec::new(),
+            stages,
+            stacks,
+        }
     }
 
     #[test]

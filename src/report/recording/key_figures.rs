@@ -133,6 +133,6 @@ fn by_class(test: &TestSummary) -> String {
         (false, true) => format!("; those traced: {words}"),
     };
     let bins_s: f64 = test.rate.bins.iter().map(crate::derive::Bin::length_s).sum();
-    let all = count(test.rate.moves_per_s.unwrap_or(0.0) * bins_s);
+    let all = count((test.rate.moves_per_s.unwrap_or(0.0) * bins_s).round());
     format!("{all} of its threads in the {} that have a rate, from core to core{words}", length(bins_s))
 }

@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 
 /// Rows of a heat map and of a table.
 const CORES: usize = 64;
+/// Rows of the map of cores; if there are clearly more, the rest is folded.
+const FIRST: usize = 16;
 const SOFTIRQ_CORES: usize = 24;
 const LINKS: usize = 40;
 /// Busiest cores that a sentence names.
@@ -70,10 +72,10 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
 /// What it is and how it was measured; that something could not be read is in the title.
 fn measurement(summary: &RecordingSummary) -> Block {
     let mut blocks = vec![facts(summary)];
-    let mut title = "Machine and measurement".to_owned();
     let problems = &summary.facts.problems;
+    let unread = || format!(": {} could not be read", plural(problems.len(), "thing"));
+    let unread = if problems.is_empty() { String::new() } else { unread() };
     if !problems.is_empty() {
-        title.push_str(&format!(": {} could not be read", plural(problems.len(), "thing")));
         blocks.push(Block::Subheading("What could not be read".to_owned()));
         // Recordings of older versions call migrations moves.
         let item = |problem: &crate::sample::Problem| crate::report::document::ListItem {
@@ -82,7 +84,7 @@ fn measurement(summary: &RecordingSummary) -> Block {
         };
         blocks.push(Block::List(problems.iter().take(20).map(item).collect()));
     }
-    Block::Folded(title, blocks)
+    Block::Folded(format!("Machine and measurement{unread}"), blocks)
 }
 
 fn core_label(topology: &Topology, core: &CoreSummary) -> String {
@@ -130,16 +132,29 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
     let mean = |core: &CoreSummary| core.busy.unwrap_or(0.0);
     busy.sort_by(|one, other| mean(other).total_cmp(&mean(one)));
     let quiet = summary.cores.len() - busy.len().min(CORES);
-    let first: Vec<String> =
-        busy.iter().take(BUSIEST).map(|core| format!("core {} {}", core.place.core, known_percent(core.busy))).collect();
+    let first: Vec<String> = busy
+        .iter()
+        .take(BUSIEST)
+        .map(|core| format!("core {} {}", core.place.core, known_percent(core.busy)))
+        .collect();
     busy.truncate(CORES);
+    let rest = if busy.len() > FIRST + FIRST / 4 { busy.split_off(FIRST) } else { Vec::new() };
     let text = PlotText {
         title: "Busy share of each core over time".to_owned(),
         description: format!("User, system, irq and softirq time. Busiest on average: {}.", first.join(", ")),
     };
     let mut blocks = vec![map(summary, busy, (text, PlotColor::Blue, "blue"), CoreColumn::busy)];
+    if let Some(first) = rest.first() {
+        let text = PlotText {
+            title: "Busy share of less busy cores over time".to_owned(),
+            description: format!("The same of those of {} and less on average.", known_percent(first.busy)),
+        };
+        let title = format!("{} that were less busy", plural(rest.len(), "core"));
+        let map = map(summary, rest, (text, PlotColor::Blue, "blue"), CoreColumn::busy);
+        blocks.push(Block::FoldedPart(title, vec![map]));
+    }
     if quiet > 0 {
-        blocks.push(Block::Text(format!("Not shown: {} that were less busy.", plural(quiet, "core"))));
+        blocks.push(Block::Text(format!("Not shown: {} that were hardly ever busy.", plural(quiet, "core"))));
     }
     blocks
 }
@@ -228,10 +243,11 @@ fn links(summary: &RecordingSummary) -> Block {
     } else {
         String::new()
     };
-    let columns = ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">drops counted"];
+    let columns =
+        ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">drops counted"];
     let caption = format!(
-        "Means of the whole time of each link, with a test or without, and what its own counters of drops and errors rose by \
-         then; qdiscs and sockets count theirs elsewhere{rest}"
+        "Means of the whole time of each link, with a test or without; drops are what its own counters rose by, qdiscs and \
+         sockets have others{rest}"
     );
     Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
 }

@@ -1,6 +1,7 @@
 //! Several recordings in one table, and their mean rates in one plot.
 
 use super::ReportedRecording;
+use super::thread_names::ThreadNames;
 use super::verdict::{self, main_test};
 use super::words::{UNKNOWN, count, is_udp, known, known_percent, known_rate, length};
 use crate::derive::summary::TreatedTime;
@@ -40,13 +41,21 @@ const RATES_APART: [(&str, Cell); 6] = [
 const REST: [(&str, Cell); 4] = [
     ("retransmits", |_, test| known(test.filter(|test| !is_udp(test)).and_then(|test| test.retransmits), count)),
     ("packets lost", |_, test| known(test.map(|test| test.lost), count)),
-    ("limit", |_, test| known(test.and_then(|test| test.limits.first()).map(|seen| &*seen.limit.text), str::to_owned)),
+    ("limit", |summary, test| known(test.and_then(|test| limit(summary, test)), |limit| limit)),
     ("busiest softirq", |summary, _| {
         let share = |core: &&crate::derive::summary::CoreSummary| core.softirq.unwrap_or(0.0);
         let busiest = summary.cores.iter().max_by(|one, other| share(one).total_cmp(&share(other)));
         known(busiest, |core| format!("core {}: {}", core.place.core, known_percent(core.softirq)))
     }),
 ];
+
+/// What limited it longest, with what a rate in it came to.
+fn limit(summary: &RecordingSummary, test: &TestSummary) -> Option<String> {
+    let limit = &test.limits.first()?.limit;
+    let (words, in_all) = verdict::limit_in_all(test, limit, &limit.text);
+    let in_all = in_all.map_or_else(String::new, |in_all| format!(" ({in_all})"));
+    Some(ThreadNames::of(summary).sentence(&words) + &in_all)
+}
 
 /// Unpinned (0) or pinned (1); of a test in which nothing was pinned all of it is unpinned.
 fn of_side(test: Option<&TestSummary>, nth: usize, words: fn(&TreatedTime) -> String) -> String {

@@ -4,7 +4,7 @@ use super::key_figures::figures;
 use super::latency;
 use super::rate_plot::{axis, rate_plot};
 use super::thread_names::ThreadNames;
-use super::verdict::{self, Result as TestResult, lost_by_limit};
+use super::verdict::{self, Result as TestResult};
 use super::words::{
     UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, length, migrations, nominal,
     test_title,
@@ -73,9 +73,9 @@ fn limits((test, names): (&TestSummary, &ThreadNames), ran_s: f64) -> Vec<Block>
     if test.limits.is_empty() {
         return Vec::new();
     }
-    let item = |seen: &crate::derive::summary::LimitSeen| ListItem {
-        text: names.sentence(&seen.limit.text),
-        aside: aside(lost_by_limit(test, &seen.limit), seen.seconds, ran_s),
+    let item = |seen: &crate::derive::summary::LimitSeen| {
+        let (words, in_all) = verdict::limit_in_all(test, &seen.limit, &seen.limit.text);
+        ListItem { text: names.sentence(&words), aside: aside(in_all, seen.seconds, ran_s) }
     };
     let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
     let rest = test.limits.get(LIMITS..).unwrap_or_default();
@@ -93,14 +93,8 @@ fn findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
 }
 
 fn finding((test, names): (&TestSummary, &ThreadNames), seen: &Seen, ran_s: f64) -> ListItem {
-    let in_all = match seen.finding.id {
-        FindingId::Loss => verdict::lost_over_all(test),
-        FindingId::Retransmits => {
-            test.retransmits.map(|again| format!("{} retransmits over the whole test", count(again)))
-        }
-        _ => None,
-    };
-    ListItem { text: names.sentence(&seen.finding.text), aside: aside(in_all, seen.seconds, ran_s) }
+    let (words, in_all) = verdict::finding_in_all(test, &seen.finding);
+    ListItem { text: names.sentence(&words), aside: aside(in_all, seen.seconds, ran_s) }
 }
 
 /// What it came to in all, where the sentence has a rate of its last moment, and how long it was so.
@@ -181,8 +175,8 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">lost", ">MTU"];
     let mixed = if is_mixed { ", pinned or not" } else { "" };
     let caption = format!(
-        "In the packets' order: all traffic while the path was known{mixed}; of the packets that the test lost over its \
-         whole time, those lost at each link or in its qdiscs, in either direction"
+        "In the packets' order. Mean rate: all traffic while the path was known{mixed}. Lost: packets of the test at the link or \
+         in its qdiscs; either direction, its whole time"
     );
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
@@ -244,8 +238,8 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
     }
     let rows = own.iter().take(THREADS).map(|thread| row(names, thread)).collect();
     let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
-    let caption = "Its threads over the time that each was watched, before and after the test too: mean CPU time and time \
-                   waiting for a core, as shares of one core, and all its migrations";
+    let caption = "Its threads while each was watched, before and after the test too; mean CPU time and time waiting for a core \
+                   as shares of one core; all migrations";
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
     if own.len() > THREADS {
         blocks.push(Block::Text(format!("{} more used less.", plural(own.len() - THREADS, "thread"))));

@@ -32,7 +32,9 @@ impl ThreadNames {
         for thread in &summary.threads {
             alike.entry((thread.test, label(thread))).or_default().push(thread.id.tid);
         }
-        alike.values_mut().for_each(|tids| tids.sort_unstable());
+        for tids in alike.values_mut() {
+            tids.sort_unstable();
+        }
         let name = |thread: &ThreadSummary| {
             let tids = &alike[&(thread.test, label(thread))];
             let at = tids.iter().position(|tid| *tid == thread.id.tid).unwrap_or(0);
@@ -73,7 +75,7 @@ impl ThreadNames {
         {
             let names: Option<Vec<String>> = inside.split(", ").map(|tid| self.name(tid)).collect();
             let names = names.map_or_else(String::new, |names| format!(" ({})", names.join(", ")));
-            out.push_str(&format!("{before}busy threads{names}"));
+            out.extend([before, "busy threads", &names]);
             rest = after;
         }
         out + rest

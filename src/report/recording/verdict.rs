@@ -9,7 +9,7 @@ use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
-use crate::derive::{Card, FindingParts, Limit, LimitKind, RecordingSummary, TestSummary};
+use crate::derive::{Card, Finding, FindingParts, Limit, LimitKind, RecordingSummary, TestSummary};
 use crate::report::card::pins;
 use crate::report::figures::{percent, rate, scale, signed_digits};
 use crate::report::run::best_placement;
@@ -54,10 +54,7 @@ pub(super) fn of_recording(recording: &ReportedRecording) -> Option<Result<'_>> 
 }
 
 /// That of a test; `run` is the card of the command that it is of.
-pub(super) fn of_test<'a>(
-    (test, names): (&'a TestSummary, &ThreadNames),
-    run: Option<&'a RunCard>,
-) -> Result<'a> {
+pub(super) fn of_test<'a>((test, names): (&'a TestSummary, &ThreadNames), run: Option<&'a RunCard>) -> Result<'a> {
     let compared = run.and_then(|run| run.comparison.as_ref()).map(|both| both.card.as_ref());
     let of_screen = || test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
     let card = compared.unwrap_or_else(of_screen);
@@ -144,7 +141,7 @@ fn with_fix(mut reasons: Vec<String>, fix: Option<String>) -> Vec<String> {
 /// Gbit/s (asked for 2.00 Gbit/s; CV 63.0 %)`.
 fn state_and_rate(test: &TestSummary) -> String {
     let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
-    let cause = cause(test).map_or_else(String::new, |cause| format!(", {cause}"));
+    let cause = cause(test, ran_s(test)).map_or_else(String::new, |cause| format!(", {cause}"));
     let Some(jitter) = &test.rate.jitter else {
         return match test.mean_bits_per_s {
             Some(mean) => format!("Too short for a spread{cause}: {}{lost}", rate(mean)),
@@ -190,19 +187,21 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
     let words = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
     let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
     let limit = limit.map(|seen| {
-        let lost = lost_by_limit(test, &seen.limit).map_or_else(String::new, |lost| format!("{lost}; "));
-        format!("{LIMIT}{} ({lost}{})", names.sentence(&words(&seen.limit)), for_so_long(seen.seconds, ran_s))
+        let (sentence, lost) = limit_in_all(test, &seen.limit, &words(&seen.limit));
+        let lost = lost.map_or_else(String::new, |lost| format!("{lost}; "));
+        format!("{LIMIT}{} ({lost}{})", names.sentence(&sentence), for_so_long(seen.seconds, ran_s))
     });
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit, .. } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
     // Where the finding says no more than what that costs, the limit is why.
-    let by = || test.limits.iter().find(|seen| seen.limit.lacks_cpu()).or(test.limits.first());
-    if let Some(by) = by().filter(|_| *by_limit || (what.is_empty() && why.is_empty())) {
+    let by = || test.limits.iter().find(|seen| seen.limit.lacks_cpu());
+    if let Some(by) = by().filter(|_| *by_limit) {
         let for_long = for_so_long(by.seconds, ran_s);
         let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&by.limit.text));
         let limit = limit.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
-        let cost = line("Cost", cost).map(|cost| format!("{cost} ({})", for_so_long(*seconds, ran_s)));
+        // What the finding has is of the last core that was full.
+        let cost = line("Cost", by.limit.waits.as_deref().unwrap_or(cost)).map(|cost| format!("{cost} ({for_long})"));
         return [Some(why), cost, line("Do", fix), limit].into_iter().flatten().collect();
     }
     // What the finding counts is of one moment.
@@ -218,14 +217,44 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
 }
 
 /// `8,685 packets over the whole test`: beside a rate of its last moment; none where nothing was lost.
-pub(super) fn lost_over_all(test: &TestSummary) -> Option<String> {
+fn lost_over_all(test: &TestSummary) -> Option<String> {
     (test.lost > 0.0).then(|| format!("{} packets lost over the whole test", count(test.lost)))
 }
 
-/// The same beside a limit that has such a rate.
-pub(super) fn lost_by_limit(test: &TestSummary, limit: &Limit) -> Option<String> {
-    let has_rate = matches!(limit.kind, LimitKind::Loss | LimitKind::Qdisc) || !limit.lost.is_empty();
-    lost_over_all(test).filter(|_| has_rate)
+/// A sentence that begins with what was lost in its last moment, with what that came to instead, where most was lost at that place:
+/// `losses: 2.4 % of packets lost by link tap0` → `losses: 25,223 packets lost (4,204/s), most by link tap0`.
+fn with_all_lost(test: &TestSummary, sentence: &str) -> Option<String> {
+    let (head, rest) = sentence.split_once(" lost ")?;
+    let is_amount = head.ends_with("packets") || head.ends_with("packets/s");
+    let rest = rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(") ")?.1)).unwrap_or(rest);
+    let is_place = test.losses.first().is_some_and(|most| rest.contains(&most.words()));
+    let label = if head.starts_with("losses: ") { "losses: " } else { "" };
+    let per_s = test.lost / ran_s(test).max(1.0);
+    (is_amount && is_place)
+        .then(|| format!("{label}{} packets lost ({}/s), most {rest}", count(test.lost), count(per_s)))
+}
+
+/// A limit, and what it came to in all beside a rate that it has.
+pub(super) fn limit_in_all(test: &TestSummary, limit: &Limit, sentence: &str) -> (String, Option<String>) {
+    let says_so = !limit.lost.is_empty() && sentence.ends_with(&limit.lost);
+    let has_rate = says_so || matches!(limit.kind, LimitKind::Loss | LimitKind::Qdisc);
+    match with_all_lost(test, sentence).filter(|_| limit.kind == LimitKind::Loss) {
+        Some(words) => (words, None),
+        None => (sentence.to_owned(), lost_over_all(test).filter(|_| has_rate)),
+    }
+}
+
+/// The same of a finding.
+pub(super) fn finding_in_all(test: &TestSummary, finding: &Finding) -> (String, Option<String>) {
+    let again = || test.retransmits.map(|again| format!("{} retransmits over the whole test", count(again)));
+    match finding.id {
+        FindingId::Loss => match with_all_lost(test, &finding.text) {
+            Some(words) => (words, None),
+            None => (finding.text.clone(), lost_over_all(test)),
+        },
+        FindingId::Retransmits => (finding.text.clone(), again()),
+        _ => (finding.text.clone(), None),
+    }
 }
 
 /// `8,685 packets lost (1,580/s), most by link nb0`: over the whole test; none where nothing was.

@@ -309,7 +309,7 @@ impl OneTest {
         let mut paths = self.path.summaries();
         for hop in paths.iter_mut().flat_map(|path| &mut path.hops) {
             let here = losses.iter().filter(|loss| loss.link == Some(hop.link));
-            hop.lost = here.map(|loss| loss.packets).sum();
+            hop.lost = here.fold(0.0, |all, loss| all + loss.packets);
         }
         TestSummary {
             mean_bits_per_s: match &self.test {
