@@ -29,6 +29,18 @@ fn jitter(mean: f64, deviation: f64) -> Jitter {
     }
 }
 
+fn round_trips() -> DataRoundTrips {
+    DataRoundTrips {
+        connections: 2,
+        readings: 198,
+        least_us: Some(41),
+        p50_us: 812.4,
+        p99_us: 3301.0,
+        interval: Some(Difference { estimate: 812.0, from: 790.0, to: 834.0 }),
+        change: None,
+    }
+}
+
 fn never() -> RunCard {
     RunCard {
         asked: RunAsked {
@@ -66,15 +78,7 @@ fn never() -> RunCard {
         }),
         reported: Vec::new(),
         unread: None,
-        round_trips: Some(DataRoundTrips {
-            connections: 2,
-            readings: 198,
-            least_us: Some(41),
-            p50_us: 812.4,
-            p99_us: 3301.0,
-            interval: Some(Difference { estimate: 812.0, from: 790.0, to: 834.0 }),
-            change: None,
-        }),
+        round_trips: Some(round_trips()),
         drops: None,
         findings: vec![Seen {
             finding: Finding {
@@ -121,7 +125,7 @@ fn compared() -> RunCard {
     let comparison = Some(PinComparison { card: Some(card), pins });
     let change = Difference { estimate: -412e-6, from: -450e-6, to: -371e-6 };
     let change = Some(QuantileChange { before_s: 812e-6, after_s: 400e-6, change: Some(change) });
-    let round_trips = never().round_trips.map(|trips| DataRoundTrips { change, ..trips });
+    let round_trips = Some(DataRoundTrips { change, ..round_trips() });
     RunCard { comparison, round_trips, proposal: None, ..never() }
 }
 
