@@ -24,8 +24,9 @@ pub use runtime_folder::runtime_folders;
 
 /// How long a file that is still being written is waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A dip may have begun so long after its first bin, ns: within that, and a bin is made of the samples on both of its sides.
-const BEGINS_WITHIN_NS: u64 = 200_000_000;
+/// An event may have begun so long before or after the bin by which it was noticed, and a short one lasts so long, ns: what is saved
+/// reaches that much further on both sides.
+const EDGE_NS: u64 = 500_000_000;
 /// What is kept beyond what a trigger asks for, ns: a piece may end in the middle of it.
 const SLACK_NS: u64 = 5_000_000_000;
 
@@ -127,7 +128,7 @@ impl BlackBox {
         let event = self.watch.observe(metrics);
         self.pending = self.pending.or(event);
         let after_ns = u64::try_from(self.plan.after.as_nanos()).unwrap_or(u64::MAX);
-        let due_ns = after_ns.saturating_add(BEGINS_WITHIN_NS);
+        let due_ns = after_ns.saturating_add(EDGE_NS);
         let is_due = |event: &TriggeredEvent| self.newest_ns >= event.at_ns.saturating_add(due_ns);
         if self.pending.as_ref().is_some_and(is_due) && self.writing.is_none() {
             self.save_pending();
@@ -179,7 +180,7 @@ impl BlackBox {
 
     fn save_pending(&mut self) {
         let Some(event) = self.pending.take() else { return };
-        let before_ns = u64::try_from(self.plan.before.as_nanos()).unwrap_or(u64::MAX);
+        let before_ns = u64::try_from(self.plan.before.as_nanos()).unwrap_or(u64::MAX).saturating_add(EDGE_NS);
         let Some(kept) = self.ring.lock().kept(event.at_ns.saturating_sub(before_ns)).ok().flatten() else { return };
         let (name, kept) = (SavedName::of(event.kind), kept.because(Some(event.kind), event.at_ns));
         let begun = self.begin(&name, Some(event.kind), kept.length_ns(), vec![(String::new(), kept)]);

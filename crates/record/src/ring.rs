@@ -159,8 +159,9 @@ impl RecordingRing {
     /// There is no memory.
     pub fn kept(&mut self, since_ns: u64) -> io::Result<Option<KeptRecording>> {
         self.end_piece()?;
-        let pieces = self.pieces.iter().filter(|piece| piece.to_ns >= since_ns);
-        let pieces: Vec<RingPiece> = pieces.cloned().collect();
+        // Between two pieces there is a tick: the one before it reaches back far enough.
+        let before = self.pieces.partition_point(|piece| piece.from_ns <= since_ns).saturating_sub(1);
+        let pieces: Vec<RingPiece> = self.pieces.range(before..).cloned().collect();
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return Ok(None) };
         let (from_ns, to_ns) = (first.from_ns, last.to_ns);
         let is_shortened = self.is_shortened && self.pieces.front().is_some_and(|oldest| oldest.from_ns == from_ns);

@@ -101,6 +101,8 @@ fn a_fact_that_is_gone_stays_gone_in_the_middle_of_what_is_kept() {
     let since = ring.kept(200 * TICK_NS).expect("memory").expect("samples");
     let all = ticks(&read(&since));
     assert!(all[0] <= 200 && all[0] > 140 && all.last() == Some(&240), "a part: {all:?}");
+    let between = ring.kept(203 * TICK_NS + TICK_NS / 2).expect("memory").expect("samples");
+    assert!(ticks(&read(&between))[0] <= 203, "since a moment between two pieces");
 }
 
 #[test]
