@@ -7,13 +7,13 @@ use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
+use crate::derive::jitter::STEADY;
 use crate::derive::{Card, Conclusions, Finding, FindingId, FlowBasis, Limit, Metrics, Test, TestMetrics, benchmarks};
 use crate::sample::Word;
 use crate::state::Units;
 
-/// From this coefficient of variation on the rate swings; below the other one it is steady.
+/// From this coefficient of variation on the rate swings; below [`STEADY`] it is steady.
 pub(super) const SWINGS: f64 = 0.10;
-pub(super) const STEADY: f64 = 0.05;
 
 /// A loss below this share is in the figures only.
 pub(super) const LOSING: f64 = 0.001;
@@ -234,6 +234,9 @@ pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, 
     }
     let meets = conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
     match test.jitter.map(|jitter| jitter.cv) {
+        Some(_) if was_unsteady(test).is_some() => {
+            word(Tone::Title, if meets { "AS ASKED, WAS UNSTEADY" } else { "WAS UNSTEADY" })
+        }
         Some(Some(cv)) if meets && cv >= SWINGS => word(Tone::Warning, "AS ASKED, BUT UNSTEADY"),
         Some(_) if meets => word(Tone::Good, "AS ASKED"),
         None if test.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
@@ -242,6 +245,12 @@ pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, 
         Some(Some(cv)) if cv < STEADY => word(Tone::Good, "STEADY"),
         Some(_) => word(Tone::Title, "FAIRLY STEADY"),
     }
+}
+
+/// For how many seconds it has been steady, where its spread is of a longer time in which it was not.
+pub(super) fn was_unsteady(test: &TestMetrics) -> Option<f64> {
+    let cv = test.jitter.and_then(|jitter| jitter.cv)?;
+    test.steady_s.filter(|_| cv >= SWINGS)
 }
 
 /// How loud a coefficient of variation is.

@@ -94,7 +94,9 @@ fn rate(metrics: &Metrics) -> Option<(String, &'static str, Tone)> {
     if let Some(ended) = metrics.ended_test() {
         return ended.mean.map(|mean| of(mean.bits_per_s, Tone::Title));
     }
-    let jitter = metrics.subject.jitter.map(|jitter| of(jitter.mean, flow::tone(jitter.cv)));
+    let is_over = flow::was_unsteady(&metrics.subject).is_some();
+    let tone = |cv| if is_over { Tone::Title } else { flow::tone(cv) };
+    let jitter = metrics.subject.jitter.map(|jitter| of(jitter.mean, tone(jitter.cv)));
     jitter.or_else(|| metrics.subject.flow.bits_per_s.map(|bits| of(bits, Tone::Title)))
 }
 
@@ -171,7 +173,8 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
     if let Some(FindingParts { what, why, cost, fix, .. }) = first.map(|finding| &finding.parts) {
         all.add("WHAT", Tone::Normal, &what.replace('±', sign));
         // What explains no trouble is worth knowing all the same.
-        let is_trouble = matches!(flow::state_word(metrics).0, Tone::Warning | Tone::Bad);
+        let is_trouble = matches!(flow::state_word(metrics).0, Tone::Warning | Tone::Bad)
+            || flow::was_unsteady(&metrics.subject).is_some();
         let limit = limit.filter(|_| by_limit).map_or("", |limit| limit.text_alone());
         let why = because(&why.replace('±', sign), limit);
         all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
@@ -239,6 +242,10 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     }
     let (tone, word) = flow::state_word(metrics);
     line.push((tone, word));
+    // The figures behind it are of a longer time than the graph's last part, which is seen to be steady.
+    if let Some(steady_s) = steady_since(metrics) {
+        line.push((tone, format!(", steady for {}", Seconds(steady_s.floor()))));
+    }
     line.push((Tone::Normal, "  ".to_owned()));
     let used = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
     // What to do about a test stands in a line of its own; what to do about a pin, here.
@@ -263,6 +270,12 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
         below = press;
     }
     [line, below].into_iter().filter(|line| !line.is_empty()).collect()
+}
+
+/// For how long a test that runs has been steady, where its state says that it was not.
+fn steady_since(metrics: &Metrics) -> Option<f64> {
+    let is_said = metrics.ended_test().is_none() && flow::state_word(metrics).1.ends_with("WAS UNSTEADY");
+    flow::was_unsteady(&metrics.subject).filter(|_| is_said)
 }
 
 /// Rate and state, for what lies over them.
@@ -293,7 +306,10 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let wanted = ["CV", "dip"];
     let mut rest: Vec<String> = all.filter(|text| wanted.iter().any(|word| text.starts_with(word))).collect();
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
-    over.chain(now).chain(range).chain(rest).collect()
+    // Where the mean is of a time that was unlike the present, the present comes first.
+    let first: Vec<String> =
+        if steady_since(metrics).is_some() { now.into_iter().chain(over).collect() } else { over.chain(now).collect() };
+    first.into_iter().chain(range).chain(rest).collect()
 }
 
 fn trimmed(text: &str) -> String {

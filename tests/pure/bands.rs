@@ -87,6 +87,21 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
 }
 
 #[test]
+fn a_rate_that_is_steady_again_is_not_called_unsteady() {
+    let states = [16, 28, 34].map(|seconds| {
+        SIZES.map(|size| {
+            let text = joined(&played(seconds), size);
+            ["WAS UNSTEADY, steady for ", " UNSTEADY "].map(|wanted| text.contains(wanted))
+        })
+    });
+    assert_eq!(states[0], [[false, true]; 4], "while it swings");
+    assert_eq!(states[1], [[true, false]; 4], "steady for eleven seconds, with the mean of all 28");
+    assert_eq!(states[2], [[false, true]; 4], "and when it swings again");
+    let text = joined(&played(28), (80, 24));
+    assert!(text.contains(" s now ") && text.contains("WHY threads migrate"), "rate of now, and why it was: {text}");
+}
+
+#[test]
 fn header_and_titles_stand_still_while_a_test_is_steady() {
     // What a key or a card has left stands in the line above the path for some seconds.
     let mut seen: Vec<Vec<String>> = Vec::new();

@@ -37,6 +37,10 @@ pub struct Jitter {
 /// longest one in a row; a graph and the bar of a replay mark where a second is so; `--on dip` takes this unless it is given
 /// another share.
 pub const DIP: f64 = 0.5;
+/// Below this coefficient of variation a rate is steady.
+pub const STEADY: f64 = 0.05;
+/// A shorter time, seconds, is not said to be steady apart from what was before it.
+pub const LEAST_STEADY_S: f64 = 5.0;
 /// Fewer bins than this have no spread worth a number.
 pub const LEAST_BINS: usize = 10;
 
@@ -77,6 +81,28 @@ impl Jitter {
             longest_dip_s: longest_dip_s(&bins, DIP * p50),
         })
     }
+}
+
+/// For how long, seconds, the newest of these bins have been steady: the longest stretch up to now whose coefficient of variation
+/// is below [`STEADY`]. None where that is shorter than [`LEAST_STEADY_S`], in which a rate that swings is steady now and then.
+#[must_use]
+pub fn steady_s(bins: &[Bin]) -> Option<f64> {
+    let (mut count, mut mean, mut squares, mut length_ns) = (0.0, 0.0, 0.0, 0_u64);
+    let mut steady_ns = 0;
+    for bin in bins.iter().rev() {
+        let Some(rate) = bin.bits_per_s else { continue };
+        // Welford's: a mean and a deviation that grow by one rate at a time.
+        count += 1.0;
+        let off = rate - mean;
+        mean += off / count;
+        squares += off * (rate - mean);
+        length_ns = length_ns.saturating_add(bin.length_ns());
+        if count > 1.0 && mean > 0.0 && (squares / (count - 1.0)).sqrt() < STEADY * mean {
+            steady_ns = length_ns;
+        }
+    }
+    let for_s = steady_ns as f64 / 1e9;
+    (for_s >= LEAST_STEADY_S).then_some(for_s)
 }
 
 /// Linear between the two nearest ranks, as most tools do it (Hyndman and Fan's type 7); each value stands so many times.
@@ -145,6 +171,23 @@ mod tests {
         assert!(near(jitter.p95, 35.69), "{jitter:?}");
         assert!(near(jitter.longest_dip_s, 0.4), "13.8, then 16.5 14.2 15.8 15.4 below 17.25: {jitter:?}");
         assert_eq!((jitter.bins, jitter.bin_s), (22, 0.1));
+    }
+
+    #[test]
+    fn a_rate_that_has_become_steady_is_so_for_the_time_since() {
+        let swings = |n: usize| if n.is_multiple_of(2) { 6.0 } else { 35.0 };
+        let since = |steady: usize| {
+            let rates: Vec<f64> =
+                (0..100).map(swings).chain((0..steady).map(|n| 34.5 + 0.5 * (n % 3) as f64)).collect();
+            steady_s(&bins(&rates)).map(|s| (s * 10.0).round() / 10.0)
+        };
+        assert_eq!([0, 20, 47].map(since), [None; 3], "not so soon");
+        let late = since(130).expect("13 s of it");
+        assert!((12.9..=13.2).contains(&late), "{late}");
+        let mut again = vec![35.0; 130];
+        again.extend([7.0; 3]);
+        assert_eq!(steady_s(&bins(&again)), None, "three tenths of a dip end it");
+        assert_eq!(steady_s(&bins(&[0.0; 100])), None, "a standstill is not steady");
     }
 
     #[test]

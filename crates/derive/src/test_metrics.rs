@@ -39,6 +39,8 @@ pub struct TestMetrics {
     /// The spread of its rate over the last half minute, or since the last pin has settled: the same time as the findings'.
     /// None before there is one.
     pub jitter: Option<Jitter>,
+    /// For how many of these last seconds the rate has been steady, however it was before; see [`super::jitter::steady_s`].
+    pub steady_s: Option<f64>,
     /// How long its packets and threads wait, stage by stage; none where that is not looked at.
     pub latency: Option<Arc<TestLatency>>,
     /// The last minute of the rate, with what happened in it.

@@ -6,7 +6,7 @@ use super::diagnosis::RateDiagnosis;
 use super::experiment::{LatencyChange, MOST_AFTER_NS, OtherLoad, PinTrial, Verdict};
 use super::flow::FlowTrack;
 use super::history::History;
-use super::jitter::Jitter;
+use super::jitter::{self, Jitter};
 use super::latency::LatencyTrack;
 use super::ledger::Ledger;
 use super::limit::{Limit, LimitTrack};
@@ -95,8 +95,10 @@ impl TestStages {
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
         let timeline = self.timeline.observe(before_ns, next.at_ns, &losses, &self.flow.bins);
         self.trial.tick(&events, before_ns, next.at_ns, &self.flow.bins, &self.others);
+        let window = self.diagnosis.window(&self.flow.bins, next.at_ns);
         let mut metrics = TestMetrics {
-            jitter: Jitter::of(&self.diagnosis.window(&self.flow.bins, next.at_ns)),
+            jitter: Jitter::of(&window),
+            steady_s: jitter::steady_s(&window),
             recent: Arc::clone(&self.recent),
             card: self.trial.card.clone(),
             benchmarks,
