@@ -122,11 +122,13 @@ impl Bands {
         let all = height - 4;
         let others = least_graph(height.min(ROOMY - 1)) + 1 + 2 * u16::from(shares.keeps_path);
         shares.verdict = shares.verdict.min(all - others);
-        shares.leave(least_graph(height) + 1, all);
+        // The axis below it, and the row of what happened.
+        let below = if height < ROOMY { 1 } else { 2 };
+        shares.leave(least_graph(height) + below, all);
         let inner = width - 2;
         let graph = all.saturating_sub(shares.rows() + 1).max(1);
         let tables = if height >= TALL && usize::from(shares.drawers) == Pane::LISTS.len() {
-            tables(state, graph.saturating_sub(least_graph(height)), inner)
+            tables(state, graph.saturating_sub(least_graph(height) + 1), inner)
         } else {
             [0; 2]
         };

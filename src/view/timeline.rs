@@ -1,12 +1,13 @@
-//! The test on one axis of time: its rate as a graph with the moves and losses on the curve, below it in the same columns the
-//! threads' cores and what was done, and what limits it, or what was at the selected time.
+//! The test on one axis of time: its rate as a graph below it in the same columns a row of the
+//! moves and losses, the threads' cores and what was done, and what limits it, or what was at the selected time.
 
 mod axis;
 mod curve;
+mod events;
 mod moment;
 mod past;
 
-use super::canvas::{self, Area, Canvas};
+use super::canvas::{Area, Canvas};
 use super::format::{Rate, Seconds};
 use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding, latency};
@@ -16,14 +17,15 @@ use crate::derive::timeline::Incident;
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
-use axis::{Axis, RateSpan};
+use axis::Axis;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// Cells at the left for what a row is.
 const MARGIN: u16 = 7;
 /// A lower screen has no room for the graph; these and the next are without the list of tests.
 const LEAST_HEIGHT: u16 = 21;
+/// A graph of so many rows gives one of them to what happened.
+const LEAST_FOR_EVENTS: u16 = 4;
 /// From here on the latency has a row of its own.
 const LEAST_FOR_LATENCY: u16 = 30;
 /// From here on the busiest threads have too.
@@ -33,6 +35,8 @@ const LEAST_FOR_THREADS: u16 = 40;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Parts {
     pub graph: u16,
+    /// A row for migrations and losses; without one they stand on the axis.
+    events: bool,
     /// How long packets took.
     latency: bool,
     threads: u16,
@@ -53,7 +57,8 @@ impl Parts {
         };
         let sentence = metrics.conclusions.limit.is_some() || state.axis.selected_ns().is_some();
         let latency = height >= LEAST_FOR_LATENCY && is_timed(metrics);
-        Some(Self { graph, latency, threads: thread_lanes(metrics, most), sentence })
+        let (graph, events) = with_events(graph);
+        Some(Self { graph, events, latency, threads: thread_lanes(metrics, most), sentence })
     }
 
     /// With so many lanes below the graph; the limit stands elsewhere.
@@ -61,8 +66,8 @@ impl Parts {
         let Some(metrics) = state.metrics() else { return Self { graph, ..Self::default() } };
         let sentence = state.axis.selected_ns().is_some() && graph > 1;
         let latency = lanes > 0 && is_timed(metrics);
-        let graph = graph - u16::from(sentence);
-        Self { graph, latency, threads: lanes - u16::from(latency), sentence }
+        let (graph, events) = with_events(graph - u16::from(sentence));
+        Self { graph, events, latency, threads: lanes - u16::from(latency), sentence }
     }
 
     /// Over so many rows, with lanes for every thread up to a third of them.
@@ -76,8 +81,14 @@ impl Parts {
     }
 
     pub fn rows(self) -> u16 {
-        self.graph + 1 + u16::from(self.latency) + self.threads + u16::from(self.sentence)
+        self.graph + 1 + u16::from(self.events) + u16::from(self.latency) + self.threads + u16::from(self.sentence)
     }
+}
+
+/// Of so many rows, those of the curve, and whether what happened has one.
+fn with_events(rows: u16) -> (u16, bool) {
+    let events = rows >= LEAST_FOR_EVENTS;
+    (rows - u16::from(events), events)
 }
 
 fn has_limit(state: &State) -> bool {
@@ -110,9 +121,14 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
     scale(&axis, &mut canvas, parts.graph);
     curve::prepare(&axis, &mut canvas, (MARGIN, parts.graph), state);
     let mut y = parts.graph;
+    if parts.events {
+        canvas.right(0, y, MARGIN - 1, Tone::Muted, "events");
+        events::row(&axis, &mut canvas, (MARGIN, y));
+        y += 1;
+    }
     // A graph that stands still is of a test that has ended.
     let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.machine.at_ns);
-    line(&axis, &mut canvas, (y, now_ns), state);
+    line(&axis, &mut canvas, (y, now_ns), (state, parts));
     y += 1;
     if parts.latency {
         latency_lane(&axis, &mut canvas, y, metrics);
@@ -201,13 +217,16 @@ fn scale(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
 const STOPPED: &str = " stopped ";
 
 /// The zero of the graph, with how long ago it starts, what was done, and the time that something was pinned or steered.
-fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &State) {
+fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), (state, parts): (&State, Parts)) {
     canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
     canvas.glyph(MARGIN - 1, y, Tone::Muted, '┼');
     let placed = past::placed_cells(state, axis);
     for at in 0..axis.cells {
         let is_placed = placed.get(usize::from(at)) == Some(&true);
         canvas.glyph(MARGIN + at, y, Tone::Muted, if is_placed { '═' } else { '─' });
+    }
+    if !parts.events {
+        events::signs(axis, canvas, (MARGIN, y));
     }
     let ago = |at_ns: u64| Seconds((now_ns.saturating_sub(at_ns) as f64 / 1e9).floor());
     let text = format!(" {} ago ", ago(axis.from_ns));
@@ -222,7 +241,7 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &S
     }
     let stopped = if axis.newest_ns < now_ns && axis.end_ns() >= axis.newest_ns { STOPPED } else { "" };
     canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, stopped);
-    legend(axis, canvas, (y, left, stopped.len()), &placed);
+    events::legend(axis, canvas, (y, left, stopped.len()), (&placed, parts.events));
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };
         canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');
@@ -233,51 +252,6 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), state: &S
     }
     if let Some(at) = axis.selected_ns.and_then(|at_ns| axis.cell(at_ns)) {
         canvas.glyph(MARGIN + at, y, Tone::Accent, '▲');
-    }
-}
-
-/// A cell whose lowest rate is below this part of its highest is seen to be shaded.
-const VARIES: f64 = 0.95;
-
-/// Cells beside what was done there that say what it was.
-const DONE: usize = 14;
-
-/// What the signs of the graph mean that are in it: at the right end of the axis, or of its widest part between what was done there;
-/// between so many cells from its left and so many from its right.
-fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
-    let cells = || 0..axis.cells;
-    let migrations: BTreeSet<char> = cells().filter_map(|at| Some(axis.moves(at)?.1)).collect();
-    let mut all = Vec::new();
-    all.extend(placed.contains(&true).then_some("░ pinned"));
-    let one = migrations.first().filter(|_| migrations.len() == 1);
-    all.extend(match one {
-        None => (!migrations.is_empty()).then_some("● • · migrations, far to near"),
-        Some('●') => Some("● migration"),
-        Some('•') => Some("• migration"),
-        Some(_) => Some("· migration"),
-    });
-    all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "× loss"));
-    let varies = |pair: &&[Option<RateSpan>]| {
-        let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);
-        pair.iter().flatten().any(|span| span.low < VARIES * high)
-    };
-    all.extend(axis.rates.chunks_exact(2).find(varies).map(|_| "▒ lowest to highest"));
-    let end = usize::from(axis.cells).saturating_sub(right + 1);
-    let done = axis.timeline.incidents.iter().filter_map(|incident| axis.cell(incident.at_ns)).map(usize::from);
-    let done: Vec<usize> = done.collect();
-    let begins = std::iter::once(left).chain(done.iter().map(|at| at + DONE));
-    let parts = begins.zip(done.iter().copied().chain([end]));
-    let parts = parts.map(|(from, to)| (to.min(end).saturating_sub(from), to.min(end)));
-    let Some((room, to)) = parts.max_by_key(|&(room, _)| room) else { return };
-    let width = |all: &[&str]| all.iter().map(|text| canvas::cells(text) + 2).sum::<usize>();
-    while width(&all) > room {
-        if all.pop().is_none() {
-            return;
-        }
-    }
-    let at = MARGIN + u16::try_from(to.saturating_sub(width(&all))).unwrap_or(0);
-    if !all.is_empty() {
-        canvas.left(at, y, axis.cells, Tone::Muted, format_args!(" {} ", all.join("  ")));
     }
 }
 

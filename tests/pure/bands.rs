@@ -101,6 +101,35 @@ fn a_rate_that_is_steady_again_is_not_called_unsteady() {
     assert!(text.contains(" s now ") && text.contains("WHY threads migrate"), "rate of now, and why it was: {text}");
 }
 
+/// The row of what happened, without its label; and the rows of the curve.
+fn events_and_curve(stage: &Stage, (width, height): (u16, u16)) -> (Option<String>, String) {
+    let text = stage.text(width, height);
+    let events = text.lines().find(|line| line.starts_with("│events"));
+    let curve = text.lines().filter(|line| matches!(line.chars().nth(7), Some('┤' | '│')) && line.starts_with('│'));
+    let inner = |line: &str| line.chars().skip(8).take(usize::from(width) - 9).collect::<String>();
+    (events.map(inner), curve.map(|line| inner(line) + "\n").collect())
+}
+
+#[test]
+fn what_happened_hides_nothing_of_the_curve() {
+    let stage = played(34);
+    let signs = ['●', '•', '·', '×'];
+    for size in SIZES {
+        let (events, curve) = events_and_curve(&stage, size);
+        assert!(!curve.contains(signs), "{size:?}: only the rate:\n{curve}");
+        let text = stage.text(size.0, size.1);
+        if let Some(events) = events {
+            let count = events.chars().filter(|c| signs.contains(c)).count();
+            assert!(count >= 10, "{size:?}: {count} in {events}");
+            assert!(text.contains("● • · migrations, far to near"), "{size:?}: what they mean:\n{text}");
+        } else {
+            assert_eq!(size, (60, 15), "only the smallest screen has no row for it");
+            let axis = text.lines().find(|line| line.contains("0┼")).expect("an axis");
+            assert!(axis.contains('●'), "there it stands on the axis: {axis}");
+        }
+    }
+}
+
 #[test]
 fn header_and_titles_stand_still_while_a_test_is_steady() {
     // What a key or a card has left stands in the line above the path for some seconds.

@@ -1,4 +1,4 @@
-//! The curve itself: the rate of each cell as blocks or dots, a line for what was before a pin, moves and losses on it, a scale
+//! The curve itself: the rate of each cell as blocks or dots, a line for what was before a pin, a scale
 //! behind it, and the time that something was pinned shaded.
 
 use super::axis::{Axis, RateSpan};
@@ -15,6 +15,8 @@ const DOTS: usize = 4;
 const EIGHTHS: usize = 8;
 /// The line of what the mean was before a pin.
 const MEAN_BEFORE: char = '─';
+/// The lines of the scale: no sign of what happened looks like it.
+const GRID: char = '┈';
 /// Cells at both sides of one that are asked whether it lies in a dip: half a second on the finest axis.
 const BESIDE: usize = 2;
 
@@ -67,7 +69,6 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
         let line = label.chars().chain(std::iter::repeat(MEAN_BEFORE));
         (from..width).zip(line).for_each(|(at, glyph)| cells.set(at, y.min(height - 1), Tone::Title, glyph));
     }
-    marks(&mut cells, axis, height, &lows);
     ground(&mut cells, (width, height), &past::placed_cells(state, axis));
     // Row by row: neighbours of one tone become one piece of text.
     for (y, row) in (0..rows).zip(cells.glyphs.chunks(width.max(1))) {
@@ -129,31 +130,13 @@ fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: To
     }
 }
 
-/// Moves and losses, on the curve: just above its lowest rate then.
-fn marks(cells: &mut Cells, axis: &Axis<'_>, rows: usize, lows: &[Option<f64>]) {
-    if rows < 2 {
-        return;
-    }
-    for (at, cell) in (0..axis.cells).enumerate() {
-        let height = lows[at].map_or(0, |low| steps(low / axis.top, rows * EIGHTHS).div_ceil(EIGHTHS));
-        // A second one stands below the first.
-        let top = rows.saturating_sub(height + 1).min(rows - 2);
-        for (below, (tone, glyph)) in axis.moves(cell).into_iter().chain(axis.lost(cell)).enumerate() {
-            // One whose instant is not known hides nothing.
-            if glyph != '·' || cells.is_empty(at, top + below) {
-                cells.set(at, top + below, tone, glyph);
-            }
-        }
-    }
-}
-
 /// What lies behind: lines of the scale, and the shade of the time in which something was pinned.
 fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool]) {
     for y in 0..rows {
         let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1)).is_some();
         for x in (0..width).filter(|&x| placed.get(x) == Some(&true) || is_line) {
             if cells.is_empty(x, y) {
-                cells.set(x, y, Tone::Muted, if placed.get(x) == Some(&true) { '░' } else { '·' });
+                cells.set(x, y, Tone::Muted, if placed.get(x) == Some(&true) { '░' } else { GRID });
             }
         }
     }
