@@ -4,8 +4,10 @@
 mod config;
 mod described;
 mod emit;
+mod filled;
 mod outputs;
 mod planted;
+mod recordings;
 mod shape;
 mod told;
 mod types;
@@ -38,7 +40,7 @@ struct Known(std::collections::BTreeMap<String, Shape>);
 
 /// The schema of objects of one of these types.
 fn schema(name: &str, title: &str, of: &[&str]) -> Value {
-    let page = Page::read();
+    let page = Page::of_json();
     let mut definitions = Definitions::new(registry().0.clone(), &page);
     let mut any: Vec<Value> = of.iter().map(|name| definitions.schema(&Shape::named(name), "")).collect();
     let mut whole = if any.len() == 1 { any.swap_remove(0) } else { json!({ "anyOf": any }) };
@@ -84,6 +86,8 @@ fn the_files_are_what_the_code_says() {
     keep("card", &of_card());
     keep("report", &of_report());
     keep("config", &config::schema());
+    keep("recording", &recordings::of_recording());
+    keep("agent", &recordings::of_agent());
 }
 
 /// The schema as it is kept.

@@ -1,6 +1,6 @@
 //! Shapes as JSON Schema: a definition for each type that is an object, closed, so that a field too many is as wrong as one too few.
 
-use super::shape::{FieldShapes, ObjectShape, Shape};
+use super::shape::{FieldShapes, ObjectShape, Shape, VARIANT};
 use super::told::Page;
 use super::types::{RustType, is_map, short};
 use serde_json::{Map, Value, json};
@@ -91,8 +91,10 @@ impl<'a> Definitions<'a> {
                     None => {
                         self.unseen.insert(format!("{at}: {name}"));
                     }
-                    Some(Shape { object: Some(_), .. }) => {
+                    // Variants without anything are words.
+                    Some(Shape { object: Some(_), plain, .. }) => {
                         into.definitions.insert(name.clone());
+                        into.plain.extend(plain);
                     }
                     Some(shape) => self.resolve(&shape, at, into),
                 },
@@ -127,7 +129,7 @@ impl<'a> Definitions<'a> {
         for (name, _, shape) in &of.fields {
             let mut schema = match &**name {
                 "schema_version" => json!({ "const": 1 }),
-                "kind" if !kind.is_empty() => json!({ "const": kind }),
+                "kind" if !kind.is_empty() && !kind.starts_with(VARIANT) => json!({ "const": kind }),
                 _ => self.schema(shape, &format!("{at}.{name}")),
             };
             if let (Some(told), Value::Object(schema)) = (self.page.told(at, name), &mut schema) {

@@ -14,6 +14,9 @@ use std::fmt::Display;
 /// Any JSON.
 const UNTYPED: &str = "serde_json::value::Value";
 
+/// How the key of an object begins that is a variant around what is in it.
+pub const VARIANT: char = '{';
+
 /// What a value may be; all of it at once, where it has been several.
 #[derive(Debug, Clone, Default)]
 pub struct Shape {
@@ -27,7 +30,8 @@ pub struct Shape {
     pub of: BTreeSet<String>,
 }
 
-/// The fields of an object, by the word of its field `kind` where that says which fields there are.
+/// The fields of an object, by the word of its field `kind` where that says which fields there are, and by the variant where an enum has it
+/// around what is in it.
 #[derive(Debug, Clone, Default)]
 pub struct ObjectShape(pub BTreeMap<String, FieldShapes>);
 
@@ -178,6 +182,7 @@ impl<'a> Serializer for Walker<'a> {
     ) -> Seen {
         let mut fields = FieldWalker::new(self, None);
         fields.field(variant, value);
+        fields.kind = format!("{VARIANT}{variant}");
         Ok(fields.shape())
     }
 
@@ -295,7 +300,7 @@ impl<'a> FieldWalker<'a> {
         let inner = object(self.kind, self.fields);
         let Some(variant) = self.variant else { return inner };
         let fields = vec![(variant.to_owned(), 1, inner)];
-        object(String::new(), FieldShapes { objects: 1, fields })
+        object(format!("{VARIANT}{variant}"), FieldShapes { objects: 1, fields })
     }
 }
 
