@@ -26,6 +26,9 @@ pub use listed::{SettingRow, settings};
 pub use save::{SaveError, SaveSource, save};
 pub use schema::AllowedValue;
 pub use show::example;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub use theme::fuzz as fuzz_theme;
 pub use theme::{BUILT_IN, ThemeFile, ThemeFiles};
 pub use toml_edit::Value;
 

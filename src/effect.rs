@@ -122,3 +122,10 @@ fn cores_of(mask: &CoreSet) -> String {
         _ => format!("cores {mask}"),
     }
 }
+
+/// What a fuzzer gives the reader of journals.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz_journal(bytes: &[u8]) {
+    journal::past::fuzz(bytes);
+}

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::Agent;
+use ureq::http::StatusCode;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 /// How long the server may take for one query.
@@ -134,8 +135,8 @@ impl Prometheus {
     /// # Errors
     /// There is no answer, or not one to this.
     pub fn query(&self, expression: &str) -> Result<Vec<Element>, PrometheusError> {
-        let shown = || self.url.clone();
-        let unreachable = |error: ureq::Error| PrometheusError::Unreachable { url: shown(), reason: error.to_string() };
+        let unreachable =
+            |error: ureq::Error| PrometheusError::Unreachable { url: self.url.clone(), reason: error.to_string() };
         let asked = format!("{}/api/v1/query", self.url);
         let mut request = self.agent.get(asked).query("query", expression);
         if let Some(authorization) = &self.authorization {
@@ -144,26 +145,35 @@ impl Prometheus {
         let mut response = request.call().map_err(unreachable)?;
         let status = response.status();
         let text = response.body_mut().with_config().limit(MOST_BYTES).read_to_string().map_err(unreachable)?;
-        let reply: ApiReply = match serde_json::from_str(&text) {
-            Ok(reply) => reply,
-            Err(_) if !status.is_success() => {
-                let reason = match status.as_u16() {
-                    401 | 403 => format!("HTTP status {status}: give a user as https://USER:PASSWORD@HOST"),
-                    _ => format!("HTTP status {status}: give the URL of its start page, as http://HOST:9090"),
-                };
-                return Err(PrometheusError::NoPrometheus { url: shown(), reason });
-            }
-            Err(error) => return Err(PrometheusError::NoPrometheus { url: shown(), reason: error.to_string() }),
-        };
-        let Some(data) = reply.data.filter(|_| reply.status == "success") else {
-            let reason = reply.error.unwrap_or_else(|| format!("HTTP status {status}"));
-            return Err(PrometheusError::Refused { url: shown(), reason: crate::text::clean(reason.as_bytes()) });
-        };
-        if data.kind != "vector" {
-            return Err(PrometheusError::NoPrometheus { url: shown(), reason: format!("{} for a vector", data.kind) });
-        }
-        Ok(data.result.iter().filter_map(Element::of).collect())
+        elements(&text, status, &self.url)
     }
+}
+
+/// What an answer says.
+fn elements(text: &str, status: StatusCode, url: &str) -> Result<Vec<Element>, PrometheusError> {
+    let shown = || url.to_owned();
+    let reply: ApiReply = match serde_json::from_str(text) {
+        Ok(reply) => reply,
+        Err(_) if !status.is_success() => {
+            let reason = match status.as_u16() {
+                401 | 403 => format!("HTTP status {status}: give a user as https://USER:PASSWORD@HOST"),
+                _ => format!("HTTP status {status}: give the URL of its start page, as http://HOST:9090"),
+            };
+            return Err(PrometheusError::NoPrometheus { url: shown(), reason });
+        }
+        Err(error) => return Err(PrometheusError::NoPrometheus { url: shown(), reason: error.to_string() }),
+    };
+    let Some(data) = reply.data.filter(|_| reply.status == "success") else {
+        let reason = reply.error.unwrap_or_else(|| format!("HTTP status {status}"));
+        return Err(PrometheusError::Refused { url: shown(), reason: crate::text::clean(reason.as_bytes()) });
+    };
+    if data.kind != "vector" {
+        return Err(PrometheusError::NoPrometheus {
+            url: shown(),
+            reason: crate::text::clean(format!("{} for a vector", data.kind).as_bytes()),
+        });
+    }
+    Ok(data.result.iter().filter_map(Element::of).collect())
 }
 
 impl Element {
@@ -184,6 +194,18 @@ fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, PrometheusErro
     });
     let all: Vec<_> = items.collect();
     if all.is_empty() { Err(failed("no certificate in it".to_owned())) } else { Ok(all) }
+}
+
+/// What a fuzzer gives the parser of answers.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz(text: &str) {
+    for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+        if let Err(error) = elements(text, status, "http://127.0.0.1:9090") {
+            let sentence = error.to_string();
+            assert!(!sentence.chars().any(char::is_control), "{sentence:?} steers no terminal");
+        }
+    }
 }
 
 #[cfg(test)]
@@ -229,6 +251,7 @@ mod tests {
             ("401 Unauthorized", "no", "HTTP status 401"),
             ("200 OK", "<html>", "not answer as Prometheus does"),
             ("200 OK", scalar, "scalar for a vector"),
+            ("200 OK", &scalar.replace("scalar", "\\u001b[31m"), "?[31m for a vector"),
             ("200 OK", "", "not answer as Prometheus does"),
         ] {
             let sentence = asked(status, body).expect_err("no answer");

@@ -336,6 +336,10 @@ fn a_theme_file_names_colours_and_is_told_when_they_are_weak() {
             "good = \"#é1234\"",
             "mine.toml, line 1: good must be a colour such as \"#87d787\", or a number from 0 to 255",
         ),
+        (
+            "good = \"#+1+2+3\"",
+            "mine.toml, line 1: good must be a colour such as \"#87d787\", or a number from 0 to 255",
+        ),
         ("nodes = [1, 2]", "mine.toml, line 1: nodes must be a list of six colours"),
         ("base = \"grey\"", "mine.toml, line 1: base is \"dark\" or \"light\""),
     ] {

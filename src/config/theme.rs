@@ -124,10 +124,20 @@ fn of_value(value: &Value) -> Result<Color, String> {
     if let Some(number) = value.as_integer() {
         return u8::try_from(number).map(Color::Indexed).map_err(|_| wrong());
     }
-    let digits = value.as_str().and_then(|text| text.strip_prefix('#')).filter(|digits| digits.len() == 6);
+    let digits = value
+        .as_str()
+        .and_then(|text| text.strip_prefix('#'))
+        .filter(|digits| digits.len() == 6 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
     let part = |at: usize| u8::from_str_radix(digits?.get(at..at + 2)?, 16).ok();
     match (part(0), part(2), part(4)) {
         (Some(red), Some(green), Some(blue)) => Ok(Color::Rgb(red, green, blue)),
         _ => Err(wrong()),
     }
+}
+
+/// What a fuzzer gives the reader of themes.
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub fn fuzz(text: &str) {
+    let _ = of_text("t", text).map_err(|wrong| wrong.reported(text, "t.toml").to_string());
 }

@@ -135,5 +135,18 @@ fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
     text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())].parse().ok()
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    stream::fuzz(bytes);
+    let _ = (ClientReport::of_iperf3(bytes), ClientReport::of_load(bytes), round_trips(bytes));
+    let words: Vec<String> =
+        bytes.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    for program in [Program::Iperf3, Program::Iperf] {
+        parse(1, program, &words);
+    }
+    let _ = (streams(&words), iperf3::has_log(&words));
+}
+
 #[cfg(test)]
 mod tests;

@@ -294,3 +294,11 @@ impl Obeying<'_> {
         report
     }
 }
+
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let mut known = reasons::Reasons::read(bytes, std::path::Path::new("/nonexistent"));
+    known.learn(1 << 16);
+    let _ = (known.name(1), known.name(1 << 16));
+}

@@ -126,3 +126,13 @@ fn no_topology(path: PathBuf, error: io::Error) -> Problem {
     let text = format!("{error}: cores are shown without nodes, caches and clusters; {mends}");
     Problem { source: ProblemSource::Topology, text }
 }
+
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let mut rows = Vec::new();
+    stat::parse_stat(bytes, &mut rows);
+    assert!(rows.is_sorted_by(|a, b| a.core < b.core), "rows are sorted by core");
+    softirqs::parse_softirqs(bytes, &mut rows, &mut Vec::new());
+    softnet::parse_softnet(bytes, &mut rows);
+}

@@ -274,6 +274,12 @@ fn words(of: impl std::fmt::Display) -> String {
     clean(of.to_string().as_bytes())
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let _ = iperf3::parse(std::path::Path::new("/i"), bytes);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -125,5 +125,12 @@ fn features(names: &[u8], states: &[u8]) -> Vec<Feature> {
     names.enumerate().map_while(feature).collect()
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let (names, states) = bytes.split_at(bytes.len() / 2);
+    let _ = (features(names, states), speed(bytes), old_speed(bytes), device(bytes));
+}
+
 #[cfg(test)]
 mod tests;

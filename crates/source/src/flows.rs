@@ -329,5 +329,13 @@ impl Blind {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    if let Some(socket) = diag::parse(message) {
+        let _ = (socket.id.local(), socket.id.remote(), socket.id.cookie(), socket.lives());
+    }
+}
+
 #[cfg(test)]
 mod tests;

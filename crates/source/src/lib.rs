@@ -24,6 +24,9 @@ mod ethtool_ioctl;
 pub mod feed;
 mod firewall;
 pub mod flows;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host;
 pub mod kernel;
 pub mod links;

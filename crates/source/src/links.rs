@@ -77,3 +77,10 @@ impl LinkReader {
         Self::open_with("", EthtoolSpeed::open())
     }
 }
+
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    let _ = (claimed_speed::claim(message, 4), counters::row(message, 1, 1));
+    facts::change(message, &facts::MessageNamespace::default());
+}

@@ -257,5 +257,22 @@ fn problem(netns: u64, pid: Option<u32>, error: &std::io::Error) -> Problem {
     Problem { source: ProblemSource::Losses, text }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    let link = LinkKey { netns: 1, ifindex: Ifindex(2) };
+    let _ = (qdisc::qdisc(message, 1, 1), segmentation::parse(message), offloads::active(message, link));
+    let _ = packet_sockets::parse(message, 1);
+}
+
+/// What a fuzzer gives the parsers of /proc here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_text(text: &[u8]) {
+    let mut counters = ProtocolCounters::default();
+    snmp::parse_snmp(text, &mut counters);
+    snmp::parse_snmp6(text, &mut counters);
+    conntrack::parse(text, 1);
+}
+
 #[cfg(test)]
 mod tests;

@@ -370,3 +370,9 @@ impl HeldSpace {
 fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?)
 }
+
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(text: &[u8]) {
+    mounts::mounts(text).iter().for_each(|mount| drop(mount.name()));
+}

@@ -123,5 +123,23 @@ pub(crate) fn older_tables(is_ipv6: bool) -> String {
     std::fs::read_to_string(Path::new("/proc/thread-self/net").join(file)).unwrap_or_default()
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let mut rules = MetRules::default();
+    for message in crate::netlink::message::messages(bytes) {
+        rules.take_chain(&message);
+        rules.take_rule(&message);
+    }
+    let every = std::collections::BTreeSet::from([
+        Hook::Prerouting,
+        Hook::Input,
+        Hook::Forward,
+        Hook::Output,
+        Hook::Postrouting,
+    ]);
+    rules.count(&PassedHooks { ip: [every.clone(), every.clone()], bridge: every, ..PassedHooks::default() });
+}
+
 #[cfg(test)]
 mod tests;

@@ -249,3 +249,23 @@ fn counters(row: &Statistics, facts: &LinkFacts, at_ns: u64) -> Option<LinkCount
         ..LinkCounters::zero(facts.key(), at_ns)
     })
 }
+
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    kernel::fuzz(message);
+}
+
+/// What a fuzzer gives the parsers of JSON here: one message after the other.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_json(bytes: &[u8]) {
+    let messages = serde_json::Deserializer::from_slice(bytes).into_iter::<serde_json::Value>();
+    let mut known = tables::Tables::default();
+    for message in messages.map_while(Result::ok) {
+        control::fuzz(&message);
+        let _ = protocol::understand(message.clone());
+        known.learn(&message);
+        known.count(&message);
+        let _ = (known.bounded(), known.statistics_ns());
+    }
+}

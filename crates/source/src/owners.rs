@@ -300,5 +300,21 @@ fn keep_better_known(before: Option<&Owner>, now: Option<Owner>) -> Option<Owner
     Some(if stays { before.clone() } else { now.clone() })
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    if let Some(owner) = cgroup::owner(bytes) {
+        assert!(!owner.name.chars().any(char::is_control), "{owner:?} is clean");
+    }
+    let _ = container_monitor::parse(bytes);
+}
+
+/// What a fuzzer gives the parsers of JSON here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_json(body: &[u8]) {
+    docker::fuzz(body);
+    let _ = networks::network(body, &OwnerBy::Podman);
+}
+
 #[cfg(test)]
 mod tests;

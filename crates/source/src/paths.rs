@@ -209,5 +209,11 @@ fn reported_ends(netns: u64, packet: lookups::Packet, way: &walk::WalkedPath) ->
     is_more.then(|| Ends { near, far, holders: way.holders.clone() })
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    kernel::fuzz(message);
+}
+
 #[cfg(test)]
 mod tests;

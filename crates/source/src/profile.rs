@@ -184,6 +184,17 @@ fn refusal(roots: &Roots, core: CoreId, error: &io::Error) -> String {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    user_symbols::fuzz(bytes);
+    let mut count = 0;
+    records::each(bytes, |_| count += 1);
+    assert!(count <= bytes.len() / 8, "a record has a head");
+    let known = kernel_symbols::KernelSymbols::of(bytes);
+    let _ = (known.find(0), known.find(u64::MAX), known.is_known());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -66,6 +66,18 @@ impl<T> Slow<T> {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    device_holders::fuzz(bytes);
+}
+
+/// The body of an answer that a fuzzer made up.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_http(received: &[u8], is_over: bool) -> Option<&[u8]> {
+    docker::body(received, is_over).ok().flatten().and_then(|body| received.get(body))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -127,3 +127,15 @@ impl SteeringReader {
         settings
     }
 }
+
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    napi::thread(message);
+}
+
+/// What a fuzzer gives the parsers of text here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz_text(text: &str) {
+    interrupts::receives(text, text.split('-').next().unwrap_or_default());
+}

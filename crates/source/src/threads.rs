@@ -303,5 +303,12 @@ impl ThreadLookup for ThreadReader {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(crate) fn fuzz(bytes: &[u8]) {
+    let _ = (parse::parse_stat(bytes), parse::parse_sched(bytes), parse::parse_schedstat(bytes));
+    let _ = (parse::parse_tgid(bytes), parse::parse_allowed(bytes));
+}
+
 #[cfg(test)]
 mod tests;

@@ -162,6 +162,13 @@ fn replay(path: PathBuf, named: PinOwner, mut lines: impl BufRead) -> io::Result
     Ok(past)
 }
 
+/// What a fuzzer gives the reader of journals.
+#[cfg(fuzzing)]
+pub(in crate::effect) fn fuzz(bytes: &[u8]) {
+    let past = replay(PathBuf::new(), PinOwner { pid: 1, start: 2 }, bytes).expect("bytes can be read");
+    assert!(past.held.iter().all(|(_, held)| held.changes()), "only what is in force is held");
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

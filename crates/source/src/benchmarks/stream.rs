@@ -176,5 +176,15 @@ fn writer(benchmarks: &[Benchmark]) -> Option<usize> {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(bytes: &[u8]) {
+    for is_new in [false, true] {
+        let mut lines = lines::Lines::default();
+        bytes.chunks(7).for_each(|bytes| lines.take(bytes, is_new));
+        let _ = (lines.last_of_its_own(), lines.ended());
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -94,7 +94,7 @@ fn receive(child: &mut Child, patience: Duration) -> Option<Vec<u8>> {
 }
 
 /// `iperf 3.12 (cJSON 1.7.15)`, `iperf 3.16+`.
-fn parse(path: &Path, said: &[u8]) -> KnownFact<Iperf3Found> {
+pub(super) fn parse(path: &Path, said: &[u8]) -> KnownFact<Iperf3Found> {
     let first = said.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let words = clean(first.get(..80).unwrap_or(first));
     match words.strip_prefix("iperf ").and_then(version_of) {

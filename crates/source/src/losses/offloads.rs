@@ -58,7 +58,7 @@ fn request(family: u16, ifindex: Ifindex) -> Request {
 }
 
 /// What is on, and what is off though it need not be.
-fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
+pub(super) fn active(message: &Message<'_>, link: LinkKey) -> Option<Offloads> {
     let (fixed, body) = message.body.split_at_checked(FIXED)?;
     let set = |kind| attribute(body, kind).map(members).unwrap_or_default();
     attribute(attribute(body, ACTIVE).filter(|_| fixed[0] == FEATURES_GET)?, BITS)?;

@@ -53,7 +53,7 @@ impl PacketSockets {
     }
 }
 
-fn parse(message: &Message<'_>, netns: u64) -> Option<PacketSocket> {
+pub(super) fn parse(message: &Message<'_>, netns: u64) -> Option<PacketSocket> {
     let body = message.body;
     if message.kind != BY_FAMILY || *body.first()? != PACKET {
         return None;

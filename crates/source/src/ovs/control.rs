@@ -155,5 +155,11 @@ fn counters(text: &str) -> Option<OvsDatapath> {
     Some(OvsDatapath { kind, name, hit, missed, lost, flows, ..OvsDatapath::default() })
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(value: &Value) {
+    let _ = (understand(value), value.as_str().map(counters));
+}
+
 #[cfg(test)]
 mod tests;

@@ -77,5 +77,11 @@ fn datapath(message: &Message<'_>, netns: u64, socket: &str, at_ns: u64) -> Opti
     })
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(message: &Message<'_>) {
+    datapath(message, 7, "s", 9);
+}
+
 #[cfg(test)]
 mod tests;

@@ -50,7 +50,7 @@ fn find(proc: &Path, mut pid: u32, is_it: impl Fn(&Owner) -> bool) -> Option<Own
 }
 
 /// Whom a command line says that its process watches over.
-fn parse(cmdline: &[u8]) -> Option<Owner> {
+pub(super) fn parse(cmdline: &[u8]) -> Option<Owner> {
     let words: Vec<&[u8]> = cmdline.split(|&byte| byte == 0).filter(|word| !word.is_empty()).collect();
     let program = words.first()?.rsplit(|&byte| byte == b'/').next()?;
     let after = |options: &[&str]| {

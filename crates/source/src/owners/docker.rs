@@ -143,5 +143,11 @@ impl Docker {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(body: &[u8]) {
+    let _ = (names::containers(body), names::networks(body));
+}
+
 #[cfg(test)]
 mod tests;

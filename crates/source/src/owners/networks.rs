@@ -58,7 +58,7 @@ impl Networks {
 }
 
 /// The bridge of a file, and whose it is: Podman's `network_interface`, or CNI's plugin with a `bridge`.
-fn network(text: &[u8], by: &OwnerBy) -> Option<(String, Owner)> {
+pub(super) fn network(text: &[u8], by: &OwnerBy) -> Option<(String, Owner)> {
     let file: Value = serde_json::from_slice(text).ok()?;
     let plugins = || file["plugins"].as_array()?.iter().find_map(|plugin| plugin["bridge"].as_str());
     let bridge = file["network_interface"].as_str().or_else(|| file["bridge"].as_str()).or_else(plugins)?;

@@ -257,5 +257,16 @@ impl NetworkQueries for KernelQueries<'_> {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(message: &crate::netlink::message::Message<'_>) {
+    let _ = (route::next_hops(message), route::route(message), route::own_address(message));
+    let _ = (link::parse(message), conntrack::tracked(message), neighbour::reported(message));
+    let _ = (neighbour::bridge_port(message), neighbour::far_end(message), crate::links::nsid::number(message));
+    let _ = (redirect::parse(message, false), redirect::parse(message, true));
+    let _ = (marks::looks_at_marks(message), marks::sets_marks(message), wireguard::is_its_socket(message, 7));
+    wireguard::parse(message, &mut super::lookups::Wireguard::default());
+}
+
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ impl KernelSymbols {
         File::open(proc.join("kallsyms")).map_or_else(|_| Self::default(), |file| Self::of(BufReader::new(file)))
     }
 
-    fn of(lines: impl BufRead) -> Self {
+    pub fn of(lines: impl BufRead) -> Self {
         let mut all = Self { modules: vec![String::new()], ..Self::default() };
         functions::each(lines, |begins, name, module| {
             let of = module.unwrap_or_default();

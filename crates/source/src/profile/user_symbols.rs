@@ -2,7 +2,7 @@
 //! looked at has neither. Files of other users can make their reader wait: that is the profile's own thread.
 
 use object::elf;
-use object::read::ReadCache;
+use object::read::{ReadCache, ReadRef};
 use object::{Object, ObjectSection, ObjectSegment};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -75,7 +75,7 @@ impl UserSymbols {
             files.clear();
         }
         let known = files.entry((mapping.inode, mapping.path.clone())).or_insert_with(|| symbols(&process, mapping));
-        let name = known.as_ref().and_then(|known| known.find(address - mapping.begin + mapping.offset));
+        let name = known.as_ref().and_then(|known| known.find((address - mapping.begin).checked_add(mapping.offset)?));
         Some((name, file.to_owned()))
     }
 }
@@ -102,7 +102,8 @@ impl FileSymbols {
     fn find(&self, place: u64) -> Option<String> {
         let (offset, _, begins) =
             self.segments.iter().find(|(offset, length, _)| place >= *offset && place - offset < *length)?;
-        let address = place - offset + begins;
+        // A file may say that it lies where no address is.
+        let address = (place - offset).checked_add(*begins)?;
         let before = self.functions.partition_point(|(begin, ..)| *begin <= address).checked_sub(1)?;
         let (begin, length, name) = &self.functions[before];
         let name = self.names.get(usize::try_from(*name).ok()?..)?.split(|&byte| byte == 0).next()?;
@@ -140,8 +141,12 @@ fn symbols(process: &Path, mapping: &Mapping) -> Option<FileSymbols> {
     let is_it = |path: &Path| fs::metadata(path).is_ok_and(|is| is.is_file() && is.ino() == mapping.inode);
     let places = [process.join(mapped), PathBuf::from(&mapping.path)];
     let file = places.iter().filter(|place| is_it(place)).find_map(|place| File::open(place).ok())?;
-    let cache = ReadCache::new(file);
-    let object = object::File::parse(&cache).ok().filter(object::Object::is_64)?;
+    of_file(&ReadCache::new(file))
+}
+
+/// The symbols of a file.
+fn of_file<'data>(bytes: impl ReadRef<'data>) -> Option<FileSymbols> {
+    let object = object::File::parse(bytes).ok().filter(object::Object::is_64)?;
     let segments = object
         .segments()
         .filter(|segment| matches!(segment.flags(), object::SegmentFlags::Elf { p_flags } if p_flags & elf::PF_X != 0));
@@ -163,6 +168,17 @@ fn symbols(process: &Path, mapping: &Mapping) -> Option<FileSymbols> {
     Some(known)
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(bytes: &[u8]) {
+    String::from_utf8_lossy(bytes).lines().for_each(|line| drop(mapping(line)));
+    if let Some(known) = of_file(bytes) {
+        for (offset, length, _) in known.segments.iter().take(8) {
+            let _ = (known.find(*offset), known.find(offset.wrapping_add(length / 2)));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +196,13 @@ mod tests {
         assert_eq!(mapping(line), Some(expected));
         assert_eq!(mapping("7f12a000-7f12b000 rw-p 00000000 00:00 0"), None, "data");
         assert_eq!(mapping("rubbish"), None);
+    }
+
+    #[test]
+    fn a_file_that_lies_beyond_the_last_address_has_no_functions_there() {
+        let functions = vec![(1, 0, 0)];
+        let known = FileSymbols { segments: vec![(0, u64::MAX, u64::MAX)], functions, names: b"a\0".to_vec() };
+        assert_eq!([known.find(0), known.find(1)], [Some("a".to_owned()), None]);
     }
 
     #[test]

@@ -136,6 +136,13 @@ impl HolderSearch {
     }
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(bytes: &[u8]) {
+    fd_scan::fuzz(bytes);
+    let _ = guest::owner(bytes, b"qemu", 1);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -112,7 +112,7 @@ fn take_in(from: &mut UnixStream, received: &mut Vec<u8>, patience: Duration) ->
 }
 
 /// Where the body is, once all of it has come.
-fn body(received: &[u8], is_over: bool) -> io::Result<Option<Range<usize>>> {
+pub(super) fn body(received: &[u8], is_over: bool) -> io::Result<Option<Range<usize>>> {
     let no_http = || other("its answer is not HTTP");
     let head = &received[..received.len().min(LONGEST_HEAD)];
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];

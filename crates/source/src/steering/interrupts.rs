@@ -87,7 +87,7 @@ pub(super) fn receiving(
 /// Whether a driver calls an interrupt so that is for what the link receives: `virtio2-input.0`, `eth0-TxRx-3`, `eth0-rx-0`,
 /// `hns3-0000:7d:00.0-TxRx-0`, `eth0-Tx-Rx-0`, `mlx5_comp4@pci:0000:03:00.0`; all queues of a virtio device may have one
 /// together, `virtio2-virtqueues`.
-fn receives(name: &str, link: &str) -> bool {
+pub(super) fn receives(name: &str, link: &str) -> bool {
     const WORDS: [&str; 6] = ["rx", "txrx", "rxtx", "input", "virtqueues", "comp"];
     // A link may be called `rx0`.
     let words = name.strip_prefix(link).unwrap_or(name).split(|c: char| !c.is_ascii_alphanumeric());

@@ -38,7 +38,7 @@ impl NetdevSocket {
     }
 }
 
-fn thread(message: &Message<'_>) -> Option<u32> {
+pub(super) fn thread(message: &Message<'_>) -> Option<u32> {
     let (fixed, body) = message.body.split_at_checked(FIXED)?;
     u32_at(attribute(body, PID).filter(|_| fixed[0] == NAPI_GET)?, 0)
 }

@@ -157,6 +157,12 @@ fn held_name(text: &[u8]) -> Option<String> {
     (!name.is_empty()).then(|| vnettop_sample::text::clean(name))
 }
 
+/// What a fuzzer gives every parser here.
+#[cfg(fuzzing)]
+pub(super) fn fuzz(bytes: &[u8]) {
+    let _ = (device(bytes), held_name(bytes));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

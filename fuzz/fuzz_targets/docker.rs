@@ -1,0 +1,6 @@
+//! Answers of a container engine.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| vnettop::source::fuzzing::docker(bytes));

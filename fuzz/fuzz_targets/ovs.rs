@@ -1,0 +1,6 @@
+//! What Open vSwitch sends.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| vnettop::source::fuzzing::ovs(bytes));
