@@ -227,7 +227,9 @@ fn of_ended(all: &mut Paragraphs, state: &State, metrics: &Metrics) {
             before = "";
         }
     }
-    all.add("DO", Tone::Normal, &format!("{fix}{}", advice::more(state).unwrap_or_default()));
+    if !fix.is_empty() {
+        all.add("DO", Tone::Normal, &format!("{fix}{}", advice::more(state).unwrap_or_default()));
+    }
 }
 
 /// `30.4 Gbit/s  UNSTEADY  5.69 to 35.7 · CV 34 %      [p] pin to cores 4, 6`; on two lines where it is too long for one.

@@ -74,7 +74,7 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
     for wanted in [
         "UNSTEADY",
         "threads migrate 1.6/s",
-        " Gbit/s while none migrates (72 ms of traffic each)",
+        " Gbit/s: 34.8 while none migrates (72 ms of traffic each)",
         "DO pin to cores",
         "more: F)",
     ] {

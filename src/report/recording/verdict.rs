@@ -194,15 +194,16 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
     let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit, .. } = &finding.parts;
     let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
-    // Where the finding says no more than what that costs, the limit is why.
+    // Where the limit is why, the longest one tells it, with who waits: what the finding has is of the last core that was full.
     let by = || test.limits.iter().find(|seen| seen.limit.lacks_cpu());
     if let Some(by) = by().filter(|_| *by_limit) {
         let for_long = for_so_long(by.seconds, ran_s);
-        let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&by.limit.text));
+        let waits = by.limit.waits.as_deref().filter(|waits| !by.limit.text.contains(waits));
+        let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
+        let text = format!("{}{waits}", by.limit.text);
+        let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&text));
         let limit = limit.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
-        // What the finding has is of the last core that was full.
-        let cost = line("Cost", by.limit.waits.as_deref().unwrap_or(cost)).map(|cost| format!("{cost} ({for_long})"));
-        return [Some(why), cost, line("Do", fix), limit].into_iter().flatten().collect();
+        return [Some(why), line("Cost", cost), line("Do", fix), limit].into_iter().flatten().collect();
     }
     // What the finding counts is of one moment.
     let in_all = lost_in_all(test, what).filter(|_| is_said);

@@ -66,7 +66,7 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let missing = conclusion.jitter.map(|jitter| cause.rate_without - jitter.mean).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
-        format!("{missing} of the {all} {} while none migrates ({each_ms:.0} ms of traffic each)", unit.word)
+        format!("{missing} {}: {all} while none migrates ({each_ms:.0} ms of traffic each)", unit.word)
     };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),

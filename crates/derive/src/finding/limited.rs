@@ -22,9 +22,10 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     }
     let because = limit.because.as_deref()?;
     let fix = remedy(input, limit);
-    let cost = limit.waits.clone().unwrap_or_default();
+    let why = limit.waits.clone().unwrap_or_default();
     let text = sentence(because, &fix);
-    let parts = FindingParts { by_limit: true, cost, fix, ..FindingParts::default() };
+    let cost = "not measured".to_owned();
+    let parts = FindingParts { by_limit: true, why, cost, fix, ..FindingParts::default() };
     Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }
 

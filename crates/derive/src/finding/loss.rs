@@ -10,7 +10,7 @@ pub(super) use doubled::same_mac;
 use super::reordered::reordered;
 use super::{Diagnostic, FindingParts, LintInput};
 use crate::denial::{self, DropsSeen};
-use crate::figure::{decimal, large_rate, percent, rate};
+use crate::figure::{decimal, large_rate, percent, rate, speed};
 use crate::held_back::Limit;
 use crate::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::{TestMetrics, paths, share};
@@ -61,8 +61,11 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     let is_again = input.metrics.flow.connections.iter().any(|one| one.carries && one.proto() == Proto::Tcp);
     let then = if is_again { "are sent again" } else { "do not arrive" };
     let of_all = sent.map_or_else(String::new, |sent| format!(" of {}", large_rate(sent)));
+    // What is lost of TCP is sent again: what that costs its rate is not measured.
+    let bits = sent.filter(|_| !is_again).and_then(|sent| missing_bits(input.metrics, whole / sent));
+    let bits = bits.map_or_else(String::new, |bits| format!("{}: ", speed(bits)));
     let cost =
-        if worst.is_of_vpn() { String::new() } else { format!("{}{of_all} packets/s {then}", large_rate(whole)) };
+        if worst.is_of_vpn() { String::new() } else { format!("{bits}{}{of_all} packets/s {then}", large_rate(whole)) };
     let parts = FindingParts { what: format!("{how_many} {at}{beside}"), cost, ..parts };
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
@@ -70,6 +73,12 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     numbers.extend(share(whole).map(|share| ("all_share", share)));
     numbers.extend(worst.core.map(|core| ("core", f64::from(core))));
     Some(Diagnostic::new(text, numbers).in_parts(parts))
+}
+
+/// What would arrive besides if this share of what is sent were not lost, bits/s of payload; `None` where the rate is not known.
+fn missing_bits(metrics: &TestMetrics, lost: f64) -> Option<f64> {
+    let rate = metrics.flow.bits_per_s.filter(|rate| *rate > 0.0 && lost < 1.0)?;
+    Some(rate * lost / (1.0 - lost))
 }
 
 /// The worst place loses because of what LIMIT names.

@@ -2,7 +2,7 @@
 
 use crate::TestMetrics;
 use crate::losses::Loss;
-use vnettop_sample::Kind;
+use vnettop_sample::{Kind, shell_word};
 
 /// A thread that could run for less than this share of the time has time to spare.
 const SPARE: f64 = 0.6;
@@ -52,8 +52,7 @@ pub(super) fn link(loss: &Loss, metrics: &TestMetrics) -> String {
     // What is sent into it waits for the program that has it open.
     let carriers = metrics.paths.iter().flat_map(|path| &path.carriers).map(|carrier| &carrier.name);
     let who = carriers.min().cloned().unwrap_or_else(|| "the program behind it".to_owned());
-    let name = &link.facts.name;
-    format!(
-        "{who} reads {name} more slowly than it fills: it needs more CPU, or for bursts a longer queue (ip link set {name} txqueuelen 10000)"
-    )
+    let (name, space) = (&link.facts.name, metrics.machine.space_entry(link.facts.netns));
+    let longer = space.command(&format!("ip link set {} txqueuelen 10000", shell_word(name)));
+    format!("{who} reads {name} more slowly than it fills: it needs more CPU, or for bursts a longer queue ({longer})")
 }
