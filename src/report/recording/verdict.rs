@@ -200,8 +200,8 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
         let for_long = for_so_long(by.seconds, ran_s);
         let waits = by.limit.waits.as_deref().filter(|waits| !by.limit.text.contains(waits));
         let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
-        let text = format!("{}{waits}", by.limit.text);
-        let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&text));
+        let whole = format!("{}{waits}", by.limit.text);
+        let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&whole));
         let limit = limit.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
         return [Some(why), line("Cost", cost), line("Do", fix), limit].into_iter().flatten().collect();
     }
