@@ -1,4 +1,4 @@
-//! The test on one axis of time: its rate as a graph below it in the same columns a row of the
+//! The test on one axis of time: its rate as a graph; below it, in the same columns, a row of the
 //! moves and losses, the threads' cores and what was done, and what limits it, or what was at the selected time.
 
 mod axis;
@@ -241,7 +241,10 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), (state, p
     }
     let stopped = if axis.newest_ns < now_ns && axis.end_ns() >= axis.newest_ns { STOPPED } else { "" };
     canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, stopped);
-    events::legend(axis, canvas, (y, left, stopped.len()), (&placed, parts.events));
+    // Where the signs stand on the axis themselves, it would hide them.
+    if parts.events {
+        events::legend(axis, canvas, (y, left, stopped.len()), &placed);
+    }
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };
         canvas.glyph(MARGIN + at, y, Tone::Accent, '┬');

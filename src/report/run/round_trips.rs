@@ -8,13 +8,15 @@ use crate::report::page::{self, Fact};
 use crate::report::pair;
 use serde_json::{Value, json};
 
-/// In a sentence; `None` where nothing ran over TCP.
+/// In a sentence; `None` where nothing ran over TCP, or not long enough for any figure.
 pub(super) fn fact(card: &RunCard) -> Option<Fact> {
     if !matches!(card.basis, Some(FlowBasis::Sockets(_))) {
         return None;
     }
+    // A rate was measured and no round trip beside it: nobody who sends was seen.
     let unread = || "not known: the senders, where TCP measures it, are not watched here".to_owned();
-    Some(page::fact("answers", card.round_trips.as_ref().map_or_else(unread, sentence)))
+    let text = card.round_trips.as_ref().map(sentence).or_else(|| card.jitter.map(|_| unread()))?;
+    Some(page::fact("answers", text))
 }
 
 fn sentence(trips: &DataRoundTrips) -> String {

@@ -33,16 +33,8 @@ const VARIES: f64 = 0.95;
 const DONE: usize = 14;
 
 /// What the signs of the graph mean that are in it: at the right end of the axis, or of its widest part between what was done there;
-/// between so many cells from its left and so many from its right. Where they stand on the axis themselves, it would hide them.
-pub(super) fn legend(
-    axis: &Axis<'_>,
-    canvas: &mut Canvas,
-    (y, left, right): (u16, usize, usize),
-    (placed, has_row): (&[bool], bool),
-) {
-    if !has_row {
-        return;
-    }
+/// between so many cells from its left and so many from its right.
+pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
     let cells = || 0..axis.cells;
     let migrations: BTreeSet<char> = cells().filter_map(|at| Some(axis.moves(at)?.1)).collect();
     let mut all = Vec::new();

@@ -75,10 +75,11 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(text, numbers).in_parts(parts))
 }
 
-/// What would arrive besides if this share of what is sent were not lost, bits/s of payload; `None` where the rate is not known.
+/// What would arrive besides if this share of what is sent were not lost, bits/s of payload: of the mean rate that stands on the
+/// screen. `None` where that is not known.
 fn missing_bits(metrics: &TestMetrics, lost: f64) -> Option<f64> {
-    let rate = metrics.flow.bits_per_s.filter(|rate| *rate > 0.0 && lost < 1.0)?;
-    Some(rate * lost / (1.0 - lost))
+    let mean = metrics.jitter.map(|jitter| jitter.mean).filter(|mean| *mean > 0.0 && lost < 1.0)?;
+    Some(mean * lost / (1.0 - lost))
 }
 
 /// The worst place loses because of what LIMIT names.

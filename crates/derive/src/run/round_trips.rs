@@ -80,13 +80,16 @@ impl TripReadings {
 
     /// What was read while these bins lasted.
     fn within(&self, bins: &[Bin]) -> Vec<f64> {
+        let (Some(first), Some(last)) = (bins.first(), bins.last()) else { return Vec::new() };
         // Bins and readings are in the order of time.
+        let from = self.readings.partition_point(|reading| reading.at_ns <= first.from_ns);
+        let to = self.readings.partition_point(|reading| reading.at_ns <= last.to_ns);
         let mut bins = bins.iter().peekable();
         let is_in = |reading: &&TripReading| {
             while bins.next_if(|bin| bin.to_ns < reading.at_ns).is_some() {}
             bins.peek().is_some_and(|bin| bin.from_ns < reading.at_ns)
         };
-        self.readings.iter().filter(is_in).map(|reading| reading.us).collect()
+        self.readings[from..to].iter().filter(is_in).map(|reading| reading.us).collect()
     }
 
     /// The median of each second of these bins.
