@@ -41,7 +41,8 @@ pub struct RunCard {
     pub reported: Vec<OwnFigures>,
     /// Why nothing is known of that, where the command is an iperf 3 that would report.
     pub unread: Option<Unread>,
-    /// How long answers took on its connections; none of UDP, and where no sender of theirs was watched.
+    /// How long answers took on its connections; none of UDP, where no sender of theirs was watched, and of so little time that the
+    /// rate has no spread either.
     pub round_trips: Option<DataRoundTrips>,
     /// Packets dropped while the command ran; none before its second sample.
     pub drops: Option<RunDrops>,
@@ -167,7 +168,7 @@ pub(super) fn of(seen: &Observation, asked: &RunAsked) -> RunCard {
         missing: missing(seen, asked, &phases, &pairs, search.as_ref()),
         reported: figures(&seen.known.reported, &seen.known.runs, bins, basis),
         unread: seen.known.unread.filter(|_| seen.known.reported.is_empty()),
-        round_trips: seen.trips.figures(&unpinned, &pairs),
+        round_trips: jitter.and_then(|_| seen.trips.figures(&unpinned, &pairs)),
         drops,
         findings: findings(seen, moves.as_ref()),
         comparison,
