@@ -15,7 +15,7 @@ use super::netns::{Choice, Spaces};
 use super::ovs::SocketPlace;
 use super::owners::SocketPlaces;
 use super::threads::ThreadReader;
-use super::{LEAST_TO_WATCH, Roots, SourceError, enough_descriptors, host, now_ns, proc_file};
+use super::{LEAST_TO_WATCH, Roots, SourceError, enough_descriptors, host, needed, now_ns, proc_file};
 use crate::bpf::{self, Refusal};
 use crate::clock::wall_ms;
 use crate::sched;
@@ -62,7 +62,7 @@ pub fn probe(scope: &DoctorScope) -> DoctorFacts {
     let roots = &scope.roots;
     // First, as the program does it: what is opened below takes descriptors.
     let _told_by_the_limit = enough_descriptors(LEAST_TO_WATCH);
-    let open_files = (proc_file::descriptor_limit(), LEAST_TO_WATCH);
+    let open_files = (proc_file::descriptor_limit(), needed(LEAST_TO_WATCH));
     DoctorFacts {
         wall_ms: wall_ms(),
         host: host::read(),

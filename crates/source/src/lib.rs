@@ -152,15 +152,26 @@ pub const LEAST_TO_WATCH: usize = 128;
 /// What a replayed recording takes: signals, mostly.
 pub const LEAST_TO_REPLAY: usize = 24;
 
-/// Makes sure that this process may open so many files; asks the kernel for more where its hard limit allows that.
+/// Descriptors that were open when vnettop began and that the figures above have room for.
+const TAKEN_AT_MOST: usize = 24;
+
+/// How many descriptors there must be, those that were open when vnettop began included.
+fn needed(least: usize) -> usize {
+    let taken = proc_file::taken();
+    if taken > TAKEN_AT_MOST { least + taken } else { least }
+}
+
+/// Makes sure that this process may open so many files; asks the kernel for more where its hard limit allows that. Called before anything
+/// is opened: what is open then is somebody else's, and is counted as taken.
 ///
 /// # Errors
 /// The hard limit is lower.
 pub fn enough_descriptors(least: usize) -> Result<(), SourceError> {
-    if proc_file::descriptor_limit() < least {
+    proc_file::note_taken();
+    if proc_file::descriptor_limit() < needed(least) {
         crate::sched::raise_descriptor_limit();
     }
-    let limit = proc_file::descriptor_limit();
+    let (limit, least) = (proc_file::descriptor_limit(), needed(least));
     if limit < least { Err(SourceError::Descriptors { limit, least }) } else { Ok(()) }
 }
 

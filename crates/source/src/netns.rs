@@ -96,7 +96,7 @@ impl Spaces {
             known: BTreeMap::new(),
             looked: 0,
             residents: NetnsProcesses::new(roots),
-            most: proc_file::descriptor_limit().saturating_sub(LEAST_TO_WATCH) / DESCRIPTORS,
+            most: proc_file::descriptor_room().saturating_sub(LEAST_TO_WATCH) / DESCRIPTORS,
             crowded: false,
             joined: BTreeSet::new(),
             published: Arc::default(),

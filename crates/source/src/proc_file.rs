@@ -9,10 +9,14 @@ use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use vnettop_sample::text::clean;
 
 /// What one read asks for; the kernel gives seq files in pieces of a page or more, a buffer is never shrunk.
 const PIECE: usize = 16 * 1024;
+
+/// The last of the descriptors that every program has.
+const STDERR: usize = 2;
 
 /// A file of /proc that stays open: reading it again costs a system call or two and no path lookup.
 #[derive(Debug)]
@@ -72,9 +76,42 @@ pub(crate) fn descriptor_limit() -> usize {
     limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
 }
 
+/// Numbers of the descriptors that were open when vnettop began, lowest first: a shell or a harness hands its own on, often with
+/// high numbers, and a caller may name one of them (`-r /dev/fd/63`), so they stay open and are counted instead.
+static TAKEN: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// Notes which descriptors are open; only the first call does, before anything else is opened.
+pub(crate) fn note_taken() {
+    TAKEN.get_or_init(|| {
+        let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        let mut numbers: Vec<usize> = entries.filter_map(number).filter(|&number| number > STDERR).collect();
+        numbers.sort_unstable();
+        // The list's own is closed by now.
+        numbers.retain(|number| std::fs::symlink_metadata(format!("/proc/self/fd/{number}")).is_ok());
+        numbers
+    });
+}
+
+/// How many of the descriptors that this process may have were open when it began, beside the three of every program.
+pub(crate) fn taken() -> usize {
+    above(STDERR)
+}
+
+/// How many descriptors with a higher number were open when this process began.
+fn above(number: usize) -> usize {
+    let limit = descriptor_limit();
+    TAKEN.get().map_or(0, |taken| taken.iter().filter(|&&other| other > number && other < limit).count())
+}
+
+/// How many descriptors this process may open for itself, standard ones included.
+pub(crate) fn descriptor_room() -> usize {
+    descriptor_limit().saturating_sub(taken())
+}
+
 /// Descriptors that caches of open files must leave free: the BPF programs take up to 40 while they are loaded, and a socket, the
 /// pipes of a command or a file that is read once must always find one.
-const LEFT_BY_CACHES: usize = 64;
+const LEFT_BY_CACHES: usize = 80;
 
 /// Whether a file that is kept open only to save time leaves enough descriptors free.
 pub(crate) fn leaves_room(newest: &OwnedFd) -> bool {
@@ -82,9 +119,9 @@ pub(crate) fn leaves_room(newest: &OwnedFd) -> bool {
 }
 
 /// Whether a descriptor leaves so many others free: the kernel gives the lowest free number, so the newest one tells how many
-/// are taken.
+/// are taken, beside those above it from the beginning.
 pub(crate) fn leaves(newest: &OwnedFd, free: usize) -> bool {
-    usize::try_from(newest.as_raw_fd()).is_ok_and(|number| number + free < descriptor_limit())
+    usize::try_from(newest.as_raw_fd()).is_ok_and(|number| number + above(number) + free < descriptor_limit())
 }
 
 /// Makes room in the descriptor table before a second thread shares it: the kernel grows a shared table only after an RCU

@@ -59,8 +59,12 @@ pub struct ThreadReader {
     lasting: Vec<Problem>,
     problems: Vec<Problem>,
     /// What the problems behind those of `lasting` were made from.
-    reported: (bool, Option<u32>),
+    reported: ProblemFacts,
 }
+
+/// What the problems are made from: some thread whose moves the kernel does not count, a process asked for that is not there, and how
+/// many threads no descriptor was left for.
+type ProblemFacts = (bool, Option<u32>, usize);
 
 /// What is known of a process, when it has to be read again, and whether its command line is its last.
 #[derive(Debug)]
@@ -105,10 +109,10 @@ impl ThreadReader {
             runners: Runners::default(),
             benchmarks: Arc::default(),
             // Where few are allowed, what loads the BPF programs needs some for a moment.
-            most_kept: (proc_file::descriptor_limit() / 2).saturating_sub(12),
+            most_kept: (proc_file::descriptor_room() / 2).saturating_sub(12),
             problems: lasting.clone(),
             lasting,
-            reported: (false, None),
+            reported: (false, None, 0),
         })
     }
 
@@ -145,9 +149,14 @@ impl ThreadReader {
         }
         self.renew(now_ns);
         self.read_quotas(now_ns);
-        let (samples, uncounted) = self.read_tasks();
+        let (samples, uncounted, unread) = self.read_tasks();
         let missing = self.finder.missing_pid(|tid| self.tasks.keys().any(|(_, watched)| *watched == tid));
-        self.report((uncounted, missing));
+        self.report((uncounted, missing, unread));
+        if unread > 0 {
+            // Files that are kept open save time; a thread that is not read is lost.
+            self.most_kept = 0;
+            self.tasks.values_mut().for_each(Task::release);
+        }
         samples
     }
 
@@ -243,10 +252,10 @@ impl ThreadReader {
         }
     }
 
-    /// The samples, and whether there is a thread whose moves the kernel does not count.
-    fn read_tasks(&mut self) -> (Vec<ThreadSample>, bool) {
+    /// The samples, whether there is a thread whose moves the kernel does not count, and how many there was no descriptor for.
+    fn read_tasks(&mut self) -> (Vec<ThreadSample>, bool, usize) {
         let mut samples = Vec::with_capacity(self.tasks.len());
-        let mut uncounted = false;
+        let (mut uncounted, mut unread) = (false, 0);
         self.tasks.retain(|&(pid, tid), task| {
             let Some(process) = self.known.get_mut(&pid) else { return true };
             let mut read = task.read(&mut self.reading, &process.known);
@@ -264,14 +273,15 @@ impl ThreadReader {
                     samples.push(sample);
                 }
                 Err(Lost::Ended) => {}
+                Err(Lost::Unread) => unread += 1,
                 Err(Lost::Gone) => return false,
             }
             true
         });
-        (samples, uncounted)
+        (samples, uncounted, unread)
     }
 
-    fn report(&mut self, reported: (bool, Option<u32>)) {
+    fn report(&mut self, reported: ProblemFacts) {
         if std::mem::replace(&mut self.reported, reported) == reported {
             return;
         }
@@ -283,9 +293,16 @@ impl ThreadReader {
         let missing = reported.1.map(|pid| {
             format!("no process {pid} is visible: it has exited or is hidden; watch a command name instead")
         });
+        let unread = (reported.2 > 0).then(|| {
+            format!(
+                "{} of the watched threads could not be read: all {} files vnettop may open were in use; raise the limit (ulimit -n)",
+                reported.2,
+                proc_file::descriptor_limit()
+            )
+        });
         self.problems.clone_from(&self.lasting);
         let problem = |text| Problem { source: ProblemSource::Threads, text };
-        self.problems.extend(uncounted.into_iter().chain(missing).map(problem));
+        self.problems.extend(uncounted.into_iter().chain(missing).chain(unread).map(problem));
     }
 }
 

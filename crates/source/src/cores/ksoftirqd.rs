@@ -27,7 +27,7 @@ impl Ksoftirqd {
         let mut threads = BTreeMap::new();
         if proc_file::text(&proc.join("2/comm")).is_ok_and(|name| name == "kthreadd") {
             // The other descriptors are left to watched threads and links; a core without one is unknown.
-            let most = rows.len().min(proc_file::descriptor_limit() / 8);
+            let most = rows.len().min(proc_file::descriptor_room() / 8);
             // Per-core kernel threads get their pids while a machine starts: a handful a core, from the first ones on.
             let first = proc_file::processes(proc).into_iter().take(2048 + 32 * rows.len());
             threads.extend(first.filter_map(|pid| open(&proc.join(pid.to_string()))).take(most));

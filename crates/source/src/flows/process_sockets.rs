@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// Free descriptors that the sockets and directories of followed connections leave: room for the BPF programs.
-const LEFT_FREE: usize = 48;
+const LEFT_FREE: usize = 64;
 
 /// A process opens its connections when it is young: so long it is listed on every tick.
 const YOUNG_NS: u64 = 3_000_000_000;

@@ -96,7 +96,7 @@ impl ProcessFinder {
             watched,
             loadavg: is_own.then(|| File::open(roots.proc.join("loadavg")).ok()).flatten(),
             family: Family::new(roots, is_own),
-            most_kept: proc_file::descriptor_limit() / 8,
+            most_kept: proc_file::descriptor_room() / 8,
             tick_ns: SECOND_NS / procfs::ticks_per_second().max(1),
             ..Self::default()
         }

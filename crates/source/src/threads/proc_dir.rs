@@ -14,6 +14,8 @@ use std::os::fd::{AsFd, OwnedFd};
 #[derive(Debug)]
 pub(super) struct ProcDir {
     directory: OwnedFd,
+    /// Kept for the moment when all others are in use: who cannot be read for want of a descriptor would seem to be gone.
+    spare: Option<OwnedFd>,
     path: String,
     text: Vec<u8>,
     entries: Vec<u8>,
@@ -27,7 +29,9 @@ const ENTRIES: usize = 32 * 1024;
 impl ProcDir {
     pub(super) fn open(roots: &Roots) -> Result<Self, SourceError> {
         let directory = proc_file::open_directory(&roots.proc)?;
-        Ok(Self { directory, path: String::new(), text: vec![0; TEXT], entries: Vec::with_capacity(ENTRIES) })
+        let spare = keep_spare(&directory);
+        let (path, text, entries) = (String::new(), vec![0; TEXT], Vec::with_capacity(ENTRIES));
+        Ok(Self { directory, spare, path, text, entries })
     }
 
     /// The processes there are, ascending.
@@ -42,9 +46,20 @@ impl ProcDir {
     pub(super) fn tasks(&mut self, pid: u32) -> Vec<u32> {
         self.path.clear();
         let _ = write!(self.path, "{pid}/task");
-        match proc_file::open_directory_below(&self.directory, self.path.as_str()) {
+        match self.open_once(|proc, path| proc_file::open_directory_below(proc, path)) {
             Ok(tasks) => numbers(&tasks, &mut self.entries),
             Err(_) => Vec::new(),
+        }
+    }
+
+    /// Opens what is at the path and is closed again at once, in place of the spare descriptor where there is no other.
+    fn open_once(&mut self, open: impl Fn(&OwnedFd, &str) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
+        if self.spare.is_none() {
+            self.spare = keep_spare(&self.directory);
+        }
+        match open(&self.directory, &self.path) {
+            Err(Errno::MFILE) if self.spare.take().is_some() => open(&self.directory, &self.path),
+            opened => opened,
         }
     }
 
@@ -62,7 +77,9 @@ impl ProcDir {
 
     /// Opens and reads a file of a thread, once.
     pub(super) fn read_file(&mut self, pid: u32, tid: u32, file: &str) -> Result<&[u8], Errno> {
-        let file = self.open_file(pid, tid, file)?;
+        self.path.clear();
+        let _ = write!(self.path, "{pid}/task/{tid}/{file}");
+        let file = self.open_once(|proc, path| proc_file::open_below(proc, path))?;
         self.read(file)
     }
 
@@ -83,7 +100,7 @@ impl ProcDir {
     pub(super) fn process_stat(&mut self, pid: u32) -> Option<Stat<'_>> {
         self.path.clear();
         let _ = write!(self.path, "{pid}/stat");
-        let file = proc_file::open_below(&self.directory, &self.path).ok()?;
+        let file = self.open_once(|proc, path| proc_file::open_below(proc, path)).ok()?;
         parse::parse_stat(self.read(file).ok()?)
     }
 
@@ -91,6 +108,10 @@ impl ProcDir {
     pub(super) fn process_of(&mut self, tid: u32) -> Option<u32> {
         parse::parse_tgid(self.read_file(tid, tid, "status").ok()?)
     }
+}
+
+fn keep_spare(directory: &OwnedFd) -> Option<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(directory, 0).ok()
 }
 
 /// The names in a directory that are numbers, ascending.

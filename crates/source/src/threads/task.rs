@@ -127,6 +127,8 @@ pub(super) enum Lost {
     Ended,
     /// There is no such thread.
     Gone,
+    /// No descriptor was left to open its files with.
+    Unread,
 }
 
 impl Task {
@@ -136,8 +138,10 @@ impl Task {
 
     /// Opens the files and keeps them; false when there is no such thread (any more).
     pub(super) fn keep(&mut self, proc: &mut ProcDir) -> bool {
-        let files = FILES.map(|file| proc.open_file(self.pid, self.tid, file).ok().filter(proc_file::leaves_room));
-        self.kept = files[STAT].is_some().then_some(files);
+        // A kernel may lack one of them; all that there are stay open, or none.
+        let files = FILES.map(|file| proc.open_file(self.pid, self.tid, file).ok());
+        let has_room = files.iter().flatten().all(proc_file::leaves_room);
+        self.kept = (has_room && files[STAT].is_some()).then_some(files);
         self.kept.is_some()
     }
 
@@ -145,6 +149,11 @@ impl Task {
     pub(super) fn renew(&mut self, proc: &mut ProcDir) -> bool {
         (self.last, self.met_at_ns, self.mask) = (None, None, None);
         self.kept.is_some() && self.keep(proc)
+    }
+
+    /// Closes the files, to open them at each reading.
+    pub(super) fn release(&mut self) {
+        self.kept = None;
     }
 
     /// How many descriptors it holds.
@@ -219,7 +228,10 @@ impl Task {
         sched: Sched,
         schedstat: Option<Schedstat>,
     ) -> Result<ThreadSample, Lost> {
-        let text = self.file(STAT, &mut reading.proc).map_err(|_| Lost::Gone)?;
+        let text = self.file(STAT, &mut reading.proc).map_err(|error| match error {
+            Errno::MFILE | Errno::NFILE => Lost::Unread,
+            _ => Lost::Gone,
+        })?;
         let stat = parse::parse_stat(text).ok_or(Lost::Gone)?;
         if matches!(stat.state, b'Z' | b'X' | b'x') {
             return Err(Lost::Ended);

@@ -114,7 +114,7 @@ impl WorkerReader {
                     }
                     true
                 }
-                Err(Lost::Ended) => true,
+                Err(Lost::Ended | Lost::Unread) => true,
                 Err(Lost::Gone) => false,
             }
         });
