@@ -97,6 +97,20 @@ static __always_inline void add_to(struct latencies *sum, __u64 ns)
 	__sync_fetch_and_add(&sum->buckets[bucket].sum_ns, ns);
 }
 
+/* The same of what one core at a time adds to. */
+static __always_inline void add_to_own(struct latencies *sum, __u64 ns)
+{
+	__u32 bucket = bucket_of(ns);
+
+	if (ns > sum->max_ns)
+		sum->max_ns = ns;
+	barrier_var(bucket);
+	if (bucket >= BUCKETS)
+		return;
+	sum->buckets[bucket].count += 1;
+	sum->buckets[bucket].sum_ns += ns;
+}
+
 static __always_inline void note(__u32 kind, __u32 one, __u32 other, __u64 ns)
 {
 	struct waited key = { .kind = kind, .one = one, .other = other };
@@ -342,7 +356,7 @@ int threads_switch(__u64 *ctx)
 		waits->since_ns = 0;
 		if (!sum || !this || since < this->threads_since_ns)
 			return 0;
-		add_to(sum, ns);
+		add_to_own(sum, ns);
 		if (ns >= LONG_NS)
 			has_waited(here, next, prev, now, ns);
 	}
@@ -381,25 +395,23 @@ struct {
 	__type(value, struct has_read);
 } has_read SEC(".maps");
 
-/* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
-SEC("tp_btf/sock_recv_length")
-int thread_reads(__u64 *ctx)
+/* The running thread has read something from a socket. */
+static __always_inline void note_read(__u64 socket)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid(), zero = 0;
 	struct waiting *reader = bpf_map_lookup_elem(&waiting, &tid);
 	struct has_read *here;
 
-	if (!reader || (__s32)ctx[1] <= 0)
-		return 0;
+	if (!reader)
+		return;
 	note_gap(READ_GAP, tid, &reader->read_ns, &reader->read_in_look);
 	here = bpf_map_lookup_elem(&has_read, &zero);
 	if (here) {
 		here->at_ns = reader->read_ns;
 		here->in_look = reader->read_in_look;
-		here->socket = ctx[0];
+		here->socket = socket;
 		here->tid = tid;
 	}
-	return 0;
 }
 
 /* A packet with payload begins its way: the first one after its thread has read something from the same socket is its answer to
@@ -993,7 +1005,8 @@ static __always_inline __u64 bytes_came(const struct sock *sk, __u32 flow)
 	return end->at_ns;
 }
 
-/* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3 */
+/* sock_recv_length(struct sock *sk, int ret, int flags), Linux 6.3. One program for both that is known from it: a tracepoint is
+ * switched on and off with interrupts to every core, for each program anew. */
 SEC("tp_btf/sock_recv_length")
 int data_are_read(__u64 *ctx)
 {
@@ -1003,6 +1016,8 @@ int data_are_read(__u64 *ctx)
 	struct tuple tuple = {};
 	__u32 *lane;
 
+	if ((__s32)ctx[1] > 0)
+		note_read(ctx[0]);
 	if ((__s32)ctx[1] < 0 || (__u32)ctx[2] & (MSG_PEEK | MSG_ERRQUEUE) || !sk)
 		return 0;
 	tuple.proto = sk->sk_protocol;

@@ -120,13 +120,22 @@ pub enum Order {
     NoLatency,
 }
 
+/// Packets that are looked at besides those that pass links, where there are such.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MorePackets {
+    /// What is given to qdiscs.
+    pub queues: bool,
+    /// Datagrams that are dropped at the end of their way.
+    pub datagrams: bool,
+}
+
 /// How waits are looked at from now on.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketLook {
     /// Packets for so long; with none until told otherwise.
     pub packets_for: Option<Duration>,
-    /// Also what is given to qdiscs.
-    pub queues: bool,
+    /// Which, besides those that pass links.
+    pub more: MorePackets,
     /// Threads for as long as packets, and not all the time.
     pub threads_too: bool,
 }
@@ -287,7 +296,7 @@ impl Obeying<'_> {
         }
         if let Latency::Loaded(programs) = &mut self.latency {
             programs.look_at_threads(true);
-            programs.look_at_packets(look.packets_for, look.queues);
+            programs.look_at_packets(look);
             self.look_ends = look.packets_for.map(|packets_for| Instant::now() + packets_for);
             self.threads_too = look.threads_too;
         }

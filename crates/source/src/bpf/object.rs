@@ -13,7 +13,7 @@ use super::looked_at::{LookedAt, now_ns};
 use super::moves::{MoveRings, RecordLayout};
 use super::reasons::Reasons;
 use super::softirqs::SoftirqTimes;
-use super::{Maps, Refusal};
+use super::{Maps, PacketLook, Refusal};
 use crate::mounts;
 use aya::maps::{Array, MapData};
 use aya::programs::tp_btf::{BtfTracePointLink, BtfTracePointLinkId};
@@ -24,7 +24,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Compiled by `bpf/build`.
 static OBJECT: &[u8] = include_bytes!("../../bpf/vnettop.bpf.o");
@@ -40,12 +39,9 @@ const SOFTIRQS: [(&str, &str); 2] = [("softirq_begins", "softirq_entry"), ("soft
 const HOPS: [(&str, &str); 2] = [("hop_receives", "netif_receive_skb"), ("hop_sends", "net_dev_start_xmit")];
 const LATE_THREADS: [(&str, &str); 2] = [("thread_wakes", "sched_waking"), ("threads_switch", "sched_switch")];
 /// Linux 6.3.
-const READS: [(&str, &str); 4] = [
-    ("data_are_read", "sock_recv_length"),
-    ("datagram_is_dropped", "kfree_skb"),
-    ("thread_reads", "sock_recv_length"),
-    ("thread_sends", "sock_send_length"),
-];
+const READS: [(&str, &str); 2] = [("data_are_read", "sock_recv_length"), ("thread_sends", "sock_send_length")];
+/// Where there are datagrams, whose queue loses what is dropped at its end.
+const DROPPED_LAST: (&str, &str) = ("datagram_is_dropped", "kfree_skb");
 const LATE_PACKETS: [(&str, &str); 4] = [
     ("receiving_is_raised", "softirq_raise"),
     ("receiving_begins", "softirq_entry"),
@@ -257,7 +253,7 @@ impl LatencyPrograms {
     pub fn load(sys: &Path) -> Result<(Self, LatencyTables), Refusal> {
         let btf = parsed(&types(sys)?)?;
         let mut ebpf = made(LATENCY_OBJECT, EbpfLoader::new().btf(Some(&btf)))?;
-        for which in LATE_THREADS.iter().chain(&LATE_PACKETS).chain([&QUEUED]) {
+        for which in LATE_THREADS.iter().chain(&LATE_PACKETS).chain([&QUEUED, &DROPPED_LAST]) {
             prepare(&mut ebpf, &btf, *which)?;
         }
         // Without these the gaps of reading and sending are unknown, and how long packets wait for their reader.
@@ -291,19 +287,21 @@ impl LatencyPrograms {
     }
 
     /// Looks at packets from now on for so long, or, with none, until it is told otherwise; a look that lasts goes on.
-    pub fn look_at_packets(&mut self, packets_for: Option<Duration>, queues: bool) {
+    pub fn look_at_packets(&mut self, look: PacketLook) {
         let is_begun = self.packets.is_empty();
         if let Some(looks) = &mut self.looks {
-            let [number, follows_until_ns] = self.looked_at.look(packets_for, is_begun);
+            let [number, follows_until_ns] = self.looked_at.look(look.packets_for, is_begun);
             self.look = [number, follows_until_ns, self.look[2]];
             let _ = looks.set(0, self.look, 0);
         }
         if is_begun {
             self.packets = attach(&mut self.ebpf, &[&LATE_PACKETS[..], &READS].concat());
         }
-        if queues && !self.packets.iter().any(|(name, _)| *name == QUEUED.0) {
-            let more = attach(&mut self.ebpf, &[QUEUED]);
-            self.packets.extend(more);
+        for (program, is_wanted) in [(QUEUED, look.more.queues), (DROPPED_LAST, look.more.datagrams)] {
+            if is_wanted && !self.packets.iter().any(|(name, _)| *name == program.0) {
+                let more = attach(&mut self.ebpf, &[program]);
+                self.packets.extend(more);
+            }
         }
         if is_begun {
             self.looked_at.begin();

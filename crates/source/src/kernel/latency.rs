@@ -7,12 +7,12 @@ use crate::bpf::hops::HopKey;
 use crate::bpf::latency::{
     FlowPoints, LatencyRequest, LatencyTables, QUEUED, READ, RECEIVED, RanInstead, SENT, WaitCount, WaitOf,
 };
-use crate::bpf::{Order, PacketLook, Programs};
+use crate::bpf::{MorePackets, Order, PacketLook, Programs};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use vnettop_sample::{
-    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, OnRequest, PathPoint, PointKind,
+    Duty, FlowPath, HopWay, Ifindex, Latencies, LatencyOf, LatencyRow, LinkKey, OnRequest, PathPoint, PointKind, Proto,
     ThreadId, ThreadSample, WaitedFor,
 };
 
@@ -21,13 +21,16 @@ const EVERY_NS: u64 = 900_000_000;
 /// How long at first, before it is known how many there are, and where nobody has asked for more.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
 /// How often programs may run for packets, reads and softirqs a second: each takes some 0.3 us of the core that it runs on.
-const MOST_A_SECOND: u64 = 11_000;
-/// Packets that take half of it are seen at both ends: where there are many, the looks are fewer, not shorter.
-const SHORTEST_LOOK: Duration = Duration::from_millis(200);
+const MOST_A_SECOND: u64 = 8_000;
+/// Packets that take half of it are seen at both ends: where there are many, the looks are fewer, not shorter, and each costs some
+/// 2 ms of a core for switching the programs on and off.
+const SHORTEST_LOOK: Duration = Duration::from_millis(300);
+/// The same where looks that are as seldom as may be would be too many.
+const SHORTEST_OF_A_FLOOD: Duration = Duration::from_millis(150);
 /// A tick may come so much early, ns.
 const SLACK_NS: u64 = 100_000_000;
-/// From one look to the next at most, ns.
-const SELDOM_NS: u64 = 8_000_000_000;
+/// From one look to the next at most, s.
+const SELDOM: u32 = 8;
 /// A look that takes most of a second need not end.
 const WHOLE: Duration = Duration::from_millis(800);
 /// Of those that a thread waited for, so many are named.
@@ -48,8 +51,8 @@ pub(super) struct LatencyReader {
     look: Option<Duration>,
     /// From the beginning of that look to the next one, ns.
     every_ns: u64,
-    /// A link of the paths has a qdisc that packets wait in.
-    queues: bool,
+    /// What the paths have: a qdisc that packets wait in, datagrams.
+    more: MorePackets,
     threads: BTreeMap<u32, ThreadId>,
     /// What was read last.
     pub now: Option<Latencies>,
@@ -76,7 +79,8 @@ impl LatencyReader {
             self.now = None;
             return;
         }
-        self.queues = !on.queueing.is_empty();
+        let datagrams = on.paths.iter().any(|path| path.proto == Proto::Udp);
+        self.more = MorePackets { queues: !on.queueing.is_empty(), datagrams };
         let was_glance = std::mem::replace(&mut self.is_glance, !wanted.latency);
         if !self.is_asked || was_glance != self.is_glance {
             (self.is_asked, self.asked_at_ns, self.look) = (true, now_ns, Some(FIRST_LOOK));
@@ -117,7 +121,7 @@ impl LatencyReader {
     }
 
     fn order(&self) -> Order {
-        Order::Latency(PacketLook { packets_for: self.look, queues: self.queues, threads_too: self.is_glance })
+        Order::Latency(PacketLook { packets_for: self.look, more: self.more, threads_too: self.is_glance })
     }
 
     /// How long the next look takes; none where it need not end.
@@ -130,12 +134,13 @@ impl LatencyReader {
         }
         let a_second = runs.saturating_mul(1_000_000_000) / ns;
         let look = Duration::from_micros(1_000_000 * MOST_A_SECOND / a_second.max(1));
-        let longer = look.max(SHORTEST_LOOK);
+        let most = look.saturating_mul(SELDOM).clamp(SHORTEST_OF_A_FLOOD, SHORTEST_LOOK);
+        let longer = look.max(most);
         // As much of the time, whatever the length.
         let seldom = 1_000_000_000.0 * longer.as_secs_f64() / look.as_secs_f64().max(1e-6);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
         let every_ns = (seldom as u64).saturating_sub(SLACK_NS);
-        self.every_ns = every_ns.clamp(EVERY_NS, SELDOM_NS);
+        self.every_ns = every_ns.clamp(EVERY_NS, u64::from(SELDOM) * 1_000_000_000);
         (longer < WHOLE).then_some(longer)
     }
 

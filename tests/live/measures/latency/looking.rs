@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 /// The programs of `bpf/latency.bpf.c`, as the kernel calls them: 15 letters.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 10] = [
     "thread_wakes",
     "threads_switch",
-    "thread_reads",
     "thread_sends",
     "receiving_is_ra",
     "receiving_begin",
