@@ -92,7 +92,10 @@ impl Grid {
 
     fn paint_canvas(&mut self, canvas: &Canvas, wanted: impl Fn(u16) -> bool) {
         if canvas.opaque {
-            self.clear(canvas.area, &wanted);
+            // A column of air on each side, where the frame of the screen is not: no letter of what lies below stands alone there.
+            let Area { x, width, .. } = canvas.area;
+            let (left, right) = (u16::from(x > 1), u16::from(usize::from(x + width) + 1 < self.width));
+            self.clear(Area { x: x - left, width: left + width + right, ..canvas.area }, &wanted);
         }
         for span in canvas.spans().filter(|span| wanted(span.y)) {
             let mut cells = self.from(span.x, span.y).iter_mut();

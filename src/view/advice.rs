@@ -68,7 +68,7 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
             line.push((Tone::Normal, format!(" {}", proposal(metrics))));
         } else {
             // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, format!("{} (live: {})", proposal(metrics), key("propose"))));
+            line.push((Tone::Normal, format!("{} (key {}, live only)", proposal(metrics), key("propose"))));
         }
     }
     line

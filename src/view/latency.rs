@@ -45,7 +45,10 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
             lines.extend(remedy);
         }
         None if latency.stages.is_empty() => {}
-        None => lines.extend(sentences(Tone::Good, "no stage takes 1 ms (p99)", width)),
+        None => {
+            let (tone, text) = no_cause(metrics, latency);
+            lines.extend(sentences(tone, &text, width));
+        }
     }
     let (tone, text) = legend(latency);
     lines.extend(sentences(tone, &text, width));
@@ -66,6 +69,20 @@ pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
         lines.extend(sentences(Tone::Warning, &unknown.to_string(), u16::try_from(width).unwrap_or(u16::MAX)));
     }
     lines
+}
+
+/// Where no stage is slow, the one wait that was: it may be what a loss or a dip came from.
+fn no_cause(metrics: &TestMetrics, latency: &TestLatency) -> (Tone, String) {
+    let none = "no stage takes 1 ms (p99)".to_owned();
+    let longest = |stage: &'_ StageLatency| Some((stage.now.filter(|_| !stage.key.is_gap())?.max_s, stage.key));
+    let longest = latency.stages.iter().filter_map(longest).max_by(|one, other| one.0.total_cmp(&other.0));
+    match longest.filter(|(max_s, _)| *max_s >= VERY_SLOW_S) {
+        Some((max_s, key)) => {
+            let place = latency.place(metrics.latency_ground(), &key);
+            (Tone::Warning, format!("{none}; the longest single wait: {}, {place}", Elapsed(max_s)))
+        }
+        None => (Tone::Good, none),
+    }
 }
 
 /// Stages of the data that a packet passes one after the other.
@@ -92,8 +109,9 @@ fn legend(latency: &TestLatency) -> (Tone, String) {
     let over = format!("the last {}; % PATH: share of the mean time on the path", Seconds(latency.over_s));
     match latency.packets_looked {
         Some(share) if share < 0.95 => {
-            // A look is 0.2 s long at least, and follows packets from its first half on.
-            let text = format!("{over}; packets sampled {} of the time: waits over 0.1 s may be missed", Share(share));
+            // A look is 0.15 s long at least, and follows packets from its first half on.
+            let text =
+                format!("{over}; packets are followed {} of the time: a wait over 0.07 s may be missed", Share(share));
             (Tone::Warning, text)
         }
         _ => (Tone::Muted, over),

@@ -95,14 +95,18 @@ pub(super) fn notice(state: &State, width: u16) -> Option<(Tone, &str)> {
     (notices.next().is_none() && cells(text) + 6 <= usize::from(width)).then_some((tone, text))
 }
 
-/// How many paths beside the one that is shown; for the line above it.
+/// What the sign after a rate means, where a link of the path may have one, and how many paths there are beside the one that is shown;
+/// for the line above it.
 pub(super) fn title(state: &State) -> String {
-    let others = state.metrics().map_or(0, |metrics| path::groups(metrics).len().saturating_sub(1));
+    let groups = state.metrics().map(path::groups).unwrap_or_default();
     let key = state.keys().key("paths");
-    if others == 0 {
-        format!("{key} hop by hop")
-    } else {
-        format!("{key} hop by hop, {} beside it", plural(others, "path"))
+    let links = groups.first().and_then(|group| group.path.as_ref()).into_iter().flat_map(|path| &path.hops);
+    // As long as it is this path, whatever it carries: the line stands still.
+    let has_times = links.filter_map(|hop| hop.link).any(LinkMetrics::has_times_label);
+    let sign = if has_times { "× of nominal speed · " } else { "" };
+    match groups.len() {
+        0 | 1 => format!("{sign}{key} hop by hop"),
+        more => format!("{sign}{key} hop by hop, {} beside it", plural(more - 1, "path")),
     }
 }
 

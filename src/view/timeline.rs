@@ -120,6 +120,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
     let axis = Axis::of(&metrics.subject.timeline, cells, &state.axis);
     scale(&axis, &mut canvas, parts.graph);
     curve::prepare(&axis, &mut canvas, (MARGIN, parts.graph), state);
+    unmeasured(&axis, &mut canvas, parts.graph);
     let mut y = parts.graph;
     if parts.events {
         canvas.right(0, y, MARGIN - 1, Tone::Muted, "events");
@@ -144,6 +145,17 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
         (None, None) => {}
     }
     canvas
+}
+
+/// Why a graph begins late: its left part is empty for want of samples, not of packets.
+fn unmeasured(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
+    let first = axis.timeline.bins.first().and_then(|bin| axis.cell(bin.from_ns)).map_or(0, usize::from);
+    let (text, row) = (" not measured before ", rows / 2);
+    if let Some(spare) = first.checked_sub(text.len() + 4)
+        && row > 0
+    {
+        canvas.left(MARGIN + u16::try_from(spare / 2 + 2).unwrap_or(0), row, axis.cells, Tone::Muted, text);
+    }
 }
 
 /// One lane a thread: on which cores it was.

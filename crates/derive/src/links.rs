@@ -81,9 +81,15 @@ impl LinkMetrics {
     /// How many times its label the link moves; only where the claim is no real limit and is exceeded.
     #[must_use]
     pub fn times_label(&self) -> Option<f64> {
-        let claim = f64::from(self.facts.speed_mbps.filter(|&mbps| mbps > 0)?) * 1e6;
+        let claim = f64::from(self.facts.speed_mbps.filter(|_| self.has_times_label())?) * 1e6;
         let times = self.rates?.peak_bits_per_s()? / claim;
-        (self.basis != Basis::Real && times > 1.0).then_some(times)
+        (times > 1.0).then_some(times)
+    }
+
+    /// Whether it may move more than its label, which is no real limit.
+    #[must_use]
+    pub fn has_times_label(&self) -> bool {
+        self.basis != Basis::Real && self.facts.speed_mbps.is_some_and(|mbps| mbps > 0)
     }
 }
 

@@ -295,7 +295,7 @@ impl ThreadReader {
         });
         let unread = (reported.2 > 0).then(|| {
             format!(
-                "{} of the watched threads could not be read: all {} files vnettop may open were in use; raise the limit (ulimit -n)",
+                "{} watched threads were not read: all {} open files were in use; raise the limit (ulimit -n)",
                 reported.2,
                 proc_file::descriptor_limit()
             )

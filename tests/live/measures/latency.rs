@@ -9,6 +9,7 @@ mod reader;
 use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, pid};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
+use std::ops::RangeInclusive;
 use std::process::{ChildStdout, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use vnettop::source::now_ns;
@@ -61,14 +62,15 @@ impl Part {
         pid(&self.kept)
     }
 
-    /// Ends it. What it measured, µs: from the `CLOCK_MONOTONIC` on that was then, ns.
-    fn measured_since(self, from_ns: u64) -> Waits {
+    /// Ends it. What it measured, µs, while vnettop looked: what comes after, as a hog's end, vnettop has not seen.
+    fn measured_beside(self, told: &Told) -> Waits {
         let pid = self.pid().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(sent.is_ok_and(|status| status.success()), "it has run until now");
         self.kept.go_on();
         let all: Vec<(u64, u64)> = serde_json::from_reader(self.out).expect("a list");
-        let mut us: Vec<f64> = all.iter().filter(|one| one.0 >= from_ns).map(|one| one.1 as f64 / 1e3).collect();
+        let mut us: Vec<f64> =
+            all.iter().filter(|one| told.span_ns.contains(&one.0)).map(|one| one.1 as f64 / 1e3).collect();
         us.sort_by(f64::total_cmp);
         assert!(us.len() > 100, "it has measured: {}", us.len());
         Waits(us)
@@ -90,8 +92,8 @@ impl Waits {
 
 /// What vnettop said of a test while it was looked at.
 struct Told {
-    /// When its packets were looked at all the time first, `CLOCK_MONOTONIC`, ns.
-    from_ns: u64,
+    /// From when its packets were looked at all the time until the last object, `CLOCK_MONOTONIC`, ns.
+    span_ns: RangeInclusive<u64>,
     /// The latency of every object from then on.
     all: Vec<Value>,
 }
@@ -136,7 +138,7 @@ impl Told {
                 latency_of(&object, pids[0]).unwrap_or_else(|| panic!("there is a test: {}", object["tests"])).clone(),
             );
         }
-        let told = Self { from_ns, all };
+        let told = Self { span_ns: from_ns..=now_ns(), all };
         eprintln!("{}", told.summary());
         told
     }

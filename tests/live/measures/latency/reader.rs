@@ -39,7 +39,7 @@ impl Line {
 
     /// The socket's figures are the reader's own, and no hop takes a millisecond.
     fn compare(self, told: &Told) {
-        let truth = self.reader.measured_since(told.from_ns);
+        let truth = self.reader.measured_beside(told);
         let socket = told.only("socket");
         assert_same("the mean in the socket", told.mean(socket).0, truth.mean(), 0.1);
         assert_same("the 99th percentile in the socket", so_far(socket, "p99_us"), truth.percentile(99), 0.15);
