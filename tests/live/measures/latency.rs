@@ -5,6 +5,7 @@ mod carried;
 mod links;
 mod looking;
 mod reader;
+mod wraps;
 
 use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, pid};
 use serde_json::Value;

@@ -241,9 +241,9 @@ pub(super) struct LatencyPrograms {
     threads: Attached,
     packets: Attached,
     /// `struct look`.
-    looks: Option<Array<MapData, [u64; 3]>>,
+    looks: Option<Array<MapData, [u64; 4]>>,
     /// Of the look that lasts, or the last one.
-    look: [u64; 3],
+    look: [u64; 4],
     looked_at: Arc<LookedAt>,
     threads_at: Arc<LookedAt>,
 }
@@ -264,7 +264,7 @@ impl LatencyPrograms {
         let tables = tables.ok_or_else(|| Refusal::Other("the object has no tables".to_owned()))?;
         let looks = ebpf.take_map("looks").and_then(|map| Array::try_from(map).ok());
         Ok((
-            Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, look: [0; 3], looked_at, threads_at },
+            Self { ebpf, threads: Vec::new(), packets: Vec::new(), looks, look: [0; 4], looked_at, threads_at },
             tables,
         ))
     }
@@ -291,7 +291,8 @@ impl LatencyPrograms {
         let is_begun = self.packets.is_empty();
         if let Some(looks) = &mut self.looks {
             let [number, follows_until_ns] = self.looked_at.look(look.packets_for, is_begun);
-            self.look = [number, follows_until_ns, self.look[2]];
+            let since_ns = if is_begun { now_ns() } else { self.look[3] };
+            self.look = [number, follows_until_ns, self.look[2], since_ns];
             let _ = looks.set(0, self.look, 0);
         }
         if is_begun {
