@@ -66,7 +66,17 @@ impl PlotWidth {
             Self::Narrow => 74,
         }
     }
+
+    /// Room for rows of these names, of which a part is cut where they would take most of the drawing.
+    fn label_area_of<'a>(self, names: impl Iterator<Item = &'a String>) -> u32 {
+        let longest = names.map(|name| name.chars().count()).max().unwrap_or(0);
+        let needed = u32::try_from(longest).unwrap_or(u32::MAX).saturating_mul(NAME_CHARACTER).saturating_add(10);
+        needed.clamp(self.label_area(), (self.units() * 2 / 5).min(220))
+    }
 }
+
+/// Width of a character of a row's name, as it is printed, rounded up.
+const NAME_CHARACTER: u32 = 8;
 
 /// A colour of the page: the style sheet says which it is in the light, in the dark and on paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,12 +222,12 @@ fn chart<'a>(
     (y_to, y_label): (f64, Option<&str>),
 ) -> Result<Chart<'a>, DrawingAreaErrorKind<std::io::Error>> {
     let (_, unit) = x.unit();
-    axes(area, width, (x.range(), x_label.then_some(unit)), (y_to, y_label))
+    axes(area, (width, width.label_area()), (x.range(), x_label.then_some(unit)), (y_to, y_label))
 }
 
 fn axes<'a>(
     area: &PlotArea<'a>,
-    width: PlotWidth,
+    (width, label_area): (PlotWidth, u32),
     (x, x_label): (std::ops::Range<f64>, Option<&str>),
     (y_to, y_label): (f64, Option<&str>),
 ) -> Result<Chart<'a>, DrawingAreaErrorKind<std::io::Error>> {
@@ -226,7 +236,7 @@ fn axes<'a>(
         .margin_right(RIGHT)
         .set_left_and_bottom_label_area_size(0)
         .x_label_area_size(if x_label.is_some() { BELOW } else { 6 })
-        .y_label_area_size(width.label_area())
+        .y_label_area_size(label_area)
         .build_cartesian_2d(x, 0.0..y_to)?;
     let short = |value: &f64| {
         let text = format!("{value:.2}");
@@ -251,8 +261,8 @@ fn axes<'a>(
 }
 
 /// A word left of a row, as far as there is room.
-fn row_label(area: &PlotArea<'_>, chart: &Chart<'_>, width: PlotWidth, at: (f64, f64), word: &str) -> DrawnOrNot {
-    let most = if width == PlotWidth::Wide { 17 } else { 10 };
+fn row_label(area: &PlotArea<'_>, chart: &Chart<'_>, label_area: u32, at: (f64, f64), word: &str) -> DrawnOrNot {
+    let most = (label_area / NAME_CHARACTER) as usize;
     let count = word.chars().count();
     let short: String = if count > most {
         word.chars().take(most.saturating_sub(1)).chain(std::iter::once('…')).collect()

@@ -63,16 +63,17 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
     let nominals = plot.rows.iter().filter_map(|row| row.nominal).filter(|&nominal| nominal <= plot.reach());
     let farthest = nominals.fold(longest, f64::max);
     // Room for what is written behind the longest one.
-    let across = f64::from(width.units() - width.label_area() - RIGHT);
+    let label_area = width.label_area_of(plot.rows.iter().map(|row| &row.label));
+    let across = f64::from(width.units() - label_area - RIGHT);
     let words = plot.rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0) as f64 * CHARACTER + 12.0;
     let room = (across / (across - words).max(across / 4.0)).max(1.3);
     let to = if most > 0.0 { (longest * room).max(farthest * 1.02) } else { 1.0 };
     svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
         let top = f64::from(rows);
-        let mut chart = axes(area, width, (0.0..to, Some(&plot.x_label)), (top, None))?;
+        let mut chart = axes(area, (width, label_area), (0.0..to, Some(&plot.x_label)), (top, None))?;
         for (nth, row) in plot.rows.iter().enumerate() {
             let base = top - nth as f64 - 1.0;
-            row_label(area, &chart, width, (0.0, base + 0.5), &row.label)?;
+            row_label(area, &chart, label_area, (0.0, base + 0.5), &row.label)?;
             let value = row.value.filter(|value| value.is_finite()).unwrap_or(0.0).max(0.0);
             let bar = Rectangle::new([(0.0, base + 0.2), (value, base + 0.8)], row.color.fill(0.7));
             chart.draw_series(std::iter::once(bar))?;

@@ -57,7 +57,7 @@ pub fn heat(text: &PlotText, width: PlotWidth, plot: &HeatPlot) -> String {
                 let style = plot.color.fill(f64::from(step) / STEPS);
                 chart.draw_series(std::iter::once(Rectangle::new(cell, style)))?;
             }
-            row_label(area, &chart, width, (plot.x.range().start, base + 0.5), &row.label)?;
+            row_label(area, &chart, width.label_area(), (plot.x.range().start, base + 0.5), &row.label)?;
         }
         draw_done(area, &mut chart, (plot.x, top), &plot.done, (true, false))
     })

@@ -95,7 +95,7 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
                 PlotColor::Grid.line(1),
             );
             counts.draw_series(std::iter::once(line))?;
-            row_label(&below, &counts, width, (plot.x.range().start, base + 0.45), &lane.name)?;
+            row_label(&below, &counts, width.label_area(), (plot.x.range().start, base + 0.45), &lane.name)?;
         }
         Ok(())
     })

@@ -68,7 +68,7 @@ pub fn strips(text: &PlotText, width: PlotWidth, plot: &StripPlot) -> String {
                 let line = vec![(at / scale, base + 0.74), (at / scale, base + 0.98)];
                 chart.draw_series(std::iter::once(PathElement::new(line, PlotColor::Red.line(1))))?;
             }
-            row_label(area, &chart, width, (plot.x.range().start, base + 0.42), &row.label)?;
+            row_label(area, &chart, width.label_area(), (plot.x.range().start, base + 0.42), &row.label)?;
         }
         draw_done(area, &mut chart, (plot.x, top), &plot.done, (true, false))
     })
