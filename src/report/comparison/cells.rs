@@ -158,8 +158,11 @@ pub(super) fn without_cv(comparison: &Comparison, load: Load, row: &PathRow) -> 
     if !load.is_bulk() || row.unpinned.as_ref()?.cv.is_some() {
         return None;
     }
-    let why =
-        if comparison.plan.seconds < CV_S { "needs --time 2 or more" } else { "is known of TCP connections only" };
+    let why = if comparison.plan.seconds < CV_S {
+        "needs --time 2 or more"
+    } else {
+        "needs a TCP connection and enough samples of it"
+    };
     Some(format!("CV {why}"))
 }
 

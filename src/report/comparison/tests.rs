@@ -91,7 +91,7 @@ fn what_would_mislead_is_said() {
     busy.machine.cores = 4;
     assert!(text(&busy).contains(&used.replace("128", "4")), "{}", text(&busy));
     busy.plan.seconds = 3.0;
-    assert!(text(&busy).contains("CV is known of TCP connections only"), "{}", text(&busy));
+    assert!(text(&busy).contains("CV needs a TCP connection and enough samples of it"), "{}", text(&busy));
     for one in busy.paths.iter_mut().flat_map(|path| &mut path.measurements) {
         one.others_cores = Some(f64::NAN);
     }

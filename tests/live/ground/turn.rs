@@ -56,6 +56,12 @@ fn turn_of(test: &str) -> &str {
     rest.map_or("", |rest| rest.split("::").next().unwrap_or(rest))
 }
 
+/// Keeps the other tests of the file out that ask for this: each of them has cores of its own.
+pub fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Waits until no test runs that may not run beside this one.
 pub fn take() {
     let thread = std::thread::current();

@@ -7,12 +7,12 @@ mod looking;
 mod reader;
 mod wraps;
 
+use crate::ground::turn::alone;
 use crate::ground::{Kept, Netns, VNETTOP, Watching, await_that, pid};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::ops::RangeInclusive;
 use std::process::{ChildStdout, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use vnettop::source::now_ns;
 
 const PROGRAM: &str = include_str!("latency/program.py");
@@ -20,12 +20,6 @@ const PROGRAMS: &[&str] = &["ip", "nsenter", "python3", "taskset", "unshare"];
 
 /// The far end of the veth pair.
 const FAR: &str = "198.18.0.2";
-
-/// Sender and receiver have a core each: two of these tests would be the wait of each other.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// One of program.py's, which is ready.
 struct Part {

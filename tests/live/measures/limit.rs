@@ -4,10 +4,10 @@
 mod release;
 
 use crate::ground::group::Group;
+use crate::ground::turn::alone;
 use crate::ground::{Kept, Netns, VNETTOP, Watching, listening, needs, pid, veth_pair};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard};
 
 const PROGRAMS: &[&str] = &["iperf3", "ip", "tc", "nft", "nsenter", "taskset", "python3"];
 
@@ -105,12 +105,6 @@ impl Plant {
 
 fn spawned(mut command: Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
-}
-
-/// One after another: each fills the machine.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn runs() -> usize {

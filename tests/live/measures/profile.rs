@@ -1,6 +1,7 @@
 //! What a core does, planted: rules, checksums, system calls, a stranger. Each is the largest stage of the test's work on that
 //! core, or has its name and the share that `perf` finds too.
 
+use crate::ground::turn::alone;
 use crate::ground::{Kept, Netns, VNETTOP, Watching, has, iperf3_server, left_out, needs, needs_two_cores, veth_pair};
 use serde_json::Value;
 use std::process::{Command, Stdio};
@@ -58,6 +59,7 @@ fn top(profile: &Value) -> &str {
 fn a_thousand_rules_are_the_largest_stage_with_their_time_for_each_packet() {
     needs(&[PROGRAMS, &["nft"]].concat());
     needs_two_cores();
+    let _alone = alone();
     let [near, middle, far] = [Netns::new(), Netns::new(), Netns::new()];
     near.run(&format!("ip link add e0 type veth peer name r0 netns {}", middle.pid()));
     far.run(&format!("ip link add e0 type veth peer name r1 netns {}", middle.pid()));
@@ -93,6 +95,7 @@ fn a_thousand_rules_are_the_largest_stage_with_their_time_for_each_packet() {
 fn a_vxlan_without_offloads_is_its_checksums() {
     needs(&[PROGRAMS, &["ethtool"]].concat());
     needs_two_cores();
+    let _alone = alone();
     let (near, far) = veth_pair();
     for (netns, at, link) in [(&near, 1, "v0"), (&far, 2, "v1")] {
         netns.run(&format!(
@@ -113,6 +116,7 @@ fn a_vxlan_without_offloads_is_its_checksums() {
 fn a_sender_of_single_bytes_is_its_system_calls() {
     needs(PROGRAMS);
     needs_two_cores();
+    let _alone = alone();
     let (near, far) = veth_pair();
     let _test = test(&far, &near, "198.18.0.2", &["-l", "1"]);
     let profile = profiled(&[]);
@@ -124,6 +128,7 @@ fn a_sender_of_single_bytes_is_its_system_calls() {
 fn a_stranger_has_a_name_and_the_share_that_perf_finds_and_nothing_more() {
     needs(&["taskset", "setpriv", "sh"]);
     needs_two_cores();
+    let _alone = alone();
     let spins = ["-c", CORE, "setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "while :; do :; done"];
     let spinner = Command::new("taskset").args(spins).stdin(Stdio::null()).spawn().expect("taskset runs");
     let _spinner = Kept(spinner);
