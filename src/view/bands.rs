@@ -96,13 +96,12 @@ impl BandRows {
     }
 }
 
-/// The least rows of the graph.
+/// The least rows of the graph: 8 of 24, 16 of 40, 24 of 60, and between these as many in proportion.
 fn least_graph(height: u16) -> u16 {
     match height {
         0..ROOMY => 2,
-        ROOMY..LARGE => 8,
-        LARGE..TALL => 16,
-        _ => 24,
+        ROOMY..40 => 8 + height.saturating_sub(24) / 2,
+        _ => 16 + (height.min(60) - 40) * 2 / 5,
     }
 }
 

@@ -13,7 +13,7 @@ use super::strip::{self, CoreLetters, StripWindow};
 use super::{Tone, finding, latency};
 use crate::action::Action;
 use crate::derive::history::History;
-use crate::derive::timeline::Incident;
+use crate::derive::timeline::{Incident, KEPT_NS};
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
@@ -149,8 +149,12 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
 
 /// Why a graph begins late: its left part is empty for want of samples, not of packets.
 fn unmeasured(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
-    let first = axis.timeline.bins.first().and_then(|bin| axis.cell(bin.from_ns)).map_or(0, usize::from);
-    let (text, row) = (" not measured before ", rows / 2);
+    let begun_ns = axis.timeline.bins.first().map_or(0, |bin| bin.from_ns);
+    let first = axis.cell(begun_ns).map_or(0, usize::from);
+    // One that is as long, but for a sample's time, has left out what was before.
+    let is_all = axis.newest_ns.saturating_sub(begun_ns) + 2_000_000_000 < KEPT_NS;
+    let text = if is_all { " not measured before " } else { " the last minute is kept " };
+    let row = rows / 2;
     if let Some(spare) = first.checked_sub(text.len() + 4)
         && row > 0
     {

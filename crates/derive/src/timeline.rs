@@ -8,7 +8,7 @@ use std::sync::Arc;
 use vnettop_sample::{Event, Word};
 
 /// A graph shows no more: older bins, losses and incidents are forgotten, ns.
-const KEPT_NS: u64 = 60_000_000_000;
+pub const KEPT_NS: u64 = 60_000_000_000;
 
 /// Everything on the axis, oldest first; empty before there is a rate.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -57,15 +57,24 @@ impl Part {
         pid(&self.kept)
     }
 
-    /// Ends it. What it measured, µs, while vnettop looked: what comes after, as a hog's end, vnettop has not seen.
-    fn measured_beside(self, told: &Told) -> Waits {
+    /// Ends it, and takes what it measured.
+    fn measured(self) -> Measured {
         let pid = self.pid().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(sent.is_ok_and(|status| status.success()), "it has run until now");
         self.kept.go_on();
-        let all: Vec<(u64, u64)> = serde_json::from_reader(self.out).expect("a list");
+        Measured(serde_json::from_reader(self.out).expect("a list"))
+    }
+}
+
+/// What a program measured: when, `CLOCK_MONOTONIC`, ns, and how long, ns.
+struct Measured(Vec<(u64, u64)>);
+
+impl Measured {
+    /// In the time that vnettop's own figures are of: what came after, as a hog's end, it has not seen.
+    fn within(&self, span_ns: &RangeInclusive<u64>) -> Waits {
         let mut us: Vec<f64> =
-            all.iter().filter(|one| told.span_ns.contains(&one.0)).map(|one| one.1 as f64 / 1e3).collect();
+            self.0.iter().filter(|one| span_ns.contains(&one.0)).map(|one| one.1 as f64 / 1e3).collect();
         us.sort_by(f64::total_cmp);
         assert!(us.len() > 100, "it has measured: {}", us.len());
         Waits(us)
@@ -136,6 +145,15 @@ impl Told {
         let told = Self { span_ns: from_ns..=now_ns(), all };
         eprintln!("{}", told.summary());
         told
+    }
+
+    /// The time of the figures since the beginning: packets are looked at all the time, so it is all gaps between them.
+    fn whole_ns(&self) -> RangeInclusive<u64> {
+        let gaps = &self.only("arrival_gap")["so_far"];
+        let looked_ns = us(gaps, "count") * us(gaps, "mean_us") * 1e3;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
+        let looked_ns = looked_ns as u64;
+        self.span_ns.end() - looked_ns..=*self.span_ns.end()
     }
 
     fn last(&self) -> &Value {

@@ -29,7 +29,7 @@ fn both_ways(near: &Netns, far: &Netns, address: &str, pause_ms: u32) -> (f64, f
         stages(told.last(), "answer", false).into_iter().filter(|one| one["tid"] == answers.pid()).collect();
     assert_eq!(own.len(), 1, "the server's own time is known: {}", told.summary());
     sum += told.mean(own[0]).0;
-    let truth = asks.measured_beside(&told).mean();
+    let truth = asks.measured().within(&told.span_ns).mean();
     eprintln!("both ways {sum:.1} of {truth:.1} us: {:.0} %", sum / truth * 100.0);
     (sum, truth)
 }
