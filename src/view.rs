@@ -81,8 +81,8 @@ pub enum Tone {
     Good,
     Warning,
     Bad,
-    /// The curve of a rate, and what is weaker beside it: what it was before, how far it reaches.
-    Curve,
+    /// The curve of a rate, from its highest rows (0) to its foot (7); and what is weaker beside it: how far it reaches.
+    Curve(u8),
     CurveDim,
     /// A core that a watched thread is on.
     Watched,

@@ -60,7 +60,10 @@ pub fn of(
     let has_all = colorterm.as_deref().is_some_and(|value| value == "truecolor" || value == "24bit");
     let shown = |palette: Palette| Colors::Palette(if has_all { palette } else { palette.numbered() });
     let many = Colors::are_many(term.as_deref(), colorterm.as_deref());
-    let usual = |is_dark: bool| Colors::usual(is_dark, many);
+    let usual = |is_dark: bool| match Colors::usual(is_dark, many) {
+        Colors::Palette(palette) => shown(palette),
+        own => own,
+    };
     let fixed =
         [("dark", usual(true)), ("light", usual(false)), ("terminal", Colors::Terminal), ("mono", Colors::None)];
     let mut themes: Vec<(String, Colors)> = fixed.map(|(name, colors)| (name.to_owned(), colors)).into();

@@ -78,7 +78,8 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
         Some((Some("light"), _)) => false,
         Some((_, span)) => return Err(Wrong::new(span, "base is \"dark\" or \"light\"")),
     };
-    let mut palette = Palette::usual(is_dark);
+    let usual = Palette::usual(is_dark);
+    let mut palette = usual;
     for (key, item) in read::entries(document.as_table()) {
         let wrong = |why: String| Wrong::new(key.span(), format!("{} {why}", short(key.get())));
         let value = item.as_value().ok_or_else(|| wrong("must be a colour, not a section".to_owned()))?;
@@ -97,6 +98,10 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
                 return Err(wrong(format!("is not known: {hint}")));
             }
         }
+    }
+    // Shades of a colour of one's own are nobody's choice.
+    if palette.accent != usual.accent {
+        palette.curve = [palette.accent; 8];
     }
     Ok(ThemeFile { name: name.to_owned(), palette, weak: weak(name, &palette, is_dark) })
 }

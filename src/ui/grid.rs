@@ -4,6 +4,7 @@
 use super::{Theme, ascii};
 use crate::view::{Area, Canvas, Tone, View};
 use ratatui::buffer::Cell;
+use ratatui::style::Modifier;
 use std::ops::Range;
 use unicode_width::UnicodeWidthChar;
 
@@ -21,7 +22,13 @@ impl Glyph {
     /// The cell for the terminal.
     pub fn cell(self, theme: Theme) -> Cell {
         let mut cell = Cell::EMPTY;
-        cell.set_char(self.symbol).set_style(theme.style(self.tone));
+        let style = theme.style(self.tone);
+        cell.set_char(self.symbol).set_style(style);
+        // A full block of many fonts is smaller than its cell, and a wall of them has seams; the ground behind has none.
+        if let Some(color) = style.fg.filter(|_| self.symbol == '█' && !style.add_modifier.contains(Modifier::REVERSED))
+        {
+            cell.set_bg(color);
+        }
         if self.selected {
             cell.set_style(theme.selected());
         }

@@ -16,6 +16,8 @@ pub struct Palette {
     pub accent: Color,
     pub key: Color,
     pub watched: Color,
+    /// The curve of a rate, from its highest rows to its foot.
+    pub curve: [Color; 8],
     /// NUMA nodes; neighbours differ.
     pub nodes: [Color; 6],
     /// NUMA nodes, weaker.
@@ -33,6 +35,25 @@ const fn numbered<const N: usize>(numbers: [u8; N]) -> [Color; N] {
     colors
 }
 
+/// Colours from one to another in equal steps.
+const fn shades<const N: usize>(from: Rgb, to: Rgb) -> [Color; N] {
+    const fn between(from: u8, to: u8, at: usize, steps: usize) -> u8 {
+        ((from as usize * (steps - at) + to as usize * at) / steps) as u8
+    }
+    let mut colors = [Color::Reset; N];
+    let mut at = 0;
+    while at < N {
+        let part = [
+            between(from[0], to[0], at, N - 1),
+            between(from[1], to[1], at, N - 1),
+            between(from[2], to[2], at, N - 1),
+        ];
+        colors[at] = Color::Rgb(part[0], part[1], part[2]);
+        at += 1;
+    }
+    colors
+}
+
 /// For black and nearly black.
 pub(super) const DARK: Palette = Palette {
     muted: Color::Indexed(247),
@@ -42,6 +63,7 @@ pub(super) const DARK: Palette = Palette {
     accent: Color::Indexed(80),
     key: Color::Indexed(179),
     watched: Color::Indexed(213),
+    curve: shades([0x5f, 0xd7, 0xd7], [0x35, 0x79, 0xa3]),
     nodes: numbered([80, 177, 111, 114, 179, 209]),
     nodes_dim: numbered([73, 140, 110, 108, 137, 173]),
 };
@@ -55,6 +77,7 @@ pub(super) const LIGHT: Palette = Palette {
     accent: Color::Indexed(24),
     key: Color::Indexed(94),
     watched: Color::Indexed(90),
+    curve: shades([0x00, 0x5f, 0x87], [0x45, 0x8a, 0xb0]),
     nodes: numbered([24, 90, 19, 22, 94, 124]),
     nodes_dim: numbered([31, 133, 62, 65, 136, 131]),
 };
@@ -70,6 +93,7 @@ pub(super) const TERMINAL: Palette = Palette {
     accent: Color::Cyan,
     key: Color::Yellow,
     watched: Color::Magenta,
+    curve: [Color::Cyan; 8],
     nodes: NODES,
     nodes_dim: NODES,
 };
@@ -84,6 +108,7 @@ pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
     accent: Color::Blue,
     key: Color::Blue,
     watched: Color::Magenta,
+    curve: [Color::Blue; 8],
     nodes: NODES_ON_WHITE,
     nodes_dim: NODES_ON_WHITE,
 };
@@ -117,6 +142,12 @@ impl Palette {
             *color(&mut self) = nearest(*color(&mut self));
         }
         (self.nodes, self.nodes_dim) = (self.nodes.map(nearest), self.nodes_dim.map(nearest));
+        // The nearest of each shade are of other hues.
+        self.curve = match self.curve {
+            shades if shades == DARK.curve => numbered([80, 80, 74, 74, 74, 67, 67, 67]),
+            shades if shades == LIGHT.curve => numbered([24, 24, 24, 24, 31, 31, 31, 31]),
+            shades => shades.map(nearest),
+        };
         self
     }
 
@@ -150,7 +181,7 @@ impl Palette {
             Tone::Key => indexed(self.key),
             Tone::Good => indexed(self.good),
             // Blue beside the warning's yellow: they differ for every eye.
-            Tone::Curve => indexed(self.accent),
+            Tone::Curve(depth) => indexed(self.curve[usize::from(depth).min(self.curve.len() - 1)]),
             Tone::CurveDim => indexed(self.nodes_dim[0]),
             Tone::Warning => indexed(self.warning).add_modifier(bold),
             Tone::Bad => indexed(self.bad).add_modifier(bold),
@@ -224,7 +255,9 @@ mod tests {
     #[test]
     fn every_text_is_readable_on_the_backgrounds_of_its_palette() {
         let backgrounds = [(&DARK, [BLACK, SOLARIZED_DARK]), (&LIGHT, [WHITE, SOLARIZED_LIGHT])];
-        for (palette, backgrounds) in backgrounds {
+        for (palette, backgrounds) in
+            backgrounds.into_iter().flat_map(|(palette, on)| [(*palette, on), (palette.numbered(), on)])
+        {
             for background in backgrounds {
                 for tone in (0..6)
                     .flat_map(|n| [Tone::Node(n), Tone::NodeBright(n), Tone::NodeDim(n), Tone::Moved(n)])
@@ -233,8 +266,8 @@ mod tests {
                     let style = palette.style(tone);
                     let Some(color) = style.fg else { continue };
                     let fixed = rgb(color).unwrap_or_else(|| panic!("{color} looks different on each terminal"));
-                    // What is weak on purpose is a mark in a lane.
-                    let least = if matches!(tone, Tone::NodeDim(_)) { 3.0 } else { 4.5 };
+                    // What is weak on purpose is a mark in a lane, or the foot of a curve.
+                    let least = if matches!(tone, Tone::NodeDim(_) | Tone::Curve(1..)) { 3.0 } else { 4.5 };
                     let is = contrast(fixed, background);
                     assert!(
                         is >= least,

@@ -81,7 +81,7 @@ impl Theme {
 
 fn plain(tone: Tone) -> Style {
     let modifier = match tone {
-        Tone::Normal | Tone::Title | Tone::Good | Tone::Curve | Tone::Node(_) => return Style::new(),
+        Tone::Normal | Tone::Title | Tone::Good | Tone::Curve(_) | Tone::Node(_) => return Style::new(),
         Tone::Muted | Tone::CurveDim | Tone::NodeDim(_) => Modifier::DIM,
         Tone::Moved(_) => Modifier::REVERSED,
         Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
@@ -98,7 +98,7 @@ pub(super) mod tests {
     use super::*;
     use ratatui::style::Color;
 
-    pub const TONES: [Tone; 16] = [
+    pub const TONES: [Tone; 17] = [
         Tone::Normal,
         Tone::Muted,
         Tone::Header,
@@ -110,7 +110,8 @@ pub(super) mod tests {
         Tone::Warning,
         Tone::Bad,
         Tone::Watched,
-        Tone::Curve,
+        Tone::Curve(0),
+        Tone::Curve(7),
         Tone::Node(3),
         Tone::NodeBright(3),
         Tone::NodeDim(3),

@@ -55,8 +55,10 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
     let (width, height) = (usize::from(axis.cells), usize::from(rows));
     let mut cells = Cells::new(width, height);
     let lows: Vec<Option<f64>> = axis.rates.chunks_exact(2).map(low).collect();
+    let top = top_row(axis, height);
     for at in 0..width {
-        let tone = tone(axis, &lows, at);
+        let is_dip = is_in_dip(axis, &lows, at);
+        let tone = |y: usize| if is_dip { Tone::Warning } else { Tone::Curve(depth(y, top, height)) };
         match state.graph {
             GraphStyle::Blocks => blocks(&mut cells, (at, height), axis, tone),
             GraphStyle::Braille => dots(&mut cells, (at, height), axis, tone),
@@ -85,12 +87,25 @@ fn low(pair: &[Option<RateSpan>]) -> Option<f64> {
 }
 
 /// A dip is where most of a second is below [`DIP`] of the median: a rate that is noisy all the time has none.
-fn tone(axis: &Axis<'_>, lows: &[Option<f64>], at: usize) -> Tone {
+fn is_in_dip(axis: &Axis<'_>, lows: &[Option<f64>], at: usize) -> bool {
     let beside = &lows[at.saturating_sub(BESIDE)..(at + BESIDE + 1).min(lows.len())];
     let known = beside.iter().flatten().count();
     let low = beside.iter().flatten().filter(|low| **low < DIP * axis.median).count();
     let is_low = lows[at].is_some_and(|low| low < DIP * axis.median);
-    if is_low && 2 * low > known { Tone::Warning } else { Tone::Curve }
+    is_low && 2 * low > known
+}
+
+/// The highest row that the curve reaches.
+fn top_row(axis: &Axis<'_>, rows: usize) -> usize {
+    let most = axis.rates.iter().flatten().map(|span| span.low).fold(0.0, f64::max);
+    rows.saturating_sub(steps(most / axis.top, rows * EIGHTHS).div_ceil(EIGHTHS))
+}
+
+/// How deep below the highest row of the curve one is, in eighths of what lies below that: all cells of a row have one
+/// shade, so that a row is still written with few changes of colour.
+fn depth(y: usize, top: usize, rows: usize) -> u8 {
+    let below = y.saturating_sub(top) * 8 / rows.saturating_sub(top).max(1);
+    u8::try_from(below.min(7)).unwrap_or(7)
 }
 
 /// How many of so many steps show a share; at least one, so that a rate of nothing is not as blank as one that is not known.
@@ -100,7 +115,7 @@ fn steps(share: f64, height: usize) -> usize {
 }
 
 /// Full up to the lowest rate of the cell, shaded up to the highest.
-fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: Tone) {
+fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: impl Fn(usize) -> Tone) {
     let pair = &axis.rates[2 * at..2 * at + 2];
     let Some(low) = low(pair) else { return };
     let high = pair.iter().flatten().map(|span| span.high).fold(low, f64::max);
@@ -109,7 +124,7 @@ fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: 
         let below = (rows - 1 - y) * EIGHTHS;
         let filled = low.saturating_sub(below).min(EIGHTHS);
         match filled {
-            1.. => cells.set(at, y, tone, strip::eighths(filled)),
+            1.. => cells.set(at, y, tone(y), strip::eighths(filled)),
             _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, '▒'),
             _ => {}
         }
@@ -117,7 +132,7 @@ fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: 
 }
 
 /// Two columns of dots, each filled up to the lowest rate of it, with a dot at the highest.
-fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: Tone) {
+fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: impl Fn(usize) -> Tone) {
     let height = rows * DOTS;
     let of = |span: Option<RateSpan>| span.map(|span| [span.low, span.high].map(|rate| steps(rate / axis.top, height)));
     let spans = [0, 1].map(|half| of(axis.rates[2 * at + half]));
@@ -125,7 +140,7 @@ fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: To
         let below = (rows - 1 - y) * DOTS;
         let glyph = braille(spans.map(|span| column(span, below)));
         if glyph != EMPTY {
-            cells.set(at, y, tone, glyph);
+            cells.set(at, y, tone(y), glyph);
         }
     }
 }
