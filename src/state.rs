@@ -48,7 +48,7 @@ pub use settings::{Mode, Settings, Units};
 pub use steers::SteerNotices;
 pub use sticky::Sticky;
 pub(crate) use sticky::napi_of;
-pub use test_choice::{TestList, rows};
+pub use test_choice::{LOSING, TestList, losing, rows};
 pub use threads::{ThreadChoices, ThreadList};
 pub use tree::LinkRow;
 pub use worse_placements::WorsePlacements;

@@ -1,16 +1,17 @@
 //! What to do about a test: the key that helps most, the remedy of its first finding, and after a pin whether to keep it.
 
 use super::lines::Line;
-use super::text::plural;
 use super::{Tone, finding};
 use crate::derive::experiment::Verdict;
+use crate::derive::placement::ProposedPin;
 use crate::derive::{FindingId, Limit, Metrics};
+use crate::sample::CoreSet;
 use crate::state::{Mode, State};
 
 /// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
 pub(super) fn more(state: &State) -> Option<String> {
     let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
-    let text = || format!("({} more: {key})", plural(more, "finding"));
+    let text = || format!("({key}: {more} more)");
     (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
 }
 
@@ -68,7 +69,7 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
             line.push((Tone::Normal, format!(" {}", proposal(metrics))));
         } else {
             // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, format!("{} (key {}, live only)", proposal(metrics), key("propose"))));
+            line.push((Tone::Normal, format!("{} (live only: {})", proposal(metrics), key("propose"))));
         }
     }
     line
@@ -77,14 +78,29 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
 /// What the key opens that proposes.
 fn proposal(metrics: &Metrics) -> String {
     let conclusions = &metrics.conclusions;
-    let cores = conclusions.proposed_cores.to_string().replace(',', ", ");
-    let many = if conclusions.proposed_cores.len() == 1 { "core" } else { "cores" };
     let steers = conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered);
-    match (cores.is_empty(), steers) {
+    let pins = pins(&conclusions.proposed);
+    match (pins.is_empty(), steers) {
         (true, true) => "steer its packets".to_owned(),
         (true, false) => "what can be done".to_owned(),
         (false, _) if conclusions.no_free_core => "no free core: why".to_owned(),
-        (false, true) => format!("pin to {many} {cores}, steer its packets"),
-        (false, false) => format!("pin to {many} {cores}"),
+        (false, true) => format!("{pins}, steer its packets"),
+        (false, false) => pins,
+    }
+}
+
+/// `pin server to core 4, client to core 5`; of more threads, or of two that do the same, `pin to cores 4-7`.
+fn pins(proposed: &[ProposedPin]) -> String {
+    match proposed {
+        [] => String::new(),
+        [one] => format!("pin {} to core {}", one.role, one.core),
+        [one, other] if one.role != other.role => {
+            format!("pin {} to core {}, {} to core {}", one.role, one.core, other.role, other.core)
+        }
+        all => {
+            let cores: CoreSet = all.iter().map(|pin| pin.core).collect();
+            let many = if cores.len() == 1 { "core" } else { "cores" };
+            format!("pin to {many} {}", cores.to_string().replace(',', ", "))
+        }
     }
 }

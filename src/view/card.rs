@@ -101,7 +101,7 @@ pub(super) fn waiting(state: &State, metrics: &Metrics) -> String {
     let left_s = state.pinned_at_ns.and_then(|pinned_ns| left_s(metrics, pinned_ns));
     left_s.map_or_else(
         || "too few rates to compare with before".to_owned(),
-        |left_s| format!("compared with before in {left_s:>2.0} s"),
+        |left_s| format!("compared with before in {left_s:.0} s"),
     )
 }
 

@@ -2,13 +2,12 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
-use super::flow::{self, LOSING};
+use super::flow;
 use super::format::{Count, Seconds, Share, UNKNOWN, speed};
 use super::text::plural;
 use crate::action::Action;
-use crate::derive::flow::DatagramTest;
 use crate::derive::{Metrics, Test};
-use crate::state::{State, rows};
+use crate::state::{State, losing, rows};
 
 /// Rows that the list takes; none where there is nothing to choose.
 pub(super) fn wanted_rows(state: &State, height: u16) -> u16 {
@@ -45,15 +44,6 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     canvas
 }
 
-/// The share of its packets that a test loses that runs; `None` where it loses next to none.
-fn losing(test: &Test) -> Option<f64> {
-    let losses = &test.metrics.losses;
-    let of_datagrams = test.metrics.flow.tests.iter().filter_map(DatagramTest::lost).reduce(f64::max);
-    let of_packets = losses.sent.filter(|sent| *sent > 0.0).map(|sent| losses.packets() / sent);
-    let share = of_datagrams.into_iter().chain(of_packets).reduce(f64::max)?;
-    (test.ended_ns.is_none() && share >= LOSING).then_some(share.min(1.0))
-}
-
 /// Mark and number, who with whom, and at the right what it carries, what it lost, how long.
 fn row(canvas: &mut Canvas, y: u16, test: &Test, is_selected: bool, metrics: &Metrics) {
     let tone = match (is_selected, test.ended_ns) {
@@ -78,7 +68,7 @@ fn figures(test: &Test, metrics: &Metrics) -> String {
     match test.ended_ns {
         None => {
             let (_, word) = flow::state_of(&test.metrics, &test.conclusions);
-            let now = rate(test.metrics.flow.bits_per_s);
+            let now = rate(test.metrics.rate_now());
             // How much of it is lost says more than how many.
             let lost =
                 if test.lost > 0.0 && losing(test).is_none() { format!(" · {lost} lost") } else { String::new() };

@@ -122,15 +122,15 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
     curve::prepare(&axis, &mut canvas, (MARGIN, parts.graph), state);
     unmeasured(&axis, &mut canvas, parts.graph);
     let mut y = parts.graph;
+    // A graph that stands still is of a test that has ended.
+    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.machine.at_ns);
+    line(&axis, &mut canvas, (y, now_ns), (state, parts));
+    y += 1;
     if parts.events {
         canvas.right(0, y, MARGIN - 1, Tone::Muted, "events");
         events::row(&axis, &mut canvas, (MARGIN, y));
         y += 1;
     }
-    // A graph that stands still is of a test that has ended.
-    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.machine.at_ns);
-    line(&axis, &mut canvas, (y, now_ns), (state, parts));
-    y += 1;
     if parts.latency {
         latency_lane(&axis, &mut canvas, y, metrics);
         y += 1;

@@ -7,7 +7,7 @@ use super::lines::Line;
 use super::text::{plural, wrap_commands};
 use super::{Tone, advice, card, digits, finding, flow};
 use crate::action::{Action, Key};
-use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, Metrics};
+use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, LimitKind, Metrics};
 use crate::state::{State, Units};
 
 /// From so many rows on the rate is written large.
@@ -18,6 +18,8 @@ const LARGE_WIDTH: u16 = 100;
 const LARGE_CELLS: u16 = 22;
 /// The figures that are needed most: the mean's time, the rate now, p5, p95.
 const SPREAD: usize = 4;
+/// A shorter dip is not worth a word in the first line, s.
+const LEAST_DIP_S: f64 = 0.1;
 /// From so many cells on a line has room for them.
 const ROOMY_WIDTH: usize = 70;
 
@@ -94,8 +96,11 @@ fn rate(metrics: &Metrics) -> Option<(String, &'static str, Tone)> {
     if let Some(ended) = metrics.ended_test() {
         return ended.mean.map(|mean| of(mean.bits_per_s, Tone::Title));
     }
-    let is_over = flow::was_unsteady(&metrics.subject).is_some();
-    let tone = |cv| if is_over { Tone::Title } else { flow::tone(cv) };
+    let now = metrics.subject.rate_now();
+    if let Some(bits) = now.filter(|_| is_past(metrics)) {
+        return Some(of(bits, Tone::Title));
+    }
+    let tone = |cv| if flow::was_unsteady(&metrics.subject).is_some() { Tone::Title } else { flow::tone(cv) };
     let jitter = metrics.subject.jitter.map(|jitter| of(jitter.mean, tone(jitter.cv)));
     jitter.or_else(|| metrics.subject.flow.bits_per_s.map(|bits| of(bits, Tone::Title)))
 }
@@ -163,6 +168,8 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
     let by_limit = first.is_some_and(|finding| finding.parts.by_limit);
     let add_limit = |all: &mut Paragraphs| {
         let is_said = first.is_some_and(|finding| finding.id == FindingId::Loss);
+        // The same loss, of other seconds: two figures for one thing.
+        let limit = limit.filter(|limit| !(is_said && limit.kind == LimitKind::Loss));
         let text = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
         all.add("LIMIT", Tone::Normal, &limit.map(text).unwrap_or_default());
     };
@@ -177,7 +184,11 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
             || flow::was_unsteady(&metrics.subject).is_some();
         let limit = limit.filter(|_| by_limit).map_or("", |limit| limit.text_alone());
         let why = because(&why.replace('±', sign), limit);
+        let since = steady_since(metrics).filter(|_| !why.is_empty());
+        let why = since.map_or_else(String::new, |for_s| format!("until {} ago: ", Seconds(for_s.floor()))) + &why;
         all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
+        // What explains no trouble, and has no figure, costs nothing that is known.
+        let cost = if is_trouble || cost.chars().any(|c| c.is_ascii_digit()) { cost.as_str() } else { "" };
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
         all.add_line("DO", advice::to_do(state, metrics, fix));
     } else {
@@ -280,6 +291,11 @@ fn steady_since(metrics: &Metrics) -> Option<f64> {
     flow::was_unsteady(&metrics.subject).filter(|_| is_said)
 }
 
+/// The mean is of a time that was unlike the present, and the rate now is known.
+fn is_past(metrics: &Metrics) -> bool {
+    steady_since(metrics).is_some() && metrics.subject.rate_now().is_some()
+}
+
 /// Rate and state, for what lies over them.
 pub(super) fn in_short(metrics: &Metrics) -> String {
     let rate = rate(metrics).map(|(figure, unit, _)| format!("{figure} {unit}, ")).unwrap_or_default();
@@ -302,15 +318,19 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let Some(jitter) = &metrics.subject.jitter else { return Vec::new() };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
-    let now = metrics.subject.flow.bits_per_s.map(|bits| format!("now {}", scale.number(bits)));
+    let now = metrics.subject.rate_now().map(|bits| format!("now {}", scale.number(bits)));
     let range = [("p5", jitter.p5), ("p95", jitter.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits)));
-    let over = std::iter::once(format!("mean of {}", Seconds(jitter.window_s)));
-    let wanted = ["CV", "dip"];
-    let mut rest: Vec<String> = all.filter(|text| wanted.iter().any(|word| text.starts_with(word))).collect();
+    let wanted = ["CV", "longest dip"];
+    let is_wanted = |text: &String| wanted.iter().any(|word| text.starts_with(word));
+    let has_dip = jitter.longest_dip_s >= LEAST_DIP_S;
+    let mut rest: Vec<String> = all.filter(is_wanted).filter(|text| has_dip || !text.starts_with("longest")).collect();
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
-    // Where the mean is of a time that was unlike the present, the present comes first.
-    let first: Vec<String> =
-        if steady_since(metrics).is_some() { now.into_iter().chain(over).collect() } else { over.chain(now).collect() };
+    // Where the mean is of a time that was unlike the present, the rate now is the large one.
+    let first: Vec<String> = if is_past(metrics) {
+        vec![format!("mean of {} {}", Seconds(jitter.window_s), scale.number(jitter.mean))]
+    } else {
+        std::iter::once(format!("mean of {}", Seconds(jitter.window_s))).chain(now).collect()
+    };
     first.into_iter().chain(range).chain(rest).collect()
 }
 
@@ -334,7 +354,7 @@ fn compared(state: &State, metrics: &Metrics) -> Option<(Tone, String)> {
     let [before, after] = [&result.before.jitter, &result.after.jitter];
     let scale = Scale::of(before.mean.max(after.mean), Units::Bits);
     let side = |jitter: &Jitter| scale.number(jitter.mean);
-    let so_far = card::final_in(state, metrics).map(|left| format!("; preliminary, final in {left:>2.0} s"));
+    let so_far = card::final_in(state, metrics).map(|left| format!("; preliminary, final in {left:.0} s"));
     let so_far = so_far.unwrap_or_default();
     let [headline, ..] = result.headlines();
     let keep = advice::kept(result.verdict);

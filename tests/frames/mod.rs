@@ -72,7 +72,7 @@ fn letter(tone: Tone) -> char {
         Tone::Warning => 'w',
         Tone::Bad => 'b',
         Tone::Watched => '_',
-        Tone::Curve => 'c',
+        Tone::Curve(_) => 'c',
         Tone::CurveDim => 'd',
         Tone::Moved(_) => 'M',
         Tone::Node(number) | Tone::NodeBright(number) | Tone::NodeDim(number) => char::from(b'0' + number % 10),

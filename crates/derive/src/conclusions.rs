@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use super::limit::Limit;
-use vnettop_sample::CoreSet;
+use super::placement::ProposedPin;
 
 /// What holds a test back, what is worth saying of it, and whether placing its threads may help.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,8 +15,8 @@ pub struct Conclusions {
     pub limit_leads: bool,
     /// Cores can be proposed for the busy threads, and the proposal does not itself doubt that it helps; as of the last second.
     pub placement_may_help: bool,
-    /// The cores of that proposal; empty where there is none.
-    pub proposed_cores: CoreSet,
+    /// What that proposal would pin; empty where there is none.
+    pub proposed: Vec<ProposedPin>,
     /// Others have every core that it could use, so that it is not made before somebody insists.
     pub no_free_core: bool,
 }

@@ -11,7 +11,7 @@ use super::jitter::Jitter;
 use super::ledger::{Bin, FlowBasis, Ledger};
 use super::migration_cost::{Cause, Crossing, moves_in};
 use super::moves::TracedMove;
-use super::placement;
+use super::placement::{self, ProposedPin};
 use std::collections::{HashMap, VecDeque};
 use vnettop_sample::{CoreSet, Event, Sample, ThreadId};
 
@@ -74,8 +74,8 @@ pub struct Conclusion {
     pub vague: bool,
     /// Cores can be proposed for the busy threads, by a proposal that does not doubt itself.
     pub placement_may_help: bool,
-    /// The cores that this proposal would pin to.
-    pub proposed_cores: CoreSet,
+    /// What this proposal would pin.
+    pub proposed: Vec<ProposedPin>,
     /// Others use or want half or more of every core that the busy threads may have, whatever is proposed.
     pub others_everywhere: bool,
     /// The threads that this proposal would pin, and that are not bound to that core.
@@ -143,7 +143,7 @@ impl RateDiagnosis {
             far_per_s: per_s(sum(Crossing::Nodes)),
             vague: vague > 0.5 * moves && metrics.machine.own.interval_ns > LONG_BIN_NS,
             placement_may_help: proposal.is_some(),
-            proposed_cores: proposal.iter().flat_map(|proposal| &proposal.steps).map(|step| step.core).collect(),
+            proposed: proposal.iter().flat_map(|proposal| &proposal.steps).map(|step| pin(metrics, step)).collect(),
             others_everywhere: placement::no_free_core(metrics).is_some(),
             placeable: proposal.iter().flat_map(|proposal| &proposal.steps).filter_map(moved).collect(),
             connections: HashMap::new(),
@@ -163,6 +163,11 @@ impl RateDiagnosis {
         let from_ns = now_ns.saturating_sub(length).max(since_ns);
         bins.since(from_ns).copied().collect()
     }
+}
+
+fn pin(metrics: &TestMetrics, step: &placement::Step) -> ProposedPin {
+    let thread = metrics.threads.iter().find(|thread| thread.sample.id == step.thread);
+    ProposedPin { role: thread.map_or("thread", |thread| thread.sample.role()), core: step.core }
 }
 
 /// The thread of a step that would change its mask.

@@ -13,6 +13,7 @@ mod parts;
 mod path;
 mod remedy;
 mod reordered;
+mod same_core;
 #[cfg(test)]
 pub(crate) mod tests;
 mod threads;
@@ -142,7 +143,7 @@ const LINTS: [Lint; 43] = [
     (FindingId::Jitter, Some('p'), 0.5, jitter::by_moves),
     (FindingId::Latency, Some('p'), 0.55, latency::of_threads),
     (FindingId::Latency, None, 0.54, latency::of_packets),
-    (FindingId::SameCore, Some('p'), 0.5, threads::on_the_same_core),
+    (FindingId::SameCore, Some('p'), 0.5, same_core::taking_turns),
     (FindingId::MaskChanged, None, 0.35, machine::changed_masks),
     (FindingId::Iperf3Main, Some('p'), 0.33, threads::only_the_main_thread),
     (FindingId::SpareCore, Some('p'), 0.32, path::spare_core),

@@ -29,7 +29,7 @@ pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use free_core::no_free_core;
 pub use phrases::label;
-pub use proposal::{CoreChange, Proposal, ProposedSteer, RunnerUp, Step};
+pub use proposal::{CoreChange, Proposal, ProposedPin, ProposedSteer, RunnerUp, Step};
 pub use steers::{at_receivers, unsteerable};
 use steers::{measured_steers, steers, tuned_steers};
 pub(crate) use steers::{request, shell_line};

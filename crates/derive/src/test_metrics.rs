@@ -4,6 +4,7 @@ use super::experiment::Card;
 use super::flow::FlowMetrics;
 use super::jitter::Jitter;
 use super::latency::{LatencyGround, TestLatency};
+use super::ledger::Bin;
 use super::losses::Losses;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
@@ -52,6 +53,20 @@ pub struct TestMetrics {
 }
 
 impl TestMetrics {
+    /// The mean rate since the sample before, as the rates of links are, bits/s: what stands beside those must be of the same
+    /// time. None where [`FlowMetrics::bits_per_s`] is none.
+    #[must_use]
+    pub fn rate_now(&self) -> Option<f64> {
+        let newest = self.flow.bits_per_s?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds between two samples")]
+        let elapsed_ns = self.machine.elapsed_s.map_or(0, |elapsed| (elapsed * 1e9).round() as u64);
+        let bins = &self.timeline.bins;
+        let since_ns = bins.last().map_or(0, |bin| bin.to_ns.saturating_sub(elapsed_ns));
+        // The middle of a bin is the tick's, wherever its ends lie.
+        let first = bins.partition_point(|bin| bin.from_ns.midpoint(bin.to_ns) < since_ns);
+        Bin::mean(&bins[first..]).or(Some(newest))
+    }
+
     /// What of it its latency is derived from, and named by.
     #[must_use]
     pub fn latency_ground(&self) -> LatencyGround<'_> {

@@ -139,9 +139,9 @@ impl TestStages {
         });
         let (findings, limit_leads) =
             finding::all(metrics, limit.as_ref(), placement_may_help, history, &self.diagnosis);
-        let offered = placement_may_help.then(|| self.diagnosis.conclusion.proposed_cores.clone());
+        let offered = placement_may_help.then(|| self.diagnosis.conclusion.proposed.clone());
         let no_free_core = placement_may_help && self.diagnosis.conclusion.others_everywhere;
-        let proposed_cores = offered.unwrap_or_default();
-        Conclusions { limit, findings, limit_leads, placement_may_help, proposed_cores, no_free_core }
+        let proposed = offered.unwrap_or_default();
+        Conclusions { limit, findings, limit_leads, placement_may_help, proposed, no_free_core }
     }
 }

@@ -23,7 +23,7 @@ pub struct FindingParts {
 impl FindingParts {
     /// Of a sentence that tells why and, behind a colon or as a command in parentheses at its end, what to do.
     pub(super) fn of_remedy(text: &str) -> Self {
-        if REMEDIES.iter().any(|word| text.starts_with(word)) {
+        if REMEDIES.iter().chain(&COMMANDS).any(|word| text.starts_with(word)) {
             return Self { fix: text.to_owned(), ..Self::default() };
         }
         match text.split_once(": ").filter(|(why, _)| !why.contains('(')) {
@@ -53,6 +53,7 @@ mod tests {
         };
         let is = |text: &str, why: &str, fix: &str| assert_eq!(parts(text), (why.to_owned(), fix.to_owned()), "{text}");
         is("its queue is full: raise its limit (tc -s qdisc)", "its queue is full", "raise its limit (tc -s qdisc)");
+        is("nft list ruleset there shows the rule", "", "nft list ruleset there shows the rule");
         is("for bursts raise net.core.rmem_max", "", "for bursts raise net.core.rmem_max");
         is("l2 (lb) is down (ip link set l2 up there)", "l2 (lb) is down", "ip link set l2 up there");
         is("a filter drops them (bpftool net: all of it)", "a filter drops them (bpftool net: all of it)", "");

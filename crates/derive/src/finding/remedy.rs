@@ -12,7 +12,7 @@ pub(super) fn sentence(because: &str, fix: &str) -> String {
 pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     let is_full = input.diagnosis.conclusion.others_everywhere;
     match limit.kind {
-        LimitKind::Others if is_full => "stop other programs first: others have every core that the test may use",
+        LimitKind::Others if is_full => "stop other programs: they use every core that this test may have",
         LimitKind::Others if !input.pin_may_help => {
             let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));
             return format!("stop other programs {core}, or give them another core");

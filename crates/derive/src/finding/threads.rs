@@ -15,8 +15,8 @@ use vnettop_sample::{CorePlace, CoreSet, Duty, Side, ThreadId};
 const RECENT_S: f64 = 5.0;
 /// What is shown as 0.0 a second.
 const LEAST_RATE: f64 = 0.05;
-/// Two threads share a core when they were seen on it together so many samples in a row.
-const SAMPLES_TOGETHER: usize = 3;
+/// Threads share a core when they were seen on it together so many samples in a row.
+pub(super) const SAMPLES_TOGETHER: usize = 3;
 
 pub(super) fn busy(metrics: &TestMetrics) -> impl Iterator<Item = &ThreadMetrics> {
     metrics.threads.iter().filter(|thread| thread.cpu.is_some_and(|cpu| cpu > BUSY))
@@ -103,29 +103,8 @@ fn moves_lately(thread: &ThreadMetrics, metrics: &TestMetrics, history: &History
     changes.max(track.moves_in(since_ns, thread.sample.at_ns))
 }
 
-/// Busy threads that have to take turns on one core.
-pub(super) fn on_the_same_core(input: &LintInput<'_>) -> Option<Diagnostic> {
-    let is_known = |thread: &&ThreadMetrics| {
-        input.history.thread(thread.sample.id).is_some_and(|track| track.cores.len() >= SAMPLES_TOGETHER)
-    };
-    let mut settled: Vec<&ThreadMetrics> =
-        busy(input.metrics).filter(is_known).filter(|thread| stays(input, thread)).collect();
-    settled.sort_by_key(|thread| (thread.sample.core, thread.sample.id));
-    let by_core = settled.chunk_by(|one, other| one.sample.core == other.sample.core);
-    let together = by_core.max_by_key(|threads| threads.len()).filter(|threads| threads.len() > 1)?;
-    let core = together[0].sample.core;
-    let tids: Vec<String> = together.iter().map(|thread| thread.sample.id.tid.to_string()).collect();
-    let waits = together.iter().filter_map(|thread| thread.wait).reduce(f64::max);
-    let waiting =
-        waits.map_or_else(String::new, |wait| format!(", each waiting up to {:.0} % of the time", wait * 100.0));
-    let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
-    numbers.extend(waits.map(|wait| ("wait", wait)));
-    let text = format!("{} busy threads ({}) compete for core {core}{waiting}", together.len(), tids.join(", "));
-    Some(Diagnostic { text, parts: None, cost: waits, numbers })
-}
-
 /// The thread was on its core in each of the last samples that are known of it.
-fn stays(input: &LintInput<'_>, thread: &ThreadMetrics) -> bool {
+pub(super) fn stays(input: &LintInput<'_>, thread: &ThreadMetrics) -> bool {
     let track = input.history.thread(thread.sample.id);
     track.is_some_and(|track| track.last(SAMPLES_TOGETHER).all(|&core| core == thread.sample.core))
 }

@@ -40,6 +40,15 @@ pub struct Step {
     pub runner_up: Option<RunnerUp>,
 }
 
+/// In short: a thread and the core that is proposed for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProposedPin {
+    /// What the thread does, as in `client`.
+    pub role: &'static str,
+    /// The core.
+    pub core: CoreId,
+}
+
 impl Step {
     /// The cores that were not chosen, in one sentence: those that would do as well, and the next best with its reason.
     #[must_use]

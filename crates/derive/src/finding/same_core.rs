@@ -1,0 +1,53 @@
+//! Busy threads of a test that have to take turns on one core.
+
+use super::threads::{SAMPLES_TOGETHER, busy, stays};
+use super::{Diagnostic, FindingParts, LintInput, remedy};
+use crate::figure::count;
+use crate::spare_core;
+use crate::threads::ThreadMetrics;
+use vnettop_sample::{CoreId, CoreSet};
+
+/// So many threads are named one by one.
+const NAMED: usize = 2;
+
+/// Of the most threads that share a core: who they are, how long each waits for it, and which core could have one of them.
+pub(super) fn taking_turns(input: &LintInput<'_>) -> Option<Diagnostic> {
+    let is_known = |thread: &&ThreadMetrics| {
+        input.history.thread(thread.sample.id).is_some_and(|track| track.cores.len() >= SAMPLES_TOGETHER)
+    };
+    let mut settled: Vec<&ThreadMetrics> =
+        busy(input.metrics).filter(is_known).filter(|thread| stays(input, thread)).collect();
+    settled.sort_by_key(|thread| (thread.sample.core, thread.sample.id));
+    let by_core = settled.chunk_by(|one, other| one.sample.core == other.sample.core);
+    let together = by_core.max_by_key(|threads| threads.len()).filter(|threads| threads.len() > 1)?;
+    let core = together[0].sample.core;
+    let waits = together.iter().filter_map(|thread| thread.wait).reduce(f64::max);
+    let waiting =
+        waits.map_or_else(String::new, |wait| format!(", each waits up to {:.0} % of the time", wait * 100.0));
+    let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
+    numbers.extend(waits.map(|wait| ("wait", wait)));
+    let why = format!("{} share core {core}{waiting}", who(together));
+    let fix = if input.pin_may_help { String::new() } else { apart(input, together, core) };
+    let text = remedy::sentence(&why, &fix);
+    let parts = FindingParts { why, cost: "not measured".to_owned(), fix, ..FindingParts::default() };
+    Some(Diagnostic { text, parts: Some(parts), cost: waits, numbers })
+}
+
+/// `iperf3 server 4012 and iperf3 client 4010`, or how many there are.
+fn who(together: &[&ThreadMetrics]) -> String {
+    let name = |thread: &&ThreadMetrics| {
+        let sample = &thread.sample;
+        format!("{} {} {}", sample.name, sample.role(), sample.id.tid)
+    };
+    let names: Vec<String> = together.iter().take(NAMED).map(name).collect();
+    if together.len() == NAMED { names.join(" and ") } else { format!("{} busy threads", together.len()) }
+}
+
+/// Where no key moves them: which core has time for one of them, and the command that gives it that.
+fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> String {
+    let Some(last) = together.last() else { return String::new() };
+    match spare_core::calmest_beside(input.metrics, [&CoreSet::from_iter([core]), &CoreSet::default()]) {
+        Some(free) => format!("give one of them core {free} (taskset -cp {free} {})", last.sample.id.tid),
+        None => "stop other programs: no other core has half of its time left".to_owned(),
+    }
+}
