@@ -26,7 +26,6 @@ mod worse_placements;
 
 use crate::action::{KeyMap, Pane, RowId};
 use crate::derive::experiment::Verdict;
-use crate::derive::placement::Proposal;
 use crate::derive::{FindingId, Metrics, OverriddenPin, Test};
 use crate::effect::Outcome;
 use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile, ThreadId, qdisc_kind};
@@ -194,12 +193,6 @@ impl State {
     /// Adds a sentence to those of the last effect: something happened that was not asked for.
     pub(crate) fn add_notice(&mut self, warning: bool, text: &str) {
         self.notices.add(Notice { warning, text: without_error_numbers(text), finding: None });
-    }
-
-    /// Shows a proposed placement, or the sentence why there is none.
-    pub fn open_proposal(&mut self, result: Result<Proposal, String>) {
-        let off = result.as_ref().map(Proposal::off_at_first).unwrap_or_default();
-        self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off };
     }
 
     /// Remembers when threads were pinned, adds notices of a recording's pins and of undone pins, and says once when the card
@@ -393,6 +386,7 @@ impl State {
         self.links.follow(&metrics);
         self.axis.follow(&metrics.subject.timeline);
         self.threads.follow(&metrics);
+        self.withdraw_proposal(&metrics);
         self.shown = Some(metrics);
         self.behind_s = 0;
         self.arrange();

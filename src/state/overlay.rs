@@ -111,6 +111,22 @@ pub enum Overlay {
 }
 
 impl State {
+    /// Shows a proposed placement, or the sentence why there is none.
+    pub fn open_proposal(&mut self, result: Result<Proposal, String>) {
+        let off = result.as_ref().map(Proposal::off_at_first).unwrap_or_default();
+        self.overlay = Overlay::Proposal { result, scroll: 0, chosen: None, off };
+    }
+
+    /// A placement of threads that have all ended is none: says so in its place.
+    pub(super) fn withdraw_proposal(&mut self, metrics: &Metrics) {
+        let Overlay::Proposal { result, .. } = &mut self.overlay else { return };
+        let runs = |thread: &ThreadId| metrics.machine.threads.iter().any(|one| one.sample.id == *thread);
+        let is_of_nobody = |of: &Proposal| !of.steps.is_empty() && !of.steps.iter().any(|step| runs(&step.thread));
+        if result.as_ref().is_ok_and(is_of_nobody) {
+            *result = Err("the threads of this placement have ended: start the test again, then ask again".to_owned());
+        }
+    }
+
     /// What listens to the keys now.
     #[must_use]
     pub fn context(&self) -> KeyContext {

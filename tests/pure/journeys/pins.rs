@@ -33,6 +33,20 @@ fn a_proposal_is_applied_by_enter_and_left_by_esc() {
 }
 
 #[test]
+fn a_proposal_for_threads_that_have_ended_is_withdrawn() {
+    let mut stage = Stage::after(3, scenes::kunpeng());
+    let proposal = scenes::proposal(thread(&stage, 0), thread(&stage, 1), [4, 5]);
+    stage.state.open_proposal(Ok(proposal));
+    stage.world.threads.remove(1);
+    stage.press("<tick>");
+    assert!(shows(&stage, "Proposed placement"), "one of them still runs");
+    stage.world.threads.clear();
+    stage.press("<tick>");
+    assert!(shows(&stage, "the threads of this placement have ended"), "{}", stage.text(120, 40));
+    assert_eq!(stage.press("<enter>"), [], "and nothing is asked of the kernel");
+}
+
+#[test]
 fn threads_are_taken_off_a_proposal() {
     let mut stage = Stage::after(3, scenes::kunpeng());
     let (server, client) = (thread(&stage, 0), thread(&stage, 1));
