@@ -67,8 +67,10 @@ pub use host_row::HostRow;
 #[allow(missing_docs, reason = "each says what the text is")]
 pub enum Tone {
     Normal,
-    /// Borders, zeros, what is only there for context.
+    /// Zeros, what is only there for context.
     Muted,
+    /// Borders, the lines of a scale, the shade of a time: drawn, never text.
+    Line,
     /// The head of a column.
     Header,
     /// The title of a pane, and of the one with the focus.
@@ -83,6 +85,8 @@ pub enum Tone {
     Bad,
     /// The curve of a rate, from its highest rows (0) to its foot (7); and what is weaker beside it: how far it reaches.
     Curve(u8),
+    /// A line drawn over the curve in such a row.
+    OnCurve(u8),
     CurveDim,
     /// A core that a watched thread is on.
     Watched,

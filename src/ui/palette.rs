@@ -9,6 +9,8 @@ use ratatui::style::{Color, Modifier, Style};
 #[allow(missing_docs, reason = "the words of the tones")]
 pub struct Palette {
     pub muted: Color,
+    /// Borders and scales.
+    pub line: Color,
     /// What is good, what warns, what is bad.
     pub good: Color,
     pub warning: Color,
@@ -57,6 +59,7 @@ const fn shades<const N: usize>(from: Rgb, to: Rgb) -> [Color; N] {
 /// For black and nearly black.
 pub(super) const DARK: Palette = Palette {
     muted: Color::Indexed(247),
+    line: Color::Indexed(242),
     good: Color::Indexed(114),
     warning: Color::Indexed(221),
     bad: Color::Indexed(210),
@@ -71,6 +74,7 @@ pub(super) const DARK: Palette = Palette {
 /// For white and nearly white.
 pub(super) const LIGHT: Palette = Palette {
     muted: Color::Indexed(240),
+    line: Color::Indexed(246),
     good: Color::Indexed(22),
     warning: Color::Indexed(94),
     bad: Color::Indexed(124),
@@ -87,6 +91,7 @@ pub(super) const LIGHT: Palette = Palette {
 const NODES: [Color; 6] = [Color::Cyan, Color::Magenta, Color::LightBlue, Color::Green, Color::Yellow, Color::Red];
 pub(super) const TERMINAL: Palette = Palette {
     muted: Color::Reset,
+    line: Color::Reset,
     good: Color::Green,
     warning: Color::Yellow,
     bad: Color::Red,
@@ -102,6 +107,7 @@ pub(super) const TERMINAL: Palette = Palette {
 const NODES_ON_WHITE: [Color; 6] = [Color::Blue, Color::Magenta, Color::Reset, Color::Red, Color::Blue, Color::Magenta];
 pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
     muted: Color::Reset,
+    line: Color::Reset,
     good: Color::Reset,
     warning: Color::Magenta,
     bad: Color::Red,
@@ -172,16 +178,19 @@ impl Palette {
     #[must_use]
     pub fn style(&self, tone: Tone) -> Style {
         let bold = Modifier::BOLD;
+        let shade = |depth: u8| indexed(self.curve[usize::from(depth).min(self.curve.len() - 1)]);
         let node = |of: &[Color; 6], number: u8| indexed(of[usize::from(number) % of.len()]);
         match tone {
             Tone::Normal | Tone::Title => Style::new(),
             Tone::Header => Style::new().add_modifier(bold),
             Tone::Muted => indexed(self.muted),
+            Tone::Line => indexed(self.line),
             Tone::FocusedTitle | Tone::Accent => indexed(self.accent).add_modifier(bold),
             Tone::Key => indexed(self.key),
             Tone::Good => indexed(self.good),
             // Blue beside the warning's yellow: they differ for every eye.
-            Tone::Curve(depth) => indexed(self.curve[usize::from(depth).min(self.curve.len() - 1)]),
+            Tone::Curve(depth) => shade(depth),
+            Tone::OnCurve(depth) => shade(depth).add_modifier(Modifier::REVERSED),
             Tone::CurveDim => indexed(self.nodes_dim[0]),
             Tone::Warning => indexed(self.warning).add_modifier(bold),
             Tone::Bad => indexed(self.bad).add_modifier(bold),
@@ -267,7 +276,8 @@ mod tests {
                     let Some(color) = style.fg else { continue };
                     let fixed = rgb(color).unwrap_or_else(|| panic!("{color} looks different on each terminal"));
                     // What is weak on purpose is a mark in a lane, or the foot of a curve.
-                    let least = if matches!(tone, Tone::NodeDim(_) | Tone::Curve(1..)) { 3.0 } else { 4.5 };
+                    let least =
+                        if matches!(tone, Tone::NodeDim(_) | Tone::Curve(1..) | Tone::OnCurve(_)) { 3.0 } else { 4.5 };
                     let is = contrast(fixed, background);
                     assert!(
                         is >= least,

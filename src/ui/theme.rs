@@ -82,8 +82,8 @@ impl Theme {
 fn plain(tone: Tone) -> Style {
     let modifier = match tone {
         Tone::Normal | Tone::Title | Tone::Good | Tone::Curve(_) | Tone::Node(_) => return Style::new(),
-        Tone::Muted | Tone::CurveDim | Tone::NodeDim(_) => Modifier::DIM,
-        Tone::Moved(_) => Modifier::REVERSED,
+        Tone::Muted | Tone::Line | Tone::CurveDim | Tone::NodeDim(_) => Modifier::DIM,
+        Tone::Moved(_) | Tone::OnCurve(_) => Modifier::REVERSED,
         Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
             Modifier::BOLD
         }
@@ -98,7 +98,7 @@ pub(super) mod tests {
     use super::*;
     use ratatui::style::Color;
 
-    pub const TONES: [Tone; 17] = [
+    pub const TONES: [Tone; 18] = [
         Tone::Normal,
         Tone::Muted,
         Tone::Header,
@@ -112,6 +112,7 @@ pub(super) mod tests {
         Tone::Watched,
         Tone::Curve(0),
         Tone::Curve(7),
+        Tone::OnCurve(3),
         Tone::Node(3),
         Tone::NodeBright(3),
         Tone::NodeDim(3),

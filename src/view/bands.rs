@@ -10,7 +10,7 @@ use crate::state::State;
 /// From so many rows on there are lines for the panes, and lanes below the graph.
 const ROOMY: u16 = 21;
 /// From so many on cores and threads have some rows, at most so many each.
-const TALL: u16 = 50;
+const TALL: u16 = 40;
 const MOST_CORES: u16 = 3;
 const MOST_THREADS: u16 = 6;
 

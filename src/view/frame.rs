@@ -111,12 +111,12 @@ fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {
     line(canvas, links.y - 1, top(layout));
     sides(canvas, links);
     line(canvas, cores.y - 1, BETWEEN);
-    canvas.glyph(split, cores.y - 1, Tone::Muted, '┬');
+    canvas.glyph(split, cores.y - 1, Tone::Line, '┬');
     sides(canvas, cores);
     sides(canvas, threads);
     let below = cores.y + cores.height;
     line(canvas, below, BETWEEN);
-    canvas.glyph(split, below, Tone::Muted, '┴');
+    canvas.glyph(split, below, Tone::Line, '┴');
     title(canvas, state, Pane::Links, links, layout);
     title(canvas, state, Pane::Cores, cores, layout);
     title(canvas, state, Pane::Threads, threads, layout);
@@ -178,15 +178,15 @@ fn spread(canvas: &mut Canvas, state: &State, layout: &Layout) {
 
 pub(super) fn line(canvas: &mut Canvas, y: u16, (left, right): (char, char)) {
     let width = canvas.area.width;
-    canvas.glyph(0, y, Tone::Muted, left);
-    canvas.run(1, y, width - 2, Tone::Muted, '─');
-    canvas.glyph(width - 1, y, Tone::Muted, right);
+    canvas.glyph(0, y, Tone::Line, left);
+    canvas.run(1, y, width - 2, Tone::Line, '─');
+    canvas.glyph(width - 1, y, Tone::Line, right);
 }
 
 pub(super) fn sides(canvas: &mut Canvas, area: Area) {
     for y in area.y..area.y + area.height {
-        canvas.glyph(area.x - 1, y, Tone::Muted, '│');
-        canvas.glyph(area.x + area.width, y, Tone::Muted, '│');
+        canvas.glyph(area.x - 1, y, Tone::Line, '│');
+        canvas.glyph(area.x + area.width, y, Tone::Line, '│');
     }
 }
 
@@ -223,7 +223,7 @@ fn title(canvas: &mut Canvas, state: &State, pane: Pane, area: Area, layout: &La
         if used + 4 + u16::try_from(cells(&part)).unwrap_or(u16::MAX - used - 4) > room {
             continue;
         }
-        used += canvas.left(x + used, y, 2, Tone::Muted, "──");
+        used += canvas.left(x + used, y, 2, Tone::Line, "──");
         used += canvas.left(x + used, y, room - used, Tone::Title, format_args!(" {part} "));
     }
     if let Some(range) = range {

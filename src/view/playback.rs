@@ -89,7 +89,7 @@ fn bar(
             _ if at == now => (Tone::Key, '●'),
             Some(highlight) => sign(highlight.kind),
             None if at < now => (Tone::Accent, '━'),
-            None => (Tone::Muted, '─'),
+            None => (Tone::Line, '─'),
         };
         canvas.glyph(x + at, y, tone, glyph);
     }

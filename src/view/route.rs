@@ -189,8 +189,8 @@ fn columns(canvas: &mut Canvas, (y, rows): (u16, u16), line: &[&PathPlace], (com
 /// ` ═══▶ ` over so many cells.
 fn joint(canvas: &mut Canvas, (x, y): (u16, u16), width: usize) {
     let width = u16::try_from(width).unwrap_or(u16::MAX);
-    canvas.run(x + 1, y, width.saturating_sub(3), Tone::Muted, '═');
-    canvas.glyph(x + width.saturating_sub(2), y, Tone::Muted, '▶');
+    canvas.run(x + 1, y, width.saturating_sub(3), Tone::Line, '═');
+    canvas.glyph(x + width.saturating_sub(2), y, Tone::Line, '▶');
 }
 
 /// The sender, what lies between, the receiver.

@@ -225,7 +225,7 @@ fn scale(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
             let label = short(&Rate(Some(axis.top * share), Units::Bits).to_string());
             canvas.right(0, y, MARGIN - 1, Tone::Muted, label);
         }
-        canvas.glyph(MARGIN - 1, y, Tone::Muted, if share.is_some() { '┤' } else { '│' });
+        canvas.glyph(MARGIN - 1, y, Tone::Line, if share.is_some() { '┤' } else { '│' });
     }
 }
 
@@ -235,11 +235,11 @@ const STOPPED: &str = " stopped ";
 /// The zero of the graph, with how long ago it starts, what was done, and the time that something was pinned or steered.
 fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), (state, parts): (&State, Parts)) {
     canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
-    canvas.glyph(MARGIN - 1, y, Tone::Muted, '┼');
+    canvas.glyph(MARGIN - 1, y, Tone::Line, '┼');
     let placed = past::placed_cells(state, axis);
     for at in 0..axis.cells {
         let is_placed = placed.get(usize::from(at)) == Some(&true);
-        canvas.glyph(MARGIN + at, y, Tone::Muted, if is_placed { '═' } else { '─' });
+        canvas.glyph(MARGIN + at, y, Tone::Line, if is_placed { '═' } else { '─' });
     }
     if !parts.events {
         events::signs(axis, canvas, (MARGIN, y));

@@ -62,7 +62,7 @@ fn tones(view: &View) -> Vec<String> {
 fn letter(tone: Tone) -> char {
     match tone {
         Tone::Normal => 'n',
-        Tone::Muted => '.',
+        Tone::Muted | Tone::Line => '.',
         Tone::Header => 'h',
         Tone::Title => 't',
         Tone::FocusedTitle => 'T',
@@ -72,7 +72,7 @@ fn letter(tone: Tone) -> char {
         Tone::Warning => 'w',
         Tone::Bad => 'b',
         Tone::Watched => '_',
-        Tone::Curve(_) => 'c',
+        Tone::Curve(_) | Tone::OnCurve(_) => 'c',
         Tone::CurveDim => 'd',
         Tone::Moved(_) => 'M',
         Tone::Node(number) | Tone::NodeBright(number) | Tone::NodeDim(number) => char::from(b'0' + number % 10),

@@ -35,6 +35,11 @@ impl Cells {
         self.glyphs[y * self.width + x] = Some((tone, glyph));
     }
 
+    /// The tone of a cell that is filled to its upper end.
+    fn full(&self, x: usize, y: usize) -> Option<Tone> {
+        self.glyphs[y * self.width + x].filter(|(_, glyph)| matches!(glyph, '█' | '⣿')).map(|(tone, _)| tone)
+    }
+
     fn is_empty(&self, x: usize, y: usize) -> bool {
         self.glyphs[y * self.width + x].is_none()
     }
@@ -69,7 +74,15 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
         let scale = Scale::of(axis.top, Units::Bits);
         let label = format!("─ before {} ", scale.number(mean));
         let line = label.chars().chain(std::iter::repeat(MEAN_BEFORE));
-        (from..width).zip(line).for_each(|(at, glyph)| cells.set(at, y.min(height - 1), Tone::Title, glyph));
+        let y = y.min(height - 1);
+        for (at, glyph) in (from..width).zip(line) {
+            // Over the curve its ground stays.
+            let tone = match cells.full(at, y) {
+                Some(Tone::Curve(depth)) => Tone::OnCurve(depth),
+                _ => Tone::Title,
+            };
+            cells.set(at, y, tone, glyph);
+        }
     }
     ground(&mut cells, (width, height), &past::placed_cells(state, axis));
     // Row by row: neighbours of one tone become one piece of text.
@@ -151,7 +164,7 @@ fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool]) {
         let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1)).is_some();
         for x in (0..width).filter(|&x| placed.get(x) == Some(&true) || is_line) {
             if cells.is_empty(x, y) {
-                cells.set(x, y, Tone::Muted, if placed.get(x) == Some(&true) { '░' } else { GRID });
+                cells.set(x, y, Tone::Line, if placed.get(x) == Some(&true) { '░' } else { GRID });
             }
         }
     }

@@ -12,7 +12,7 @@ const RAIL: char = '┈';
 /// A sign a cell: packets that were lost, else the farthest migration.
 pub(super) fn row(axis: &Axis<'_>, canvas: &mut Canvas, at: (u16, u16)) {
     for cell in 0..axis.cells {
-        canvas.glyph(at.0 + cell, at.1, Tone::Muted, RAIL);
+        canvas.glyph(at.0 + cell, at.1, Tone::Line, RAIL);
     }
     signs(axis, canvas, at);
 }
