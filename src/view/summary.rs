@@ -44,9 +44,14 @@ fn about(state: &State, metrics: &Metrics, pane: Pane) -> String {
     }
 }
 
+/// Links whose rates differ by less are as busy as each other.
+const ALIKE: f64 = 0.95;
+
 fn links(state: &State, metrics: &Metrics) -> String {
     let peak = |link: &&LinkMetrics| link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(-1.0);
-    let busiest = metrics.machine.links.iter().rev().max_by(|a, b| peak(a).total_cmp(&peak(b)));
+    // Links of one path are as busy as each other but for a few packets: always the first of them.
+    let most = metrics.machine.links.iter().map(|link| peak(&link)).fold(-1.0, f64::max);
+    let busiest = metrics.machine.links.iter().find(|link| peak(link) >= ALIKE * most);
     let count = text::plural(metrics.machine.links.len(), "link");
     let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count };
     let units = state.settings.units;

@@ -23,6 +23,16 @@ const LEAST_DIP_S: f64 = 0.1;
 /// From so many cells on a line has room for them.
 const ROOMY_WIDTH: usize = 70;
 
+/// How much is said where there is little room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    Whole,
+    /// Not what it costs.
+    WithoutCost,
+    /// Neither why it is as it is.
+    LimitAlone,
+}
+
 /// Rows of a test's verdict at least, so that a word more or less moves nothing.
 fn least_rows((width, height): (u16, u16)) -> u16 {
     match (is_large((width, height)), height) {
@@ -39,7 +49,7 @@ fn is_large((width, height): (u16, u16)) -> bool {
 /// Rows that it takes on a screen of this size.
 pub(super) fn wanted_rows(state: &State, (width, height): (u16, u16)) -> u16 {
     let beside = if is_large((width, height)) { LARGE_CELLS } else { 0 };
-    let lines = lines(state, width - 4 - beside, (beside > 0, true)).len();
+    let lines = lines(state, width - 4 - beside, (beside > 0, Extent::Whole)).len();
     u16::try_from(lines).unwrap_or(u16::MAX).max(least_rows((width, height)))
 }
 
@@ -51,10 +61,12 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
     if is_large {
         large_rate(&mut canvas, state);
     }
-    let mut all = lines(state, area.width - x, (is_large, true));
-    if all.len() > usize::from(area.height) {
-        // On the smallest screens: what holds it back and what a pin has brought go before what else there is to say.
-        all = lines(state, area.width - x, (is_large, false));
+    let mut all = lines(state, area.width - x, (is_large, Extent::Whole));
+    // On the smallest screens: what holds it back and what a pin has brought go before what else there is to say.
+    for extent in [Extent::WithoutCost, Extent::LimitAlone] {
+        if all.len() > usize::from(area.height) {
+            all = lines(state, area.width - x, (is_large, extent));
+        }
     }
     for (y, line) in (0..area.height).zip(all) {
         let mut at = x;
@@ -148,8 +160,9 @@ impl Paragraphs {
 }
 
 /// Everything but a large rate, for lines of this width.
-fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec<Line> {
+fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return Vec::new() };
+    let says_cause = extent != Extent::LimitAlone;
     let mut all = Paragraphs { lines: first_line(state, metrics, (width, is_large)), width };
     if let Some((tone, text)) = compared(state, metrics) {
         all.add("PIN", tone, &text);
@@ -188,7 +201,8 @@ fn lines(state: &State, width: u16, (is_large, says_cause): (bool, bool)) -> Vec
         let why = since.map_or_else(String::new, |for_s| format!("until {} ago: ", Seconds(for_s.floor()))) + &why;
         all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
         // What explains no trouble, and has no figure, costs nothing that is known.
-        let cost = if is_trouble || cost.chars().any(|c| c.is_ascii_digit()) { cost.as_str() } else { "" };
+        let is_worth = is_trouble || cost.chars().any(|c| c.is_ascii_digit());
+        let cost = if is_worth && extent == Extent::Whole { cost.as_str() } else { "" };
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
         all.add_line("DO", advice::to_do(state, metrics, fix));
     } else {
