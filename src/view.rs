@@ -85,6 +85,9 @@ pub enum Tone {
     Bad,
     /// The curve of a rate, from its highest rows (0) to its foot (7); and what is weaker beside it: how far it reaches.
     Curve(u8),
+    /// The upper end of a column below the range of its rates, in such a row; the same of a dip.
+    CurveEdge(u8),
+    DipEdge,
     /// A line drawn over the curve in such a row.
     OnCurve(u8),
     CurveDim,

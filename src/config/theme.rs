@@ -102,6 +102,7 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
     // Shades of a colour of one's own are nobody's choice.
     if palette.accent != usual.accent {
         palette.curve = [palette.accent; 8];
+        palette.curve_dim = palette.nodes_dim[0];
     }
     Ok(ThemeFile { name: name.to_owned(), palette, weak: weak(name, &palette, is_dark) })
 }

@@ -1,6 +1,7 @@
 //! The frame as cells of a character and a tone, eight bytes each: what is compared and kept from frame to frame. A cell of
 //! ratatui is six times as large and owns its text; only those that change are made into one.
 
+use super::palette::is_fixed;
 use super::{Theme, ascii};
 use crate::view::{Area, Canvas, Tone, View};
 use ratatui::buffer::Cell;
@@ -25,8 +26,13 @@ impl Glyph {
         let style = theme.style(self.tone);
         cell.set_char(self.symbol).set_style(style);
         // A full block of many fonts is smaller than its cell, and a wall of them has seams; the ground behind has none.
-        if let Some(color) = style.fg.filter(|_| self.symbol == '█' && !style.add_modifier.contains(Modifier::REVERSED))
-        {
+        let is_solid = match self.symbol {
+            '█' => !style.add_modifier.contains(Modifier::REVERSED),
+            // A shade of its own needs no pattern.
+            '▒' => self.tone == Tone::CurveDim && style.fg.is_some_and(is_fixed),
+            _ => false,
+        };
+        if let Some(color) = style.fg.filter(|_| is_solid) {
             cell.set_bg(color);
         }
         if self.selected {

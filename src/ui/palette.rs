@@ -20,6 +20,8 @@ pub struct Palette {
     pub watched: Color,
     /// The curve of a rate, from its highest rows to its foot.
     pub curve: [Color; 8],
+    /// From the lowest to the highest rate of a column.
+    pub curve_dim: Color,
     /// NUMA nodes; neighbours differ.
     pub nodes: [Color; 6],
     /// NUMA nodes, weaker.
@@ -67,6 +69,7 @@ pub(super) const DARK: Palette = Palette {
     key: Color::Indexed(179),
     watched: Color::Indexed(213),
     curve: shades([0x5f, 0xd7, 0xd7], [0x35, 0x79, 0xa3]),
+    curve_dim: Color::Rgb(0x23, 0x4e, 0x60),
     nodes: numbered([80, 177, 111, 114, 179, 209]),
     nodes_dim: numbered([73, 140, 110, 108, 137, 173]),
 };
@@ -82,6 +85,7 @@ pub(super) const LIGHT: Palette = Palette {
     key: Color::Indexed(94),
     watched: Color::Indexed(90),
     curve: shades([0x00, 0x5f, 0x87], [0x45, 0x8a, 0xb0]),
+    curve_dim: Color::Rgb(0xaf, 0xcf, 0xdf),
     nodes: numbered([24, 90, 19, 22, 94, 124]),
     nodes_dim: numbered([31, 133, 62, 65, 136, 131]),
 };
@@ -99,6 +103,7 @@ pub(super) const TERMINAL: Palette = Palette {
     key: Color::Yellow,
     watched: Color::Magenta,
     curve: [Color::Cyan; 8],
+    curve_dim: Color::Cyan,
     nodes: NODES,
     nodes_dim: NODES,
 };
@@ -115,6 +120,7 @@ pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
     key: Color::Blue,
     watched: Color::Magenta,
     curve: [Color::Blue; 8],
+    curve_dim: Color::Blue,
     nodes: NODES_ON_WHITE,
     nodes_dim: NODES_ON_WHITE,
 };
@@ -148,6 +154,7 @@ impl Palette {
             *color(&mut self) = nearest(*color(&mut self));
         }
         (self.nodes, self.nodes_dim) = (self.nodes.map(nearest), self.nodes_dim.map(nearest));
+        self.curve_dim = nearest(self.curve_dim);
         // The nearest of each shade are of other hues.
         self.curve = match self.curve {
             shades if shades == DARK.curve => numbered([80, 80, 74, 74, 74, 67, 67, 67]),
@@ -174,6 +181,11 @@ impl Palette {
         reported.filter(|(_, is, least)| is < least).collect()
     }
 
+    /// Before the range of a column's rates, where that has a shade of its own.
+    fn on_range(&self, style: Style) -> Style {
+        if is_fixed(self.curve_dim) { style.bg(self.curve_dim) } else { style }
+    }
+
     /// The style of a tone. Plain text and titles have the terminal's own colour.
     #[must_use]
     pub fn style(&self, tone: Tone) -> Style {
@@ -191,16 +203,23 @@ impl Palette {
             // Blue beside the warning's yellow: they differ for every eye.
             Tone::Curve(depth) => shade(depth),
             Tone::OnCurve(depth) => shade(depth).add_modifier(Modifier::REVERSED),
-            Tone::CurveDim => indexed(self.nodes_dim[0]),
+            Tone::CurveDim => indexed(self.curve_dim),
+            Tone::CurveEdge(depth) => self.on_range(shade(depth)),
+            Tone::DipEdge => self.on_range(indexed(self.warning).add_modifier(bold)),
             Tone::Warning => indexed(self.warning).add_modifier(bold),
             Tone::Bad => indexed(self.bad).add_modifier(bold),
             Tone::Watched => indexed(self.watched).add_modifier(bold.union(Modifier::UNDERLINED)),
             Tone::Node(number) => node(&self.nodes, number),
             Tone::NodeBright(number) => node(&self.nodes, number).add_modifier(bold),
             Tone::NodeDim(number) => node(&self.nodes_dim, number),
-            Tone::Moved(number) => node(&self.nodes, number).add_modifier(Modifier::REVERSED),
+            Tone::Moved(number) => node(&self.nodes, number).add_modifier(bold.union(Modifier::UNDERLINED)),
         }
     }
+}
+
+/// A colour that is the same on every terminal, so that a weaker one of its kind is known to be weaker.
+pub(super) const fn is_fixed(color: Color) -> bool {
+    matches!(color, Color::Rgb(..) | Color::Indexed(16..))
 }
 
 fn indexed(color: Color) -> Style {

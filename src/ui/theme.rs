@@ -81,12 +81,18 @@ impl Theme {
 
 fn plain(tone: Tone) -> Style {
     let modifier = match tone {
-        Tone::Normal | Tone::Title | Tone::Good | Tone::Curve(_) | Tone::Node(_) => return Style::new(),
+        Tone::Normal | Tone::Title | Tone::Good | Tone::Curve(_) | Tone::CurveEdge(_) | Tone::Node(_) => {
+            return Style::new();
+        }
         Tone::Muted | Tone::Line | Tone::CurveDim | Tone::NodeDim(_) => Modifier::DIM,
         Tone::Moved(_) | Tone::OnCurve(_) => Modifier::REVERSED,
-        Tone::Header | Tone::FocusedTitle | Tone::Key | Tone::Accent | Tone::Warning | Tone::NodeBright(_) => {
-            Modifier::BOLD
-        }
+        Tone::Header
+        | Tone::FocusedTitle
+        | Tone::Key
+        | Tone::Accent
+        | Tone::Warning
+        | Tone::DipEdge
+        | Tone::NodeBright(_) => Modifier::BOLD,
         // Never reversed: a full block would be empty.
         Tone::Bad | Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
     };

@@ -238,8 +238,12 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     let core = thread.sample.core;
     let shares = metrics.machine.cores.iter().find(|one| one.place.core == core).and_then(CoreMetrics::shares);
     let softirq = shares.map(|shares| shares.softirq);
-    // On many kernels a thread's CPU time has the softirqs in it that ran meanwhile: they are told below it.
-    let own = thread.cpu.map(|cpu| shares.map_or(cpu, |shares| cpu.min((shares.busy() - shares.softirq).max(0.0))));
+    // On many kernels a thread's CPU time has the softirqs in it that ran meanwhile: they are told below it, and the rest of the core
+    // is shared by the test's threads there.
+    let there = metrics.subject.threads.iter().filter(|one| one.sample.core == core);
+    let of_all: f64 = there.filter_map(|one| one.cpu).sum();
+    let room = shares.map_or(f64::INFINITY, |shares| (shares.busy() - shares.softirq).max(0.0));
+    let own = thread.cpu.map(|cpu| if of_all > room { cpu * room / of_all } else { cpu });
     let others = metrics.subject.recent.core(core).map(|recent| recent.others).filter(|others| *others >= OTHERS);
     // As wide as it gets, so that nothing beside it jumps.
     let percent = |share: Option<f64>| format!("{:>3} %", Percent(share).to_string());

@@ -1,7 +1,7 @@
 //! One line for each pane that has no room.
 
 use super::canvas::Canvas;
-use super::format::{Count, Percent, Rate};
+use super::format::{Count, Percent, Rate, Seconds};
 use super::{Tone, text};
 use crate::action::{Action, Pane};
 use crate::derive::{FindingId, LinkMetrics, Metrics};
@@ -47,11 +47,22 @@ fn about(state: &State, metrics: &Metrics, pane: Pane) -> String {
 /// Links whose rates differ by less are as busy as each other.
 const ALIKE: f64 = 0.95;
 
+/// The busier direction of a link, bits/s; −1 where it is not known.
+pub(super) fn peak(link: &LinkMetrics) -> f64 {
+    link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(-1.0)
+}
+
+/// The busiest link. Links of one path are as busy as each other but for a few packets: always the first of them, one of
+/// vnettop's own namespace before others.
+pub(super) fn busiest(metrics: &Metrics) -> Option<&LinkMetrics> {
+    let most = metrics.machine.links.iter().map(peak).fold(-1.0, f64::max);
+    let mut alike = metrics.machine.links.iter().filter(|link| peak(link) >= ALIKE * most);
+    let own = |link: &&LinkMetrics| link.facts.key().netns == metrics.machine.netns;
+    alike.clone().find(own).or_else(|| alike.next())
+}
+
 fn links(state: &State, metrics: &Metrics) -> String {
-    let peak = |link: &&LinkMetrics| link.rates.and_then(|rates| rates.peak_bits_per_s()).unwrap_or(-1.0);
-    // Links of one path are as busy as each other but for a few packets: always the first of them.
-    let most = metrics.machine.links.iter().map(|link| peak(&link)).fold(-1.0, f64::max);
-    let busiest = metrics.machine.links.iter().find(|link| peak(link) >= ALIKE * most);
+    let busiest = busiest(metrics);
     let count = text::plural(metrics.machine.links.len(), "link");
     let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count };
     let units = state.settings.units;
@@ -85,6 +96,8 @@ fn threads(state: &State, metrics: &Metrics) -> String {
     let told = metrics.conclusions.findings.iter().find(|finding| finding.id == FindingId::Jitter);
     let told = told.and_then(|finding| finding.numbers.iter().find(|(name, _)| *name == "moves_per_s"));
     let moves: Option<f64> = metrics.threads.iter().map(|thread| thread.moves_per_s).sum();
+    let over = metrics.subject.jitter.filter(|_| told.is_some());
+    let over = over.map_or_else(String::new, |jitter| format!(" over {}", Seconds(jitter.window_s)));
     let moves = told.map(|(_, per_s)| *per_s).or(moves);
     let sampled = metrics.threads.iter().any(|thread| thread.evidence == crate::derive::Evidence::Sampled);
     let mark = if sampled && moves.is_some() { super::UNDER_COUNT } else { "" };
@@ -93,5 +106,9 @@ fn threads(state: &State, metrics: &Metrics) -> String {
         pins => format!(" · {pins} pinned"),
     };
     let count = metrics.threads.len();
-    format!("{count} of {names} · {mark}{} migrations/s{pins}", Count(moves), count = text::plural(count, "thread"))
+    format!(
+        "{count} of {names} · {mark}{} migrations/s{over}{pins}",
+        Count(moves),
+        count = text::plural(count, "thread")
+    )
 }

@@ -220,7 +220,7 @@ fn busiest<'a>(threads: impl Iterator<Item = &'a ThreadMetrics>, count: usize) -
 /// The figures of the scale at the left: its end, and where there is room what lies between.
 fn scale(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
     for y in 0..rows {
-        let share = curve::share_at(y, rows);
+        let share = curve::share_at(y, rows, axis.top);
         if let Some(share) = share {
             let label = short(&Rate(Some(axis.top * share), Units::Bits).to_string());
             canvas.right(0, y, MARGIN - 1, Tone::Muted, label);

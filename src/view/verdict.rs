@@ -184,7 +184,9 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
         // The same loss, of other seconds: two figures for one thing.
         let limit = limit.filter(|limit| !(is_said && limit.kind == LimitKind::Loss));
         let text = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
-        all.add("LIMIT", Tone::Normal, &limit.map(text).unwrap_or_default());
+        // Beside a cause it is what would hold the test back next.
+        let tone = if first.is_some() && !leads { Tone::Muted } else { Tone::Normal };
+        all.add("LIMIT", tone, &limit.map(text).unwrap_or_default());
     };
     if leads {
         add_limit(&mut all);
@@ -197,8 +199,9 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
             || flow::was_unsteady(&metrics.subject).is_some();
         let limit = limit.filter(|_| by_limit).map_or("", |limit| limit.text_alone());
         let why = because(&why.replace('±', sign), limit);
-        let since = steady_since(metrics).filter(|_| !why.is_empty());
-        let why = since.map_or_else(String::new, |for_s| format!("until {} ago: ", Seconds(for_s.floor()))) + &why;
+        // Its figures are of the time of the mean.
+        let over_s = metrics.subject.jitter.filter(|_| steady_since(metrics).is_some() && !why.is_empty());
+        let why = over_s.map_or_else(String::new, |one| format!("in these {}: ", Seconds(one.window_s))) + &why;
         all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
         // What explains no trouble, and has no figure, costs nothing that is known.
         let is_worth = is_trouble || cost.chars().any(|c| c.is_ascii_digit());

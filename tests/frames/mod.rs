@@ -72,8 +72,9 @@ fn letter(tone: Tone) -> char {
         Tone::Warning => 'w',
         Tone::Bad => 'b',
         Tone::Watched => '_',
-        Tone::Curve(_) | Tone::OnCurve(_) => 'c',
+        Tone::Curve(_) | Tone::CurveEdge(_) | Tone::OnCurve(_) => 'c',
         Tone::CurveDim => 'd',
+        Tone::DipEdge => 'w',
         Tone::Moved(_) => 'M',
         Tone::Node(number) | Tone::NodeBright(number) | Tone::NodeDim(number) => char::from(b'0' + number % 10),
     }

@@ -146,7 +146,7 @@ fn stands_in(bin: &Bin) -> (u64, u64) {
 
 /// A round number not below a rate, and not below 1.
 fn above(rate: f64) -> f64 {
-    const STEPS: [f64; 14] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 10.0];
+    const STEPS: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 4.5, 5.0, 6.0, 8.0, 10.0];
     let mut power = 1.0;
     while rate > 10.0 * power {
         power *= 10.0;
@@ -240,6 +240,6 @@ mod tests {
     #[test]
     fn the_scale_ends_at_a_round_number() {
         let tops = [34.8e9, 36.0, 1.0, 0.97e6, 0.0].map(above).map(|top| top.to_string());
-        assert_eq!(tops, ["35000000000", "40", "1", "1000000", "1"]);
+        assert_eq!(tops, ["40000000000", "40", "1", "1000000", "1"]);
     }
 }

@@ -45,14 +45,26 @@ impl Cells {
     }
 }
 
-/// The share of the scale that the label in a row stands for: at its end, and at each half or quarter where there is room.
-pub(super) fn share_at(y: u16, rows: u16) -> Option<f64> {
+/// The share of the scale that the label in a row stands for: at its end, and at round figures between where there is room.
+pub(super) fn share_at(y: u16, rows: u16, top: f64) -> Option<f64> {
     let parts = match rows {
         0..6 => 1,
         6..14 => 2,
-        _ => 4,
+        _ => round_parts(top),
     };
-    (0..parts).find(|part| rows * part / parts == y).map(|part| 1.0 - f64::from(part) / f64::from(parts))
+    let row = |part: u16| (rows * part + parts / 2) / parts;
+    (0..parts).find(|&part| row(part) == y).map(|part| 1.0 - f64::from(part) / f64::from(parts))
+}
+
+/// In how many parts a scale has round figures: 6 in three, 5 in five.
+fn round_parts(top: f64) -> u16 {
+    let power = 10.0_f64.powf(top.max(1.0).log10().floor());
+    let is = |digits: f64| (top / power - digits).abs() < 0.05;
+    match () {
+        () if [1.5, 3.0, 4.5, 6.0].into_iter().any(is) => 3,
+        () if [1.0, 2.5, 5.0].into_iter().any(is) => 5,
+        () => 4,
+    }
 }
 
 /// Draws so many rows of it from a column on.
@@ -70,7 +82,7 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
         }
     }
     if let Some((mean, from)) = past::mean_before(state, axis).filter(|_| height > 1) {
-        let y = height.saturating_sub(steps(mean / axis.top, height * EIGHTHS).div_ceil(EIGHTHS));
+        let y = height.saturating_sub((steps(mean / axis.top, height, EIGHTHS) + EIGHTHS) / EIGHTHS);
         let scale = Scale::of(axis.top, Units::Bits);
         let label = format!("─ before {} ", scale.number(mean));
         let line = label.chars().chain(std::iter::repeat(MEAN_BEFORE));
@@ -84,7 +96,7 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
             cells.set(at, y, tone, glyph);
         }
     }
-    ground(&mut cells, (width, height), &past::placed_cells(state, axis));
+    ground(&mut cells, (width, height), &past::placed_cells(state, axis), axis.top);
     // Row by row: neighbours of one tone become one piece of text.
     for (y, row) in (0..rows).zip(cells.glyphs.chunks(width.max(1))) {
         for (x, glyph) in (x..).zip(row) {
@@ -111,7 +123,7 @@ fn is_in_dip(axis: &Axis<'_>, lows: &[Option<f64>], at: usize) -> bool {
 /// The highest row that the curve reaches.
 fn top_row(axis: &Axis<'_>, rows: usize) -> usize {
     let most = axis.rates.iter().flatten().map(|span| span.low).fold(0.0, f64::max);
-    rows.saturating_sub(steps(most / axis.top, rows * EIGHTHS).div_ceil(EIGHTHS))
+    rows.saturating_sub(steps(most / axis.top, rows, EIGHTHS).div_ceil(EIGHTHS))
 }
 
 /// How deep below the highest row of the curve one is, in eighths of what lies below that: all cells of a row have one
@@ -121,10 +133,13 @@ fn depth(y: usize, top: usize, rows: usize) -> u8 {
     u8::try_from(below.min(7)).unwrap_or(7)
 }
 
-/// How many of so many steps show a share; at least one, so that a rate of nothing is not as blank as one that is not known.
+/// How many of the steps of so many rows show a share, each row of so many steps; at least one, so that a rate of nothing is not as
+/// blank as one that is not known. The lines of the scale, and that of its zero, stand in the middle of their rows: half a row
+/// lies between the axis and the foot of a column.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the height")]
-fn steps(share: f64, height: usize) -> usize {
-    (share * height as f64).round().clamp(1.0, height as f64) as usize
+fn steps(share: f64, rows: usize, in_row: usize) -> usize {
+    let height = (rows * in_row) as f64;
+    (share * height - in_row as f64 / 2.0).round().clamp(1.0, height) as usize
 }
 
 /// Full up to the lowest rate of the cell, shaded up to the highest.
@@ -132,11 +147,13 @@ fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: 
     let pair = &axis.rates[2 * at..2 * at + 2];
     let Some(low) = low(pair) else { return };
     let high = pair.iter().flatten().map(|span| span.high).fold(low, f64::max);
-    let [low, high] = [low, high].map(|rate| steps(rate / axis.top, rows * EIGHTHS));
+    let [low, high] = [low, high].map(|rate| steps(rate / axis.top, rows, EIGHTHS));
     for y in 0..rows {
         let below = (rows - 1 - y) * EIGHTHS;
         let filled = low.saturating_sub(below).min(EIGHTHS);
         match filled {
+            // What lies between the lowest and the highest begins in this cell.
+            1..EIGHTHS if high >= below + EIGHTHS => cells.set(at, y, on_range(tone(y)), strip::eighths(filled)),
             1.. => cells.set(at, y, tone(y), strip::eighths(filled)),
             _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, '▒'),
             _ => {}
@@ -144,10 +161,17 @@ fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: 
     }
 }
 
+fn on_range(tone: Tone) -> Tone {
+    match tone {
+        Tone::Curve(depth) => Tone::CurveEdge(depth),
+        _ => Tone::DipEdge,
+    }
+}
+
 /// Two columns of dots, each filled up to the lowest rate of it, with a dot at the highest.
 fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: impl Fn(usize) -> Tone) {
-    let height = rows * DOTS;
-    let of = |span: Option<RateSpan>| span.map(|span| [span.low, span.high].map(|rate| steps(rate / axis.top, height)));
+    let of =
+        |span: Option<RateSpan>| span.map(|span| [span.low, span.high].map(|rate| steps(rate / axis.top, rows, DOTS)));
     let spans = [0, 1].map(|half| of(axis.rates[2 * at + half]));
     for y in 0..rows {
         let below = (rows - 1 - y) * DOTS;
@@ -159,9 +183,9 @@ fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: im
 }
 
 /// What lies behind: lines of the scale, and the shade of the time in which something was pinned.
-fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool]) {
+fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool], top: f64) {
     for y in 0..rows {
-        let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1)).is_some();
+        let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1), top).is_some();
         for x in (0..width).filter(|&x| placed.get(x) == Some(&true) || is_line) {
             if cells.is_empty(x, y) {
                 cells.set(x, y, Tone::Line, if placed.get(x) == Some(&true) { '░' } else { GRID });
@@ -196,7 +220,11 @@ mod tests {
 
     #[test]
     fn steps_span_nothing_to_everything() {
-        assert_eq!([0.0, 0.001, 0.5, 1.0, 2.0].map(|share| steps(share, 8)), [1, 1, 4, 8, 8]);
+        assert_eq!(
+            [0.0, 0.001, 0.5, 1.0, 2.0].map(|share| steps(share, 2, 8)),
+            [1, 1, 4, 12, 16],
+            "1 is a line in its row"
+        );
         let filled = |left, right| braille([(left, None), (right, None)]);
         assert_eq!([filled(0, 0), filled(4, 4), filled(1, 0), filled(0, 2)], ['\u{2800}', '⣿', '⡀', '⢠']);
     }
@@ -211,7 +239,8 @@ mod tests {
 
     #[test]
     fn the_scale_has_as_many_lines_as_there_is_room_for() {
-        let lines = |rows| (0..rows).filter(|&y| share_at(y, rows).is_some()).collect::<Vec<u16>>();
-        assert_eq!((lines(3), lines(8), lines(16)), (vec![0], vec![0, 4], vec![0, 4, 8, 12]));
+        let lines = |rows, top| (0..rows).filter(|&y| share_at(y, rows, top).is_some()).collect::<Vec<u16>>();
+        assert_eq!((lines(3, 4e10), lines(8, 4e10), lines(16, 4e10)), (vec![0], vec![0, 4], vec![0, 4, 8, 12]));
+        assert_eq!((lines(15, 5e10), lines(16, 6e8)), (vec![0, 3, 6, 9, 12], vec![0, 5, 11]), "10, 20 … and 200, 400");
     }
 }

@@ -67,6 +67,10 @@ pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u1
     }
     let at = MARGIN + u16::try_from(to.saturating_sub(width(&all))).unwrap_or(0);
     if !all.is_empty() {
-        canvas.left(at, y, axis.cells, Tone::Muted, format_args!(" {} ", all.join("  ")));
+        let text = format!(" {} ", all.join("  "));
+        let range = text.chars().position(|sign| sign == '▒').and_then(|x| u16::try_from(x).ok());
+        canvas.left(at, y, axis.cells, Tone::Muted, text);
+        // As it is in the graph.
+        range.into_iter().for_each(|x| canvas.glyph(at + x, y, Tone::CurveDim, '▒'));
     }
 }

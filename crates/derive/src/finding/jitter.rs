@@ -63,7 +63,8 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let each_ms = cause.bytes_per_move * 8.0 / cause.rate_without * 1e3;
     let unit = Unit::of(cause.rate_without);
     // What is missing of it: the figures beside it are these.
-    let missing = conclusion.jitter.map(|jitter| cause.rate_without - jitter.mean).filter(|missing| *missing > 0.0);
+    let jitter = input.metrics.jitter.or(conclusion.jitter);
+    let missing = jitter.map(|jitter| cause.rate_without - jitter.mean).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
         format!("{missing} {}: {all} while none migrates, each costs {each_ms:.0} ms of traffic", unit.word)

@@ -62,7 +62,7 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     let then = if is_again { "are sent again" } else { "do not arrive" };
     let of_all = sent.map_or_else(String::new, |sent| format!(" of {}", large_rate(sent)));
     // What is lost of TCP is sent again: what that costs its rate is not measured.
-    let bits = sent.filter(|_| !is_again).and_then(|sent| missing_bits(input.metrics, whole / sent));
+    let bits = sent.filter(|_| !is_again).and_then(|sent| missing_bits(input.metrics, whole, whole / sent));
     let bits = bits.map_or_else(String::new, |bits| format!("{}: ", speed(bits)));
     let cost =
         if worst.is_of_vpn() { String::new() } else { format!("{bits}{}{of_all} packets/s {then}", large_rate(whole)) };
@@ -75,9 +75,16 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(text, numbers).in_parts(parts))
 }
 
-/// What would arrive besides if this share of what is sent were not lost, bits/s of payload: of the mean rate that stands on the
-/// screen. `None` where that is not known.
-fn missing_bits(metrics: &TestMetrics, lost: f64) -> Option<f64> {
+/// What would arrive besides if so many packets a second, and this share of what is sent, were not lost, bits/s of payload: as many
+/// bits as the test's datagrams have; where that is not known, of the mean rate that stands on the screen. `None` without either.
+fn missing_bits(metrics: &TestMetrics, packets_per_s: f64, lost: f64) -> Option<f64> {
+    let rates = || metrics.flow.tests.iter().filter_map(|test| test.sent.or(test.received));
+    let (bits, packets) = rates().fold((0.0, 0.0), |(bits, packets), rate| {
+        (bits + rate.bits_per_s, packets + rate.packets_per_s.unwrap_or(f64::NAN))
+    });
+    if packets > 0.0 {
+        return Some(packets_per_s * bits / packets);
+    }
     let mean = metrics.jitter.map(|jitter| jitter.mean).filter(|mean| *mean > 0.0 && lost < 1.0)?;
     Some(mean * lost / (1.0 - lost))
 }
@@ -222,7 +229,7 @@ fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
         LossPlace::ReversePath => {
             "their return path uses another link; to accept them in that netns: sysctl net.ipv4.conf.LINK.rp_filter=2"
         }
-        LossPlace::Firewall => return firewall(metrics),
+        LossPlace::Firewall => return firewall(loss, metrics),
         LossPlace::TrafficControl => "tc -s filter show dev LINK ingress (or egress) there shows the filter",
         LossPlace::Policy if is_of_xdp(loss) => return xdp(loss, metrics),
         LossPlace::Policy => {
@@ -258,12 +265,15 @@ fn ip(loss: &Loss) -> &'static str {
     }
 }
 
-fn firewall(metrics: &TestMetrics) -> String {
+fn firewall(loss: &Loss, metrics: &TestMetrics) -> String {
     let losses = &metrics.losses;
     let invalid = losses.per_second(losses.invalid);
     let tracked =
         (invalid >= LEAST_PER_S).then(|| format!("; connection tracking marks {} packets/s as invalid", rate(invalid)));
-    format!("nft list ruleset and iptables -vL there show the rule{}", tracked.unwrap_or_default())
+    let command = "nft list ruleset";
+    let command =
+        loss.netns.map_or_else(|| command.to_owned(), |netns| metrics.machine.space_entry(netns).command(command));
+    format!("{command} shows the rule (or iptables -vL there){}", tracked.unwrap_or_default())
 }
 
 /// A link's XDP program dropped it.

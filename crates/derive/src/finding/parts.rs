@@ -1,7 +1,8 @@
 //! What a finding says, part by part, for whoever tells it line by line.
 
 /// Words that a command to be run begins with.
-const COMMANDS: [&str; 9] = ["ip ", "bridge ", "tc ", "ethtool ", "sysctl ", "taskset ", "raise ", "nft ", "iperf3 "];
+const COMMANDS: [&str; 10] =
+    ["ip ", "bridge ", "tc ", "ethtool ", "sysctl ", "taskset ", "raise ", "nft ", "iperf3 ", "nsenter "];
 /// A remedy that stands for itself begins so.
 const REMEDIES: [&str; 3] = ["raise ", "for bursts ", "lower "];
 

@@ -23,10 +23,13 @@ pub(super) fn taking_turns(input: &LintInput<'_>) -> Option<Diagnostic> {
     let core = together[0].sample.core;
     let waits = together.iter().filter_map(|thread| thread.wait).reduce(f64::max);
     let waiting =
-        waits.map_or_else(String::new, |wait| format!(", each waits up to {:.0} % of the time", wait * 100.0));
+        waits.map_or_else(String::new, |wait| format!(" and wait for it up to {:.0} % of the time", wait * 100.0));
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
-    let why = format!("{} share core {core}{waiting}", who(together));
+    let is_bound = together.iter().all(|one| one.sample.allowed.as_ref().is_some_and(|allowed| allowed.len() == 1));
+    let share = if is_bound { "may run on core" } else { "share core" };
+    let only = if is_bound { " alone" } else { "" };
+    let why = format!("{} {share} {core}{only}{waiting}", who(together));
     let fix = if input.pin_may_help { String::new() } else { apart(input, together, core) };
     let text = remedy::sentence(&why, &fix);
     let parts = FindingParts { why, cost: "not measured".to_owned(), fix, ..FindingParts::default() };
@@ -48,6 +51,8 @@ fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> St
     let Some(last) = together.last() else { return String::new() };
     match spare_core::calmest_beside(input.metrics, [&CoreSet::from_iter([core]), &CoreSet::default()]) {
         Some(free) => format!("give one of them core {free} (taskset -cp {free} {})", last.sample.id.tid),
-        None => "stop other programs: no other core has half of its time left".to_owned(),
+        None => {
+            format!("stop other programs, which fill every other core; then taskset -cp CORE {}", last.sample.id.tid)
+        }
     }
 }

@@ -121,7 +121,7 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
         } else {
             assert_eq!(
                 reported,
-                "iperf3 server 39081 and iperf3 client 39082 share core 1, each waits up to 48 % of the time"
+                "iperf3 server 39081 and iperf3 client 39082 share core 1 and wait for it up to 48 % of the time"
             );
         }
     }
