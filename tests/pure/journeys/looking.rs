@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::world::change::own;
+use vnettop::derive::TestMetrics;
+use vnettop::derive::flow::{DatagramRate, DatagramTest};
 
 fn act(stage: &mut Stage, mouse: Mouse, size: (u16, u16)) -> Option<Action> {
     let action = stage.view(size.0, size.1).action_for(mouse)?;
@@ -106,6 +108,40 @@ fn a_small_screen_has_the_graph_and_the_columns_that_matter_with_two_tests() {
     {
         assert!(frame.contains(wanted), "{wanted}:\n{frame}");
     }
+}
+
+/// A test that loses this share of its datagrams.
+fn losing(number: u32, share: f64, metrics: &Metrics) -> Arc<Test> {
+    let rate = |share: f64| Some(DatagramRate { packets_per_s: Some(1e4 * share), bits_per_s: 1e8 * share });
+    let of = DatagramTest { streams: 1, sent: rate(1.0), received: rate(1.0 - share), ..DatagramTest::default() };
+    let mut subject = TestMetrics::clone(&metrics.subject);
+    subject.flow.tests = vec![of];
+    let (metrics, conclusions) = (Arc::new(subject), Arc::clone(&metrics.conclusions));
+    let last_findings = Arc::default();
+    let (key, began_ns) = (TestKey::Client(number), metrics.machine.at_ns);
+    let (ended_ns, mean, ends_seen, lost) = (None, None, None, 0.0);
+    Arc::new(Test { number, key, began_ns, ended_ns, mean, ends_seen, last_findings, lost, metrics, conclusions })
+}
+
+#[test]
+fn of_several_tests_the_one_that_loses_is_shown_until_another_is_chosen() {
+    let mut stage = scenes::swinging(Settings::default());
+    let mut shown = |shares: [f64; 3], keys: &str| {
+        let mut metrics = stage.derive();
+        metrics.tests = (1..).zip(shares).map(|(number, share)| losing(number, share, &metrics)).collect();
+        metrics.test = Some(1);
+        stage.state.receive(metrics);
+        stage.press(keys);
+        let frame = stage.text(80, 24);
+        let marked = frame.lines().find(|line| line.contains('▸') && line.contains("test "));
+        marked.and_then(|line| line.split("test ").nth(1)?.chars().next()).expect("one is marked")
+    };
+    assert_eq!(shown([0.0, 0.0, 0.0], ""), '1', "the one that leads");
+    assert_eq!(shown([0.0, 0.005, 0.0], ""), '1', "a few lost packets change nothing");
+    assert_eq!(shown([0.0, 0.08, 0.0], ""), '2', "much is lost");
+    assert_eq!(shown([0.0, 0.0, 0.3], ""), '2', "and it stays, whatever becomes of it");
+    assert_eq!(shown([0.0, 0.08, 0.3], "T"), '3', "a key chooses");
+    assert_eq!(shown([0.0, 0.9, 0.0], ""), '3', "and what was chosen stays");
 }
 
 #[test]
