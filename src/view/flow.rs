@@ -288,31 +288,28 @@ mod tests {
     use crate::sample::{Benchmark, Direction, Program, Proto, Side};
     use crate::view::canvas::Area;
 
-    fn shown(width: usize, basis: &FlowBasis) -> String {
-        shown_with(width, basis, &[])
-    }
+    const SPREAD: Jitter = Jitter {
+        bins: 300,
+        bin_s: 0.1,
+        window_s: 30.0,
+        mean: 24.1e9,
+        deviation: 9.2e9,
+        cv: Some(0.382),
+        p5: 13.9e9,
+        p50: 34.1e9,
+        p95: 35.6e9,
+        longest_dip_s: 2.1,
+    };
 
-    fn shown_with(width: usize, basis: &FlowBasis, tests: &[Benchmark]) -> String {
-        shown_beside(width, basis, tests, &[])
+    fn shown(width: usize, basis: &FlowBasis) -> String {
+        shown_beside(width, basis, &[], &[])
     }
 
     fn shown_beside(width: usize, basis: &FlowBasis, tests: &[Benchmark], datagrams: &[DatagramTest]) -> String {
-        let jitter = Jitter {
-            bins: 300,
-            bin_s: 0.1,
-            window_s: 30.0,
-            mean: 24.1e9,
-            deviation: 9.2e9,
-            cv: Some(0.382),
-            p5: 13.9e9,
-            p50: 34.1e9,
-            p95: 35.6e9,
-            longest_dip_s: 2.1,
-        };
         let flow = FlowMetrics { basis: Some(basis.clone()), tests: datagrams.to_vec(), ..FlowMetrics::default() };
         let benchmarks = tests.to_vec();
         let metrics =
-            Metrics::of_everything(TestMetrics { flow, benchmarks, jitter: Some(jitter), ..TestMetrics::default() });
+            Metrics::of_everything(TestMetrics { flow, benchmarks, jitter: Some(SPREAD), ..TestMetrics::default() });
         let width = u16::try_from(width).expect("a width");
         let mut canvas = Canvas::new(Area::new(0, 0, width, 1));
         line(&mut canvas, (0, 0, width), &metrics, "±").expect("there is a rate");
@@ -372,17 +369,30 @@ mod tests {
     fn the_running_test_is_named_where_there_is_room() {
         let of = FlowBasis::Sockets(8);
         let (client, server) = (running(Side::Client), running(Side::Server));
-        let both = shown_with(200, &of, &[server.clone(), client.clone()]);
+        let both = shown_beside(200, &of, &[server.clone(), client.clone()], &[]);
         assert!(both.ends_with(" · over 30 s · iperf3 → 198.18.0.1:5201, TCP ×8, reverse"), "the client's: {both}");
-        let alone = shown_with(200, &of, std::slice::from_ref(&server));
+        let alone = shown_beside(200, &of, std::slice::from_ref(&server), &[]);
         assert!(alone.ends_with(" · iperf3 -s :5201, TCP ×8, reverse"), "a server whose client is elsewhere: {alone}");
-        let two = shown_with(200, &of, &[client.clone(), client.clone()]);
+        let two = shown_beside(200, &of, &[client.clone(), client.clone()], &[]);
         assert!(two.ends_with(", reverse +1"), "of two tests one, and that there is another: {two}");
         let idle = Benchmark { streams: None, direction: None, proto: None, ..server };
-        assert!(!shown_with(200, &of, &[idle]).contains("iperf3"), "a server that waits is no test");
+        assert!(!shown_beside(200, &of, &[idle], &[]).contains("iperf3"), "a server that waits is no test");
         for width in 0..170 {
-            let text = shown_with(width, &of, std::slice::from_ref(&client));
+            let text = shown_beside(width, &of, std::slice::from_ref(&client), &[]);
             assert!(cells(&text) <= width, "within {width}: {text}");
         }
+    }
+
+    #[test]
+    fn a_few_outliers_make_no_test_unsteady() {
+        let jitter = Jitter { mean: 1e9, cv: Some(0.2), p5: 0.99e9, p95: 1.01e9, ..SPREAD };
+        let word = |p5| {
+            state_of(
+                &TestMetrics { jitter: Some(Jitter { p5, ..jitter }), ..TestMetrics::default() },
+                &Conclusions::default(),
+            )
+            .1
+        };
+        assert_eq!([0.99e9, 0.5e9].map(word), ["STEADY, WITH OUTLIERS", "UNSTEADY"]);
     }
 }
