@@ -259,7 +259,7 @@ enum CliCommand {
     Replay(ReplayArguments),
     /// What works here, what is missing and the command that fixes it; exit code 1 if vnettop cannot work
     Doctor,
-    /// Restore CPU affinities that a closed or killed vnettop has left pinned
+    /// Restore CPU affinities and link settings that a closed or killed vnettop has left
     Undo,
     /// Print the settings in force as TOML, with where each comes from: a file, an option, or the default
     Config,

@@ -60,7 +60,7 @@ const BOXES: &[KeyContext] = &[
     KeyContext::Details,
     KeyContext::Proposal,
 ];
-const UNDO: &str = "undo: restore every replaced mask";
+const UNDO: &str = "undo: restore every replaced mask and setting";
 const HOST: &str = "next host, then all; with one: row left";
 const MOVES: &str = "select a row (many cores: node by node)";
 const LEAVES: &str = "close the overlay; else clear notices, filter and selection";

@@ -71,7 +71,7 @@ fn empty(state: &State, metrics: &Metrics, width: u16) -> Vec<Line> {
     let Some(pinned_ns) = state.pinned_at_ns else {
         let key = state.keys().key("propose");
         let text = format!(
-            "nothing pinned yet: {key} proposes cores; about 12 s after the pin this card compares the rate before and after it"
+            "nothing pinned yet: {key} proposes cores; about 13 s after the pin this card compares the rate before and after it"
         );
         return sentences(Tone::Normal, &text, width);
     };
