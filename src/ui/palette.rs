@@ -41,6 +41,7 @@ const fn numbered<const N: usize>(numbers: [u8; N]) -> [Color; N] {
 
 /// Colours from one to another in equal steps.
 const fn shades<const N: usize>(from: Rgb, to: Rgb) -> [Color; N] {
+    #[allow(clippy::cast_possible_truncation, reason = "between two bytes")]
     const fn between(from: u8, to: u8, at: usize, steps: usize) -> u8 {
         ((from as usize * (steps - at) + to as usize * at) / steps) as u8
     }

@@ -69,12 +69,11 @@ fn letter(tone: Tone) -> char {
         Tone::Accent => 'a',
         Tone::Key => 'k',
         Tone::Good => 'g',
-        Tone::Warning => 'w',
+        Tone::Warning | Tone::DipEdge => 'w',
         Tone::Bad => 'b',
         Tone::Watched => '_',
         Tone::Curve(_) | Tone::CurveEdge(_) | Tone::OnCurve(_) => 'c',
         Tone::CurveDim => 'd',
-        Tone::DipEdge => 'w',
         Tone::Moved(_) => 'M',
         Tone::Node(number) | Tone::NodeBright(number) | Tone::NodeDim(number) => char::from(b'0' + number % 10),
     }

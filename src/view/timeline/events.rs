@@ -71,6 +71,8 @@ pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u1
         let range = text.chars().position(|sign| sign == '▒').and_then(|x| u16::try_from(x).ok());
         canvas.left(at, y, axis.cells, Tone::Muted, text);
         // As it is in the graph.
-        range.into_iter().for_each(|x| canvas.glyph(at + x, y, Tone::CurveDim, '▒'));
+        if let Some(x) = range {
+            canvas.glyph(at + x, y, Tone::CurveDim, '▒');
+        }
     }
 }
