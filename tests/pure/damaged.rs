@@ -113,6 +113,43 @@ fn a_recording_with_changed_bytes_gives_what_stands_before_or_a_sentence() {
 }
 
 #[test]
+fn a_frame_that_asks_for_two_gibibytes_is_refused_in_one_sentence() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (plain, path) = (directory.path().join("run.jsonl"), directory.path().join("run.zst"));
+    let mut recorder = Recorder::create(&plain).expect("a new file");
+    crate::fixture::load::Load::new(2, 2, 100_000_000)
+        .take(12)
+        .for_each(|item| recorder.write(&item).expect("writable"));
+    recorder.finish().expect("writable");
+    let text = fs::read(&plain).expect("readable");
+    // A frame of one block that is not compressed, with a window of two to the power of so much.
+    let frame = |window: u8| {
+        let block = u32::try_from(text.len() << 3 | 1).expect("a short text").to_le_bytes();
+        [&[0x28, 0xb5, 0x2f, 0xfd, 0x00, (window - 10) << 3][..], &block[..3], &text].concat()
+    };
+    // What this program writes, and what `zstd -19` does.
+    for window in [21, 23] {
+        fs::write(&path, frame(window)).expect("writable");
+        assert_eq!(read(&path), None, "a window of 2^{window} bytes is read");
+    }
+    for window in [24, 27, 31] {
+        fs::write(&path, frame(window)).expect("writable");
+        let said = read(&path).expect("it is refused");
+        assert!(
+            said.contains("more than 8 MiB of memory") && said.contains("zstd -dc") && !said.contains('\n'),
+            "{said}"
+        );
+        // Behind a good frame it is told as damage is: what stands before is shown.
+        fs::write(&path, [frame(21), frame(window)].concat()).expect("writable");
+        let said = read(&path).expect("it is told");
+        assert!(
+            said.contains("more than 8 MiB of memory") && said.contains("everything before that is shown"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn what_a_killed_writer_has_written_reaches_to_its_last_second() {
     let directory = tempfile::tempdir().expect("a directory");
     for name in ["run.jsonl", "run.zst"] {

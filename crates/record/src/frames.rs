@@ -7,6 +7,11 @@ use zstd::stream::read::Decoder;
 /// What a frame begins with.
 pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
+/// What unpacking may look back, and so keep in memory: 8 MiB, as much as `zstd -19` asks for. This program asks for 2 MiB at most.
+const WINDOW_LOG: u32 = 23;
+/// zstd's words for a frame that asks for more.
+const TOO_WIDE: &str = "Frame requires too much memory for decoding";
+
 /// Where the bytes of a recording come from; what cannot be sought in is only read forward.
 pub(super) trait ByteSource: Read + Seek + Send {}
 
@@ -104,7 +109,7 @@ impl Read for Text {
 impl BufRead for Text {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while let Some(TextInput::Frame(frame)) = &mut self.input
-            && frame.fill_buf()?.is_empty()
+            && frame.fill_buf().map_err(without_memory)?.is_empty()
             && self.next_frame()?
         {}
         match &mut self.input {
@@ -126,7 +131,19 @@ impl BufRead for Text {
 
 /// The frame that begins here.
 fn unpacked(file: CountedFile) -> io::Result<TextInput> {
-    Ok(TextInput::Frame(BufReader::new(Decoder::with_buffer(file)?.single_frame())))
+    let mut frame = Decoder::with_buffer(file)?.single_frame();
+    frame.window_log_max(WINDOW_LOG)?;
+    Ok(TextInput::Frame(BufReader::new(frame)))
+}
+
+/// The reason that a frame is refused for what it asks for, in words that say what to do; any other as it is.
+fn without_memory(error: io::Error) -> io::Error {
+    if error.get_ref().is_some_and(|reason| reason.to_string() == TOO_WIDE) {
+        let sentence =
+            "unpacking it would take more than 8 MiB of memory; compress it anew, as in: zstd -dc OLD | zstd -o NEW";
+        return io::Error::new(io::ErrorKind::OutOfMemory, sentence);
+    }
+    error
 }
 
 /// A file, and how much of it was read.

@@ -197,9 +197,9 @@ impl Recording {
         let mut first = Vec::new();
         let read = (&mut self.input).take(16_384).read_until(b'\n', &mut first);
         // What the disk refuses says nothing of the file; what cannot be unpacked is something else.
-        read.map_err(|error| match error.raw_os_error() {
-            Some(_) => file_error("read", &self.path, error),
-            None => foreign(),
+        read.map_err(|error| match (error.raw_os_error(), error.kind()) {
+            (Some(_), _) | (None, io::ErrorKind::OutOfMemory) => file_error("read", &self.path, error),
+            _ => foreign(),
         })?;
         self.line = 1;
         (self.hosts, self.recorded_by) = line_reader::header(&first).map_err(|error| match error {
