@@ -112,7 +112,12 @@ fn rate(metrics: &Metrics) -> Option<(String, &'static str, Tone)> {
     if let Some(bits) = now.filter(|_| is_past(metrics)) {
         return Some(of(bits, Tone::Title));
     }
-    let tone = |cv| if flow::was_unsteady(&metrics.subject).is_some() { Tone::Title } else { flow::tone(cv) };
+    // The rate has the colour of its word: lost packets are no good rate, however steady.
+    let tone = |cv| match flow::state_word(metrics).0 {
+        tone @ (Tone::Bad | Tone::Warning) => tone,
+        _ if flow::was_unsteady(&metrics.subject).is_some() => Tone::Title,
+        _ => flow::tone(cv),
+    };
     let jitter = metrics.subject.jitter.map(|jitter| of(jitter.mean, tone(jitter.cv)));
     jitter.or_else(|| metrics.subject.flow.bits_per_s.map(|bits| of(bits, Tone::Title)))
 }
@@ -203,9 +208,9 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
         let over_s = metrics.subject.jitter.filter(|_| steady_since(metrics).is_some() && !why.is_empty());
         let why = over_s.map_or_else(String::new, |one| format!("in these {}: ", Seconds(one.window_s))) + &why;
         all.add(if is_trouble { "WHY" } else { "NOTE" }, Tone::Normal, &why);
-        // What explains no trouble, and has no figure, costs nothing that is known.
-        let is_worth = is_trouble || cost.chars().any(|c| c.is_ascii_digit());
-        let cost = if is_worth && extent == Extent::Whole { cost.as_str() } else { "" };
+        // Of what explains no trouble the list has cost and remedy.
+        let [cost, fix] = [cost, fix].map(|text| if is_trouble { text.as_str() } else { "" });
+        let cost = if extent == Extent::Whole { cost } else { "" };
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
         all.add_line("DO", advice::to_do(state, metrics, fix));
     } else {

@@ -27,9 +27,8 @@ pub(super) fn taking_turns(input: &LintInput<'_>) -> Option<Diagnostic> {
     let mut numbers = vec![("core", f64::from(core)), ("threads", count(together.len()))];
     numbers.extend(waits.map(|wait| ("wait", wait)));
     let is_bound = together.iter().all(|one| one.sample.allowed.as_ref().is_some_and(|allowed| allowed.len() == 1));
-    let share = if is_bound { "may run on core" } else { "share core" };
-    let only = if is_bound { " alone" } else { "" };
-    let why = format!("{} {share} {core}{only}{waiting}", who(together));
+    let share = if is_bound { "are bound to" } else { "share" };
+    let why = format!("{} {share} core {core}{waiting}", who(together));
     let fix = if input.pin_may_help { String::new() } else { apart(input, together, core) };
     let text = remedy::sentence(&why, &fix);
     let parts = FindingParts { why, cost: "not measured".to_owned(), fix, ..FindingParts::default() };
@@ -49,10 +48,13 @@ fn who(together: &[&ThreadMetrics]) -> String {
 /// Where no key moves them: which core has time for one of them, and the command that gives it that.
 fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> String {
     let Some(last) = together.last() else { return String::new() };
-    match spare_core::calmest_beside(input.metrics, [&CoreSet::from_iter([core]), &CoreSet::default()]) {
-        Some(free) => format!("give one of them core {free} (taskset -cp {free} {})", last.sample.id.tid),
-        None => {
-            format!("stop other programs, which fill every other core; then taskset -cp CORE {}", last.sample.id.tid)
-        }
+    let tid = last.sample.id.tid;
+    if let Some(free) = spare_core::calmest_beside(input.metrics, [&CoreSet::single(core), &CoreSet::default()]) {
+        return format!("give one of them core {free} (taskset -cp {free} {tid})");
     }
+    let others = input.metrics.machine.cores.iter().filter(|one| one.place.core != core);
+    let idle = others.filter_map(|one| Some((one.place.core, one.shares()?.idle)));
+    idle.max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |(other, _)| {
+        format!("stop what fills core {other}, then give it one of them (taskset -cp {other} {tid})")
+    })
 }
