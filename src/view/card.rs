@@ -15,8 +15,6 @@ use crate::state::{Mode, State, Units};
 /// What is dropped after a pin until things have settled, and the least that is compared after it, s.
 const SETTLING_S: f64 = SETTLING_NS as f64 / 1e9;
 const LEAST_WINDOW_S: f64 = LEAST_AFTER_NS as f64 / 1e9;
-/// From here on after a pin its card changes no more, s.
-const FULL_S: f64 = (SETTLING_NS + MOST_AFTER_NS) as f64 / 1e9;
 
 /// Cells of the name of a figure, and of each side.
 const NAME: usize = 9;
@@ -26,7 +24,7 @@ const SIDE: usize = 12;
 pub(super) fn lines(state: &State, width: u16) -> Vec<Line> {
     let Some(metrics) = state.metrics() else { return sentences(Tone::Muted, "nothing is known yet", width) };
     match &metrics.subject.card {
-        Some(card) => filled(card, is_filling(state, metrics), width),
+        Some(card) => filled(card, final_in(state, metrics), width),
         None => empty(state, metrics, width),
     }
 }
@@ -105,12 +103,7 @@ pub(super) fn waiting(state: &State, metrics: &Metrics) -> String {
     )
 }
 
-/// The window after the pin still grows, so that the verdict may change.
-fn is_filling(state: &State, metrics: &Metrics) -> bool {
-    final_in(state, metrics).is_some()
-}
-
-/// For so many seconds more.
+/// For so many seconds more the window after the pin grows, so that the verdict may change.
 pub(super) fn final_in(state: &State, metrics: &Metrics) -> Option<f64> {
     let until_ns = metrics
         .subject
@@ -122,7 +115,7 @@ pub(super) fn final_in(state: &State, metrics: &Metrics) -> Option<f64> {
     (state.is_placed() && metrics.ended_test().is_none()).then(|| (left_ns as f64 / 1e9).ceil())
 }
 
-fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {
+fn filled(card: &Card, final_in: Option<f64>, width: u16) -> Vec<Line> {
     let Card { before, after, .. } = card;
     let scale = Scale::of(before.jitter.mean.max(after.jitter.mean), Units::Bits);
     let rate = |bits: f64| scale.number(bits);
@@ -158,7 +151,7 @@ fn filled(card: &Card, is_filling: bool, width: u16) -> Vec<Line> {
     let pieces = format!("compared as {}{of_length}", card.pairs());
     lines.push(row("window", &window(before), &window(after), &pieces, Tone::Muted));
     lines.push(Line::new());
-    let so_far = if is_filling { format!(" (so far; final {} after the pin)", Seconds(FULL_S)) } else { String::new() };
+    let so_far = final_in.map_or_else(String::new, |left_s| format!(" (preliminary; final in {left_s:.0} s)"));
     lines.extend(sentences(verdict_tone(card.verdict, Tone::Normal), &format!("{}{so_far}", card.sentence()), width));
     if card.pinned_at_ns.is_some() {
         lines.extend(WEIGHT.iter().flat_map(|text| sentences(Tone::Muted, text, width)));
