@@ -321,3 +321,45 @@ fn an_output_that_is_a_file_is_read_there() {
     assert_eq!(told["tests"][0]["whole"]["retransmits"], 0, "{told}");
     assert!(fs::read_to_string(&out).expect("text").ends_with('\n'), "and nothing else is in it");
 }
+
+/// An iperf3 that says that its arguments are three gibibytes long, as any user's program may (`PR_SET_MM_MAP`).
+const LONG: &str = "
+import ctypes, signal
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype, libc.sbrk.restype = ctypes.c_void_p, ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
+size = 3 << 30
+at = libc.mmap(None, size, 3, 0x4022, -1, 0)
+ctypes.memmove(at, b'iperf3\\0-s\\0--json-stream\\0', 24)
+fields = open('/proc/self/stat').read().rsplit(')', 1)[1].split()
+of = lambda number: int(fields[number - 3])
+code, data, heap = (of(26), of(27)), (of(45), of(46)), (of(47), libc.sbrk(0))
+all = [*code, *data, *heap, of(28), at, at + size, of(50), of(51), 0, 0xffffffff << 32]
+libc.prctl(15, b'iperf3', 0, 0, 0)
+done = libc.prctl(35, 14, ctypes.byref((ctypes.c_uint64 * len(all))(*all)), ctypes.c_ulong(8 * len(all)), 0)
+print('ready' if done == 0 else f'refused: {ctypes.get_errno()}', flush=True)
+signal.pause()";
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn arguments_as_long_as_a_program_s_memory_take_none_of_vnettops() {
+    needs(&["python3"]);
+    let mut command = Command::new("python3");
+    let mut long = Kept(command.args(["-c", LONG]).stdout(Stdio::piped()).spawn().expect("python3 starts"));
+    let mut line = [0; 6];
+    long.0.stdout.as_mut().expect("piped").read_exact(&mut line).expect("it says how it went");
+    assert_eq!(&line, b"ready\n", "the kernel takes it (CONFIG_CHECKPOINT_RESTORE)");
+    let mut command = Command::new(VNETTOP);
+    command.args(["--netns", "self", "-d", "0.2"]);
+    let mut vnettop = Watching::start(command);
+    let is_watched = |object: &Value| {
+        object["threads"].as_array().is_some_and(|all| all.iter().any(|thread| thread["pid"] == pid(&long)))
+    };
+    assert!((0..30).any(|_| is_watched(&vnettop.next())), "it is found as an iperf3");
+    (0..10).for_each(|_| drop(vnettop.next()));
+    let status = fs::read_to_string(format!("/proc/{}/status", vnettop.pid())).expect("it runs");
+    let resident =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+    let resident: u64 = resident.expect("a figure");
+    assert!(resident < 150_000, "{resident} KiB");
+}

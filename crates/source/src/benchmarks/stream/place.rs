@@ -71,13 +71,20 @@ fn output(directory: &Path) -> Result<u32, Option<Unread>> {
 }
 
 fn has_log(directory: &Path) -> bool {
-    let line = Process::new_with_root(directory.to_owned()).and_then(|process| process.cmdline()).unwrap_or_default();
-    super::super::iperf3::has_log(&line)
+    // Whoever runs it may say that its arguments are as long as its memory.
+    let line = untrusted_reader::read_cmdline(directory);
+    let arguments: Vec<String> =
+        line.split(|&byte| byte == 0).map(|argument| String::from_utf8_lossy(argument).into_owned()).collect();
+    super::super::iperf3::has_log(&arguments)
 }
 
 fn refused(error: &std::io::Error) -> Option<Unread> {
     (error.kind() == std::io::ErrorKind::PermissionDenied).then_some(Unread::Rights)
 }
+
+/// Bytes of a descriptor's `fdinfo`, and of a table of mounts, that are read: who made them may have made them long.
+const LONGEST_INFO: u64 = 4096;
+const LONGEST_TABLE: u64 = 4 << 20;
 
 /// Flags and mount of a process' descriptor, read without touching the file (`/proc/PID/fdinfo/FD`).
 struct Info {
@@ -86,7 +93,9 @@ struct Info {
 }
 
 fn info(directory: &Path, fd: u32) -> Option<Info> {
-    let text = proc_file::text(&directory.join(format!("fdinfo/{fd}"))).ok()?;
+    // What is asked for stands in front of what an epoll or a lock adds, a line each.
+    let text = proc_file::beginning(&directory.join(format!("fdinfo/{fd}")), LONGEST_INFO).ok()?;
+    let text = String::from_utf8_lossy(&text);
     let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     Some(Info { flags: u32::from_str_radix(field("flags:")?, 8).ok()?, mount: field("mnt_id:")?.parse().ok()? })
 }
@@ -96,7 +105,7 @@ fn info(directory: &Path, fd: u32) -> Option<Info> {
 /// one is mounted in the machine's own mount namespace, or in vnettop's: there only root mounts any, as Docker does for
 /// each container.
 fn is_local(proc: &Path, directory: &Path, mount: u64) -> bool {
-    let table = |of: &Path| std::fs::read(of.join("mountinfo")).unwrap_or_default();
+    let table = |of: &Path| proc_file::beginning(&of.join("mountinfo"), LONGEST_TABLE).unwrap_or_default();
     let ours = [table(&proc.join("self")), table(&proc.join("1"))];
     let theirs = table(directory);
     let found = std::iter::once(&theirs).chain(&ours).find_map(|table| mounts(table).find(|of| of.id == Some(mount)));

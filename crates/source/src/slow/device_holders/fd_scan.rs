@@ -127,7 +127,7 @@ pub(super) fn tap_majors(proc: &Path) -> Vec<u32> {
 
 /// The link behind a descriptor of `/dev/net/tun`; `None` before it has one.
 fn link_of(process: &Path, fd: u32) -> Option<String> {
-    let text = std::fs::read(process.join("fdinfo").join(fd.to_string()));
+    let text = proc_file::beginning(&process.join("fdinfo").join(fd.to_string()), 4096);
     held_name(&text.ok()?)
 }
 
