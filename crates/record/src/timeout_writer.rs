@@ -3,9 +3,10 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::geteuid;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// How long a reader may stand still; within it a pipe's usual reader (a compressor) takes what it has.
@@ -16,14 +17,22 @@ const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 pub(super) struct TimeoutWriter(File);
 
 impl TimeoutWriter {
-    /// Opens it, new or empty; a fifo once there is a reader. Where it must be new, no link of its name is followed. A new file is for
-    /// nobody else to read: what is recorded holds other users' command lines.
+    /// Opens it, new or empty; a fifo once there is a reader. A link is followed that this user or root has made, and none where it must
+    /// be new. A new file is for nobody else to read: what is recorded holds other users' command lines.
     ///
     /// # Errors
-    /// It cannot be opened for writing, or there is something with its name.
+    /// It cannot be opened for writing, is a link of another user, or there is something with its name.
     pub fn create(path: &Path, must_be_new: bool) -> io::Result<Self> {
         let mut how = OpenOptions::new();
         how.write(true).create(true).create_new(must_be_new).truncate(false).mode(0o600);
+        match path.symlink_metadata() {
+            Ok(link) if link.is_symlink() && ![0, geteuid().as_raw()].contains(&link.uid()) => {
+                return Err(io::Error::other("it is a link of another user: remove it, or give another name"));
+            }
+            Ok(link) if link.is_symlink() => {}
+            // A link that is laid there meanwhile is not followed.
+            _ => drop(how.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())),
+        }
         let file = how.open(path)?;
         let meta = file.metadata()?;
         // What has come there meanwhile is not emptied.
@@ -63,6 +72,23 @@ impl Write for TimeoutWriter {
 mod tests {
     use super::*;
     use std::fs::OpenOptions;
+
+    #[test]
+    fn a_link_of_another_user_is_not_followed_and_ones_own_is() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (link, target) = (dir.path().join("run.jsonl"), dir.path().join("target"));
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        if geteuid().is_root() {
+            std::os::unix::fs::lchown(&link, Some(65_534), None).expect("root gives it away");
+            let refused =
+                TimeoutWriter::create(&link, false).expect_err("it leads where another user wants").to_string();
+            assert!(refused.contains("a link of another user") && !target.exists(), "{refused}");
+            std::os::unix::fs::lchown(&link, Some(0), None).expect("root takes it back");
+        }
+        TimeoutWriter::create(&link, false).expect("where one has said oneself");
+        assert!(target.exists(), "it is written to");
+        TimeoutWriter::create(&link, true).expect_err("it must be new");
+    }
 
     #[test]
     fn a_reader_that_stands_still_is_given_up_and_one_that_reads_is_not() {

@@ -2,9 +2,11 @@
 //! before there is a card. It refuses to write over a recording, and over the file that the same run records to.
 
 use crate::record::{RecordError, Recording};
+use rustix::fs::OFlags;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Why there is no card or report where it was asked for.
@@ -50,11 +52,14 @@ impl Destination {
         if is_strangers_link(path) {
             return Err(CardError::Link(path.to_owned()));
         }
-        if path.is_file() && matches!(Recording::open(path), Ok(_) | Err(RecordError::Version { .. })) {
-            return Err(CardError::OverRecording(what, path.to_owned()));
-        }
         let opened = opened(path, is_new);
         let file = opened.map_err(|error| CardError::File(what, path.to_owned(), error))?;
+        // What is looked at is what will be written to, whatever has its name by then.
+        let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        let is_file = !is_new && file.metadata().is_ok_and(|meta| meta.is_file());
+        if is_file && matches!(Recording::open(&opened), Ok(_) | Err(RecordError::Version { .. })) {
+            return Err(CardError::OverRecording(what, path.to_owned()));
+        }
         let is_recorded_to = recording.is_some_and(|recording| is_same(&file, recording));
         if is_new {
             // It was made to see whether it can be; whoever is killed before it is written leaves none behind.
@@ -105,7 +110,10 @@ impl Destination {
 
 /// Opens what is there, or makes it: what was laid there meanwhile is neither followed nor written over.
 fn opened(path: &Path, is_new: bool) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(is_new).open(path)
+    let is_link = path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    // One that is laid there after it was looked for is not followed.
+    let flags = if is_link { 0 } else { OFlags::NOFOLLOW.bits().cast_signed() };
+    OpenOptions::new().write(true).create_new(is_new).custom_flags(flags).open(path)
 }
 
 /// A link that neither this user nor root has made: where it leads is not what was asked for.
