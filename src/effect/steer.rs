@@ -3,7 +3,9 @@
 
 use super::link_settings::LinkSettings;
 use super::{Pinner, cores_of};
-use crate::sample::{CoreSet, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerValue, SteeredFile, qdisc_kind};
+use crate::sample::{
+    CoreSet, LinkKey, QDISC_KINDS, SteerRequest, SteerSetting, SteerValue, SteeredFile, qdisc_kind, shell_word,
+};
 use crate::source::steering::LinkFolderError;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -128,7 +130,8 @@ pub(super) enum SteerError {
     #[error("{name} has one transmit queue: xps_cpus does not exist there")]
     OneQueue { name: String },
     #[error(
-        "threaded of {name} was not changed: its NAPI has no threads; turn GRO on first (ethtool -K {name} gro on)"
+        "threaded of {name} was not changed: its NAPI has no threads; turn GRO on first (ethtool -K {} gro on)",
+        shell_word(name)
     )]
     NoThreads { name: String },
     #[error("{what} was not changed: this kernel does not have all of {}", cores_of(asked))]

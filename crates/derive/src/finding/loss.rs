@@ -14,7 +14,7 @@ use crate::figure::{decimal, large_rate, percent, rate, speed};
 use crate::held_back::Limit;
 use crate::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::{TestMetrics, paths, share};
-use vnettop_sample::{OvsDatapathKind, Proto};
+use vnettop_sample::{OvsDatapathKind, Proto, shell_word};
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -287,7 +287,7 @@ fn xdp(loss: &Loss, metrics: &TestMetrics) -> String {
     let id = program.and_then(|program| program.id);
     let shows = id.map_or_else(String::new, |id| format!("; bpftool prog show id {id} names it"));
     let word = if program.is_some_and(|program| !program.native) { "xdpgeneric" } else { "xdp" };
-    let link = loss.name.as_deref().unwrap_or("LINK");
+    let link = loss.name.as_deref().map_or_else(|| "LINK".to_owned(), shell_word);
     format!("it is there to drop some (ip -d link show {link} there{shows}); ip link set {link} {word} off removes it")
 }
 

@@ -9,7 +9,7 @@ use super::{Diagnostic, LintInput};
 use crate::flow::Connection;
 use crate::links::LinkMetrics;
 use crate::{TestMetrics, paths};
-use vnettop_sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Word};
+use vnettop_sample::{FlowPath, HopBy, HopWay, Kind, LinkState, PortState, Word, shell_word};
 
 pub(super) use cores::{one_core, spare_core, steered};
 pub(super) use offloads::offloads;
@@ -77,8 +77,9 @@ pub(super) fn mtu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let (link, first, last, ends) = metrics.flow.connections.iter().filter(stuck).find_map(narrow)?;
     let (name, mtu) = (&link.facts.name, link.facts.mtu);
     let text = format!(
-        "{} has MTU {mtu}, but both ends of the path send {ends} bytes and no ICMP reaches the sender: a path MTU black hole, so no data arrives (ip link set {name} mtu {ends}, or mtu {mtu} on {} and {})",
+        "{} has MTU {mtu}, but both ends of the path send {ends} bytes and no ICMP reaches the sender: a path MTU black hole, so no data arrives (ip link set {} mtu {ends}, or mtu {mtu} on {} and {})",
         named(metrics, link),
+        shell_word(name),
         named(metrics, first),
         named(metrics, last),
     );
@@ -123,7 +124,7 @@ fn tight<'a>(
         lower.facts.name,
         headers[0],
         headers[1],
-        link.facts.name,
+        shell_word(&link.facts.name),
         below.saturating_sub(headers[0]),
     );
     Some(Diagnostic::new(text, [("mtu", f64::from(mtu)), ("lower_mtu", f64::from(below))]))
@@ -147,7 +148,7 @@ pub(super) fn half_down(input: &LintInput<'_>) -> Option<Diagnostic> {
         "{} carries nothing: {}, its other end, is down (ip link set {} up)",
         named(metrics, link),
         named(metrics, down),
-        down.facts.name
+        shell_word(&down.facts.name)
     );
     Some(Diagnostic::new(text, []))
 }

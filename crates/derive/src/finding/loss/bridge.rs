@@ -4,7 +4,7 @@ use crate::finding::path::named;
 use crate::links::LinkMetrics;
 use crate::losses::Loss;
 use crate::{TestMetrics, paths};
-use vnettop_sample::{FlowPath, HopWay, LinkState, PeerRef, Proto, Word};
+use vnettop_sample::{FlowPath, HopWay, LinkState, PeerRef, Proto, Word, shell_word};
 
 /// Where a bridge gives a frame to a port that does not take one so long.
 const SENDS: [&str; 3] = ["br_dev_queue_push_xmit", "br_nf_dev_queue_xmit", "br_nf_ip_fragment"];
@@ -20,7 +20,10 @@ pub(super) fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
     };
     let function = loss.function.as_deref().unwrap_or_default();
     if SENDS.iter().any(|sends| function.starts_with(sends)) || loss.reason.as_deref() == Some("PKT_TOO_BIG") {
-        let down = || is_down(link).then(|| format!("{0} is down (ip link set {0} up there)", link.facts.name));
+        let down = || {
+            is_down(link)
+                .then(|| format!("{} is down (ip link set {} up there)", link.facts.name, shell_word(&link.facts.name)))
+        };
         let unknown = || {
             let (name, mtu) = (&link.facts.name, link.facts.mtu);
             format!("they exceed the MTU of {name}, which is {mtu}; or it is down (ip link)")
@@ -49,7 +52,7 @@ pub(super) fn of_pair(loss: &Loss, metrics: &TestMetrics) -> Option<String> {
     let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.machine.link(peer));
     let ends = || [Some(link), peer].into_iter().flatten();
     let down = ends().find(|end| is_down(end));
-    down.map(|end| format!("{} is down (ip link set {} up there)", named(metrics, end), end.facts.name))
+    down.map(|end| format!("{} is down (ip link set {} up there)", named(metrics, end), shell_word(&end.facts.name)))
         .or_else(|| ends().find_map(|end| too_long(metrics, end)))
 }
 
@@ -80,7 +83,7 @@ fn too_long(metrics: &TestMetrics, link: &LinkMetrics) -> Option<String> {
         named(metrics, link),
         named(metrics, first),
         first.facts.mtu,
-        first.facts.name,
+        shell_word(&first.facts.name),
     ))
 }
 
@@ -99,7 +102,7 @@ fn out_port<'a>(metrics: &'a TestMetrics, link: &LinkMetrics) -> Option<&'a Link
 /// Its bridge lets nothing through it.
 fn waits(metrics: &TestMetrics, port: &LinkMetrics) -> Option<String> {
     let state = port.facts.port_state.filter(|state| !state.forwards())?;
-    let name = &port.facts.name;
+    let name = shell_word(&port.facts.name);
     Some(if is_down(port) {
         format!("{} is down (ip link set {name} up there)", named(metrics, port))
     } else {

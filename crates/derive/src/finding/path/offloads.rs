@@ -5,7 +5,7 @@ use super::{Diagnostic, LintInput, named, whole};
 use crate::TestMetrics;
 use crate::links::LinkMetrics;
 use crate::paths;
-use vnettop_sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto, Word};
+use vnettop_sample::{FlowPath, Hop, HopWay, Kind, LinkKey, Offload, Offloads, Proto, Word, shell_word};
 
 /// Something that is off and costs.
 pub(in crate::finding) fn offloads(input: &LintInput<'_>) -> Option<Diagnostic> {
@@ -75,6 +75,6 @@ fn sentence(metrics: &TestMetrics, of: Offload, off: &LinkMetrics, on: &str) -> 
         Offload::TxChecksum => "the CPU computes the checksum of all that it sends",
         Offload::RxChecksum => "the CPU computes the checksum of all that it receives",
     };
-    let (word, name) = (of.word(), &off.facts.name);
+    let (word, name) = (of.word(), shell_word(&off.facts.name));
     format!("{word} is off on {}{on}: {price} (ethtool -K {name} {word} on)", named(metrics, off))
 }

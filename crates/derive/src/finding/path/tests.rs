@@ -191,6 +191,16 @@ fn half_a_pair_and_a_waiting_port_are_named() {
 }
 
 #[test]
+fn a_name_that_is_a_command_is_a_word_in_every_remedy() {
+    let half = metrics(|links, _| {
+        (links[0].state, links[0].peer) = (LinkState::LowerLayerDown, Some(peer(NEAR, 3)));
+        (links[1].state, links[1].name) = (LinkState::Down, "$(reboot)".into());
+    });
+    let reported = said(&half, "half_down");
+    assert!(reported.ends_with("(ip link set '$(reboot)' up)"), "whoever pastes it starts nothing: {reported}");
+}
+
+#[test]
 fn detours_are_named() {
     let local = said(&metrics(|_, path| path.hops = vec![hop(NEAR, 2, HopBy::Local)]), "through_lo");
     assert!(local.starts_with("198.18.0.2 is an address of the sender's own namespace"), "{local}");

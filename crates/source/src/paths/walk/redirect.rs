@@ -4,7 +4,7 @@
 
 use super::Walk;
 use crate::paths::lookups::{NetworkQueries, Redirect, TcHook};
-use vnettop_sample::{HopBy, HopWay, Ifindex, Kind, LinkFacts, PeerRef, Word};
+use vnettop_sample::{HopBy, HopWay, Ifindex, Kind, LinkFacts, PeerRef, Word, shell_word};
 
 /// A filter or program that may take packets elsewhere at a place of the path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,10 @@ impl<L: NetworkQueries> Walk<'_, L> {
     /// A link has received the frame.
     pub(super) fn redirect(&mut self, link: &LinkFacts) -> Result<(), String> {
         if self.lookups.detail(link.key()).has_xdp {
-            self.taken_over(format!("an XDP program at {}", link.name), format!("ip -d link show {}", link.name));
+            self.taken_over(
+                format!("an XDP program at {}", link.name),
+                format!("ip -d link show {}", shell_word(&link.name)),
+            );
         }
         match self.lookups.redirected(link.key(), TcHook::Ingress, self.packet.to.is_ipv6()) {
             None => Ok(()),
@@ -52,7 +55,8 @@ impl<L: NetworkQueries> Walk<'_, L> {
             let (from, to) = (&link.name, &ifb.name);
             self.path.note.get_or_insert_with(|| {
                 format!(
-                    "filters of {from} send some packets, perhaps these, through {to} (tc filter show dev {from} ingress)"
+                    "filters of {from} send some packets, perhaps these, through {to} (tc filter show dev {} ingress)",
+                    shell_word(from)
                 )
             });
         } else if !self.path.hops.iter().any(|hop| hop.link == ifb.key()) {
@@ -108,5 +112,5 @@ impl<L: NetworkQueries> Walk<'_, L> {
 }
 
 fn shown(link: &LinkFacts, hook: TcHook) -> String {
-    format!("tc filter show dev {} {}", link.name, hook.word())
+    format!("tc filter show dev {} {}", shell_word(&link.name), hook.word())
 }
