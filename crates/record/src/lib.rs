@@ -28,6 +28,7 @@ mod frames;
 mod line;
 mod line_reader;
 mod line_writer;
+mod link_owner;
 mod piece;
 mod read;
 mod ring;
@@ -43,6 +44,7 @@ use std::time::Duration;
 
 pub use command::{command_line, command_of};
 pub use cut::cut;
+pub use link_owner::{flags_to_write, is_strangers_link};
 pub use read::{Bookmark, Recording, StoredIn};
 pub use ring::{KeptRecording, RecordingRing, RingBounds};
 pub use stream::{STREAM_PIECE, StreamError, StreamItem, StreamReader, StreamWriter};

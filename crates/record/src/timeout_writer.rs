@@ -1,12 +1,12 @@
 //! Writes to a file, and waits for its reader only for a moment: a fifo, a pipe or a terminal takes nothing while its reader stands
 //! still, and the screen would stand still with it. A disk takes what it is given.
 
+use super::link_owner::{flags_to_write, is_strangers_link};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::process::geteuid;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// How long a reader may stand still; within it a pipe's usual reader (a compressor) takes what it has.
@@ -25,15 +25,10 @@ impl TimeoutWriter {
     pub fn create(path: &Path, must_be_new: bool) -> io::Result<Self> {
         let mut how = OpenOptions::new();
         how.write(true).create(true).create_new(must_be_new).truncate(false).mode(0o600);
-        match path.symlink_metadata() {
-            Ok(link) if link.is_symlink() && ![0, geteuid().as_raw()].contains(&link.uid()) => {
-                return Err(io::Error::other("it is a link of another user: remove it, or give another name"));
-            }
-            Ok(link) if link.is_symlink() => {}
-            // A link that is laid there meanwhile is not followed.
-            _ => drop(how.custom_flags(OFlags::NOFOLLOW.bits().cast_signed())),
+        if is_strangers_link(path) {
+            return Err(io::Error::other("it is a link of another user: remove it, or give another name"));
         }
-        let file = how.open(path)?;
+        let file = how.custom_flags(flags_to_write(path)).open(path)?;
         let meta = file.metadata()?;
         // What has come there meanwhile is not emptied.
         if meta.is_file() && meta.len() > 0 {
@@ -71,6 +66,7 @@ impl Write for TimeoutWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::process::geteuid;
     use std::fs::OpenOptions;
 
     #[test]

@@ -1,8 +1,7 @@
 //! Where a card or a report goes: a file opened before the work begins and kept open, so that a fifo meets one writer, but not touched
 //! before there is a card. It refuses to write over a recording, and over the file that the same run records to.
 
-use crate::record::{RecordError, Recording};
-use rustix::fs::OFlags;
+use crate::record::{RecordError, Recording, flags_to_write, is_strangers_link};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -110,16 +109,7 @@ impl Destination {
 
 /// Opens what is there, or makes it: what was laid there meanwhile is neither followed nor written over.
 fn opened(path: &Path, is_new: bool) -> io::Result<File> {
-    let is_link = path.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-    // One that is laid there after it was looked for is not followed.
-    let flags = if is_link { 0 } else { OFlags::NOFOLLOW.bits().cast_signed() };
-    OpenOptions::new().write(true).create_new(is_new).custom_flags(flags).open(path)
-}
-
-/// A link that neither this user nor root has made: where it leads is not what was asked for.
-fn is_strangers_link(path: &Path) -> bool {
-    let own = rustix::process::geteuid().as_raw();
-    path.symlink_metadata().is_ok_and(|meta| meta.is_symlink() && ![0, own].contains(&meta.uid()))
+    OpenOptions::new().write(true).create_new(is_new).custom_flags(flags_to_write(path)).open(path)
 }
 
 fn is_same(file: &File, other: &Path) -> bool {
