@@ -4,7 +4,7 @@ use super::experiment::Card;
 use super::flow::FlowMetrics;
 use super::jitter::Jitter;
 use super::latency::{LatencyGround, TestLatency};
-use super::ledger::Bin;
+use super::ledger::TimeSpan;
 use super::losses::Losses;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
@@ -61,10 +61,9 @@ impl TestMetrics {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds between two samples")]
         let elapsed_ns = self.machine.elapsed_s.map_or(0, |elapsed| (elapsed * 1e9).round() as u64);
         let bins = &self.timeline.bins;
-        let since_ns = bins.last().map_or(0, |bin| bin.to_ns.saturating_sub(elapsed_ns));
-        // The middle of a bin is the tick's, wherever its ends lie.
-        let first = bins.partition_point(|bin| bin.from_ns.midpoint(bin.to_ns) < since_ns);
-        Bin::mean(&bins[first..]).or(Some(newest))
+        let span = TimeSpan::until(bins.last().map_or(0, |bin| bin.to_ns), elapsed_ns);
+        let first = bins.partition_point(|bin| bin.to_ns <= span.from_ns);
+        span.mean(&bins[first..], |bin| bin.bits_per_s).or(Some(newest))
     }
 
     /// What of it its latency is derived from, and named by.
