@@ -14,7 +14,7 @@ use crate::figure::{decimal, large_rate, percent, rate, speed};
 use crate::held_back::Limit;
 use crate::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::{TestMetrics, paths, share};
-use vnettop_sample::{OvsDatapathKind, Proto, shell_word};
+use vnettop_sample::{OvsDatapathKind, Proto, SpaceEntry, shell_word};
 
 /// Less than one packet a second is nothing that a test would notice.
 const LEAST_PER_S: f64 = 1.0;
@@ -270,9 +270,10 @@ fn firewall(loss: &Loss, metrics: &TestMetrics) -> String {
     let invalid = losses.per_second(losses.invalid);
     let tracked =
         (invalid >= LEAST_PER_S).then(|| format!("; connection tracking marks {} packets/s as invalid", rate(invalid)));
-    let command = "nft list ruleset";
-    let command =
-        loss.netns.map_or_else(|| command.to_owned(), |netns| metrics.machine.space_entry(netns).command(command));
+    let command = match loss.netns.map(|netns| metrics.machine.space_entry(netns)) {
+        None | Some(SpaceEntry::Unknown) => "nft list ruleset there".to_owned(),
+        Some(entry) => entry.command("nft list ruleset"),
+    };
     format!("{command} shows the rule (or iptables -vL there){}", tracked.unwrap_or_default())
 }
 

@@ -171,14 +171,15 @@ pub(super) fn port_waits(input: &LintInput<'_>) -> Option<Diagnostic> {
     let bridge = link.facts.master.and_then(|master| metrics.machine.link(link.facts.beside(master)));
     let who = bridge.map_or_else(|| "a bridge".to_owned(), |bridge| named(metrics, bridge));
     let (port, word) = (&link.facts.name, state.word());
+    let device = shell_word(port);
     let text = if matches!(state, PortState::Blocking | PortState::Disabled) {
         format!(
-            "{who} forwards nothing through {port}: its port is {word}; if there is no loop: bridge link set dev {port} state 3"
+            "{who} forwards nothing through {port}: its port is {word}; if there is no loop: bridge link set dev {device} state 3"
         )
     } else {
         format!(
-            "{who} forwards nothing through {port}: its port is {word} while spanning tree waits (wait 30 s; or, only if there is no loop: ip link set {} type bridge stp_state 0; bridge link set dev {port} state 3)",
-            bridge.map_or("BRIDGE", |bridge| &bridge.facts.name),
+            "{who} forwards nothing through {port}: its port is {word} while spanning tree waits (wait 30 s; or, only if there is no loop: ip link set {} type bridge stp_state 0; bridge link set dev {device} state 3)",
+            bridge.map_or_else(|| "BRIDGE".to_owned(), |bridge| shell_word(&bridge.facts.name)),
         )
     };
     Some(Diagnostic::new(text, []))

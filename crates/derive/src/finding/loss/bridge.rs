@@ -121,8 +121,9 @@ fn isolated(metrics: &TestMetrics, port: &LinkMetrics, out: Option<&LinkMetrics>
     };
     let name = &port.facts.name;
     Some(format!(
-        "{name} and {to} are isolated ports of {}: nothing passes between them; there: bridge link set dev {name} isolated off",
-        named(metrics, bridge)
+        "{name} and {to} are isolated ports of {}: nothing passes between them; there: bridge link set dev {} isolated off",
+        named(metrics, bridge),
+        shell_word(name)
     ))
 }
 

@@ -5,7 +5,7 @@ use crate::finding::path::named;
 use crate::finding::{Diagnostic, LintInput};
 use crate::links::LinkMetrics;
 use crate::{TestMetrics, paths};
-use vnettop_sample::{LinkKey, PeerRef};
+use vnettop_sample::{LinkKey, PeerRef, shell_word};
 
 /// Two links on the way of a flow.
 pub(in crate::finding) fn same_mac(input: &LintInput<'_>) -> Option<Diagnostic> {
@@ -31,7 +31,7 @@ pub(super) fn sentence(metrics: &TestMetrics, at: LinkKey) -> Option<String> {
         Some(format!(
             "{one} and {two} have one MAC address, {mac}: {} sends frames to whichever spoke last; there: ip link set {} address ANOTHER",
             named(metrics, bridge),
-            twin.facts.name
+            shell_word(&twin.facts.name)
         ))
     };
     let peer = link.facts.peer.and_then(PeerRef::key).and_then(|peer| metrics.machine.link(peer))?;

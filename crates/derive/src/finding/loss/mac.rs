@@ -5,7 +5,7 @@ use crate::links::LinkMetrics;
 use crate::losses::Loss;
 use crate::losses::other_host::{Addressee, addressee};
 use crate::{TestMetrics, paths};
-use vnettop_sample::{FlowPath, Kind, PeerRef};
+use vnettop_sample::{FlowPath, Kind, PeerRef, shell_word};
 
 /// `MACVLAN_MODE_PRIVATE` and `MACVLAN_MODE_VEPA`.
 const APART: [u32; 2] = [1, 2];
@@ -40,7 +40,7 @@ fn neighbour(metrics: &TestMetrics, at: &LinkMetrics, whose: &Addressee<'_>) -> 
     let next = whose.next;
     let from = metrics.machine.link(next.link);
     let by = from.map_or_else(|| "the sender".to_owned(), |link| named(metrics, link));
-    let device = from.map_or("LINK", |link| &link.facts.name);
+    let device = from.map_or_else(|| "LINK".to_owned(), |link| shell_word(&link.facts.name));
     let own = at.facts.mac.as_deref().map_or_else(String::new, |mac| format!(", {} has {mac}", at.facts.name));
     format!(
         "{by} sends to {} as {}{own}: a stale or static entry; there: ip neigh del {} dev {device}",
@@ -57,7 +57,7 @@ fn forwarded(metrics: &TestMetrics, at: &LinkMetrics, owner: &LinkMetrics) -> St
         Some((port, bridge)) => format!(
             "they are for {whose}: {} has {mac} behind the wrong port; there: bridge fdb del {mac} dev {} master",
             named(metrics, bridge),
-            port.facts.name
+            shell_word(&port.facts.name)
         ),
         None => format!("they are for {whose}, which has {mac}: they are forwarded to the wrong link (bridge fdb)"),
     }
@@ -70,6 +70,6 @@ fn macvlans(metrics: &TestMetrics, sender: &LinkMetrics, owner: &LinkMetrics) ->
     format!(
         "{from} is in mode {mode}: it reaches {to} only by a switch that sends frames back (hairpin); to connect both \
          here: ip link set {} type {kind} mode bridge",
-        sender.facts.name
+        shell_word(&sender.facts.name)
     )
 }

@@ -5,7 +5,7 @@ use super::{Diagnostic, LintInput, named};
 use crate::TestMetrics;
 use crate::links::LinkMetrics;
 use crate::paths;
-use vnettop_sample::{FlowPath, GsoLimits, Hop, HopBy, HopWay, Offload, Proto};
+use vnettop_sample::{FlowPath, GsoLimits, Hop, HopBy, HopWay, Offload, Proto, shell_word};
 
 /// A packet that may hold less costs its own; by itself a link takes 65,536 bytes, hardware not always as many.
 const LEAST_BYTES: u32 = 16_384;
@@ -37,7 +37,7 @@ pub(in crate::finding) fn limited(input: &LintInput<'_>) -> Option<Diagnostic> {
         (size, segments) => {
             let size = size.unwrap_or(USUAL_BYTES).min(USUAL_BYTES);
             let segments = segments.unwrap_or(USUAL_SEGMENTS).min(USUAL_SEGMENTS);
-            format!("ip link set {link} gso_max_size {size} gso_max_segs {segments}")
+            format!("ip link set {} gso_max_size {size} gso_max_segs {segments}", shell_word(link))
         }
     };
     let text = format!(
@@ -90,7 +90,7 @@ pub(in crate::finding) fn taken_by_xdp(input: &LintInput<'_>) -> Option<Diagnost
         "tso is off on {} because of XDP program{number} at its other end {}; the CPU cuts what it sends, and each packet is processed alone; there: ip link set {} xdp off, or xdpgeneric",
         named(metrics, off),
         named(metrics, at),
-        at.facts.name,
+        shell_word(&at.facts.name),
     );
     Some(Diagnostic::new(text, program.id.map_or_else(Vec::new, |id| vec![("program", f64::from(id))])))
 }

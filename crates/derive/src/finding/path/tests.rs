@@ -198,6 +198,15 @@ fn a_name_that_is_a_command_is_a_word_in_every_remedy() {
     });
     let reported = said(&half, "half_down");
     assert!(reported.ends_with("(ip link set '$(reboot)' up)"), "whoever pastes it starts nothing: {reported}");
+    let port = metrics(|links, _| {
+        (links[2].master, links[2].port_state) = (Some(Ifindex(3)), Some(PortState::Learning));
+        (links[2].name, links[3].name) = ("a;b".into(), "`id`".into());
+    });
+    let reported = said(&port, "port_waits");
+    assert!(
+        reported.contains("ip link set '`id`' type bridge") && reported.contains("dev 'a;b' state 3"),
+        "{reported}"
+    );
 }
 
 #[test]
