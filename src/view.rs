@@ -29,6 +29,7 @@ mod links;
 mod map;
 mod numbers;
 mod overlay;
+mod paragraphs;
 mod path;
 mod placement;
 mod playback;
@@ -43,6 +44,7 @@ mod test;
 mod text;
 mod threads;
 mod timeline;
+mod traffic;
 mod verdict;
 
 use crate::action::{Action, Mouse, Pane};
@@ -202,6 +204,8 @@ pub fn prepare(state: &State, history: &History, width: u16, height: u16) -> Vie
     if let Some(bands) = &layout.bands {
         view.verdict = verdict::prepare(state, bands.verdict, (width, layout.height));
         view.path = route::prepare(state, bands.path);
+    } else if layout.traffic.height > 0 {
+        view.verdict = traffic::prepare(state, layout.traffic, (width, layout.height));
     }
     view.finding = finding::prepare(state, layout.finding, layout.timeline.is_none());
     view.frame = frame::prepare(state, &layout);

@@ -33,7 +33,7 @@ impl TestList {
         self.losing = self.losing.filter(|&number| runs(&metrics, number)).or_else(|| most_losing(&metrics));
         match self.chosen.or(self.losing).or(metrics.test) {
             Some(number) => metrics.about(number),
-            None => metrics.with_last_result(),
+            None => metrics.with_last_result().with_traffic(),
         }
     }
 }

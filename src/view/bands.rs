@@ -2,7 +2,7 @@
 //! row that the others do not need.
 
 use super::canvas::Area;
-use super::verdict::LARGE;
+use super::paragraphs::LARGE;
 use super::{cores, finding, route, timeline, verdict};
 use crate::action::Pane;
 use crate::state::State;

@@ -3,10 +3,8 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas, cells};
-use super::format::{Count, Percent, speed};
 use super::lines::{self, Line};
 use super::numbers::words;
-use super::summary::{self, peak};
 use super::text::{plural, wrap};
 use crate::action::KeyContext;
 use crate::derive::{Finding, Limit, Metrics};
@@ -125,40 +123,13 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
     all.extend(unseen_links(metrics).map(|text| (Tone::Warning, text.to_owned())));
     all.extend(next_step(state, metrics).map(|text| (Tone::Muted, text)));
     all.extend(at_the_end(metrics).take(MOST_FINDINGS).map(|text| (Tone::Normal, text)));
-    let work = at_work(metrics).filter(|_| metrics.tests.is_empty() && all.is_empty());
-    let is_work = work.is_some();
     if all.is_empty() && state.awaits_test() {
         let text = "waiting for a test: iperf3 -c HOST -t 60 · vnettop demo · vnettop replay";
         all.push((Tone::Muted, text.to_owned()));
-    } else if all.is_empty() && !is_work {
+    } else if all.is_empty() {
         all.push((Tone::Muted, "nothing to report".to_owned()));
     }
-    all.extend(work.map(|text| (Tone::Normal, text)));
     (all, findings.len().saturating_sub(MOST_FINDINGS))
-}
-
-/// From these on a machine without a test is at work: bits/s of its busiest link, and how busy a core is.
-const CARRIES: f64 = 1e6;
-const FULL: f64 = 0.9;
-
-/// What a machine does on which no test is seen: whoever looks at a router or a guest comes for that.
-fn at_work(metrics: &Metrics) -> Option<String> {
-    let busiest = summary::busiest(metrics)?;
-    let rates = busiest.rates.filter(|_| peak(busiest) >= CARRIES)?;
-    let packets = rates.rx_packets_per_s.into_iter().chain(rates.tx_packets_per_s).fold(0.0, f64::max);
-    let mut parts =
-        vec![format!("{} carries {} ({} packets/s)", busiest.facts.name, speed(peak(busiest)), Count(Some(packets)))];
-    let full = metrics.machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?)));
-    let mut full: Vec<_> = full.filter(|(_, shares)| shares.busy() >= FULL).collect();
-    full.sort_by(|one, other| other.1.softirq.total_cmp(&one.1.softirq));
-    parts.extend(full.first().map(|(core, shares)| {
-        let [busy, softirq] = [shares.busy(), shares.softirq].map(|share| Percent(Some(share)));
-        format!("core {core} is {busy} % busy, {softirq} % in softirqs")
-    }));
-    if full.len() > 1 {
-        parts.push(format!("{} full", plural(full.len() - 1, "other core")));
-    }
-    Some(format!("at work: {}", parts.join("; ")))
 }
 
 /// What was found of the test on the screen before it stopped.

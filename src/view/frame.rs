@@ -3,7 +3,7 @@
 use super::canvas::{Area, Canvas, cells};
 use super::card::{final_in, verdict_tone};
 use super::layout::{Layout, SMALLEST, Shape};
-use super::{Tone, cores, flow, links, playback, table, threads};
+use super::{Tone, cores, flow, links, playback, table, threads, traffic};
 use crate::action::{Action, Pane};
 use crate::derive::Card;
 use crate::sample::Word;
@@ -22,10 +22,12 @@ pub(super) fn too_small(width: u16, height: u16) -> Canvas {
 pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
     let last = layout.footer.y;
     let mut canvas = Canvas::new(Area::new(0, 0, layout.width, last));
-    if let Some((area, _)) = layout.timeline.filter(|_| layout.bands.is_none()) {
-        line(&mut canvas, area.y - 1, TOP);
-        sides(&mut canvas, area);
-        test_title(&mut canvas, state, area.y - 1);
+    if layout.bands.is_none() && has_pane_above(layout) {
+        let graph = layout.timeline.map_or(0, |(area, _)| area.height);
+        let first = layout.tests.y + layout.tests.height + 1;
+        line(&mut canvas, first - 1, TOP);
+        sides(&mut canvas, Area::new(1, first, layout.width - 2, layout.traffic.height + graph));
+        test_title(&mut canvas, state, first - 1);
     }
     match layout.shape {
         Shape::Bands => in_bands(&mut canvas, state, layout),
@@ -46,6 +48,11 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
 fn test_title(canvas: &mut Canvas, state: &State, y: u16) {
     let Some(metrics) = state.metrics() else { return };
     let is_focused = state.focus == Pane::Test;
+    if let Some((_, passing)) = traffic::shown(state) {
+        let used = traffic::title(canvas, y, passing);
+        canvas.spot(1, y, used, Action::ToggleZoom(Some(Pane::Test)));
+        return;
+    }
     let used = flow::border(canvas, y, (metrics, proven(state), is_focused), super::plus_minus(state));
     canvas.spot(1, y, used, Action::ToggleZoom(Some(Pane::Test)));
 }
@@ -100,9 +107,14 @@ pub(super) const BETWEEN: (char, char) = ('├', '┤');
 /// The ends of the last line.
 const BOTTOM: (char, char) = ('└', '┘');
 
+/// A test's graph, or what passes without one, lies above the panes, or alone.
+fn has_pane_above(layout: &Layout) -> bool {
+    layout.timeline.is_some() || layout.traffic.height > 0
+}
+
 /// The ends of the line above the panes.
 fn top(layout: &Layout) -> (char, char) {
-    if layout.timeline.is_some() { BETWEEN } else { TOP }
+    if has_pane_above(layout) { BETWEEN } else { TOP }
 }
 
 fn full(canvas: &mut Canvas, state: &State, layout: &Layout) {

@@ -2,7 +2,8 @@
 //! the focused pane with one line for each other where it is small.
 
 use super::canvas::Area;
-use super::{bands::Bands, cores, finding, summary, test, timeline};
+use super::paragraphs::LARGE;
+use super::{bands::Bands, cores, finding, summary, test, timeline, traffic};
 use crate::action::Pane;
 use crate::state::State;
 
@@ -18,6 +19,9 @@ const LEAST_ROWS: u16 = 4;
 
 /// A narrower or lower screen has the panes one below the other, or one of them; with a graph above them they may be lower.
 const FULL_BELOW_GRAPH: u16 = 15;
+
+/// Below so many rows links need them more than cores do, where no test runs.
+const SHORT: u16 = 22;
 
 /// How the panes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +45,8 @@ pub(crate) struct Layout {
     pub tests: Area,
     /// The graph of the test, below its border; none where there is no rate, or no room.
     pub timeline: Option<(Area, timeline::Parts)>,
+    /// What passes while no test runs, in words, above that graph.
+    pub traffic: Area,
     /// Rows of the screen that are not the list of tests.
     pub height: u16,
     pub links: Option<Area>,
@@ -70,19 +76,22 @@ impl Layout {
         if state.shows_bands() {
             return Some(Self::empty(width, height, below_tests).in_bands(state, tests));
         }
-        let parts = timeline::Parts::above_panes(state, below_tests).filter(|_| state.shows_test());
+        let words = traffic::wanted_rows(state, (width, below_tests));
+        let has_graph = state.shows_test() && (words == 0 || below_tests >= LARGE);
+        let parts = timeline::Parts::above_panes(state, below_tests).filter(|_| has_graph);
         let graph = parts.map_or(0, timeline::Parts::rows);
         // With its border.
-        let pane = if graph > 0 { graph + 1 } else { 0 };
+        let pane = if words + graph > 0 { words + graph + 1 } else { 0 };
         let mut layout = Self::below(state, width, below_tests, pane);
         layout.tests.height = tests;
+        layout.traffic = Area::new(2, 2 + tests, width - 4, words);
         let panes = [&mut layout.links, &mut layout.cores, &mut layout.threads].into_iter().flatten();
         let lines = layout.summaries.iter_mut().map(|(_, area)| area);
         let others = [&mut layout.finding, &mut layout.footer].into_iter().chain(&mut layout.playback);
         for area in panes.chain(lines).chain(others) {
             area.y += tests + pane;
         }
-        layout.timeline = parts.map(|parts| (Area::new(1, 2 + tests, width - 2, graph), parts));
+        layout.timeline = parts.map(|parts| (Area::new(1, 2 + tests + words, width - 2, graph), parts));
         Some(layout)
     }
 
@@ -111,6 +120,7 @@ impl Layout {
             header: Area::new(0, 0, width, 1),
             tests: Area::new(0, 1, width, 0),
             timeline: None,
+            traffic: Area::default(),
             height: whole,
             links: None,
             cores: None,
@@ -127,7 +137,9 @@ impl Layout {
     fn full(mut self, state: &State, height: u16, finding: u16) -> Self {
         let cores_width = cores_width(state, self.width);
         let threads_width = self.width - cores_width - 3;
-        let below = thread_rows(state).max(cores::wanted_rows(state, cores_width));
+        // Where no test runs the threads say little.
+        let most = if height < SHORT && traffic::shown(state).is_some() { LEAST_ROWS } else { u16::MAX };
+        let below = thread_rows(state).max(cores::wanted_rows(state, cores_width)).min(most);
         let (above, below) = share(height - 6 - finding, link_rows(state), below);
         let middle = 2 + above + 1;
         self.shape = Shape::Full;

@@ -4,18 +4,13 @@
 use super::canvas::{Area, Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share};
 use super::lines::Line;
-use super::text::{plural, wrap_commands};
-use super::{Tone, advice, card, digits, finding, flow};
+use super::paragraphs::{LARGE_CELLS, Paragraphs, is_large, large_rate};
+use super::text::plural;
+use super::{Tone, advice, card, finding, flow};
 use crate::action::{Action, Key};
 use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, LimitKind, Metrics};
 use crate::state::{State, Units};
 
-/// From so many rows on the rate is written large.
-pub(super) const LARGE: u16 = 30;
-/// The same in columns.
-const LARGE_WIDTH: u16 = 100;
-/// Cells of a large rate and its unit, whatever its digits are.
-const LARGE_CELLS: u16 = 22;
 /// The figures that are needed most: the mean's time, the rate now, p5, p95.
 const SPREAD: usize = 4;
 /// A shorter dip is not worth a word in the first line, s.
@@ -42,10 +37,6 @@ fn least_rows((width, height): (u16, u16)) -> u16 {
     }
 }
 
-fn is_large((width, height): (u16, u16)) -> bool {
-    height >= LARGE && width >= LARGE_WIDTH
-}
-
 /// Rows that it takes on a screen of this size.
 pub(super) fn wanted_rows(state: &State, (width, height): (u16, u16)) -> u16 {
     let beside = if is_large((width, height)) { LARGE_CELLS } else { 0 };
@@ -59,7 +50,9 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
     let is_large = is_large(screen);
     let x = if is_large { LARGE_CELLS } else { 0 };
     if is_large {
-        large_rate(&mut canvas, state);
+        if let Some(rate) = state.metrics().and_then(rate) {
+            large_rate(&mut canvas, rate, state.settings().utf8);
+        }
     }
     let mut all = lines(state, area.width - x, (is_large, Extent::Whole));
     // On the smallest screens: what holds it back and what a pin has brought go before what else there is to say.
@@ -79,17 +72,6 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
         }
     }
     canvas
-}
-
-/// The rate in large digits, its unit beside the last row.
-fn large_rate(canvas: &mut Canvas, state: &State) {
-    let Some((figure, unit, tone)) = state.metrics().and_then(rate) else { return };
-    let rows = digits::rows(&figure, state.settings().utf8);
-    let used = u16::try_from(cells(&rows[0])).unwrap_or(0);
-    for (y, row) in (0..).zip(rows) {
-        canvas.left(0, y, LARGE_CELLS, tone, row);
-    }
-    canvas.left(used + 1, digits::ROWS - 1, LARGE_CELLS - used - 1, Tone::Title, unit);
 }
 
 /// What a click on a key in brackets does.
@@ -120,48 +102,6 @@ fn rate(metrics: &Metrics) -> Option<(String, &'static str, Tone)> {
     };
     let jitter = metrics.subject.jitter.map(|jitter| of(jitter.mean, tone(jitter.cv)));
     jitter.or_else(|| metrics.subject.flow.bits_per_s.map(|bits| of(bits, Tone::Title)))
-}
-
-/// Cells of what a line is called.
-const LABEL: u16 = 7;
-
-/// The lines below the first, each paragraph with what it is called.
-struct Paragraphs {
-    lines: Vec<Line>,
-    width: u16,
-}
-
-impl Paragraphs {
-    /// Adds one, wrapped beside its label; nothing where it has no text.
-    fn add(&mut self, label: &str, tone: Tone, text: &str) {
-        let mut piece: Line = vec![(tone, text.to_owned())];
-        piece.retain(|(_, text)| !text.is_empty());
-        self.add_line(label, piece);
-    }
-
-    /// The same of a text whose first pieces are keys.
-    fn add_line(&mut self, label: &str, mut pieces: Line) {
-        let Some((tone, text)) = pieces.pop() else { return };
-        let indent = if label.is_empty() { 0 } else { LABEL };
-        let before: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
-        let wrapped = wrap_commands(&format!("{before}{text}"), self.width.saturating_sub(indent).max(LABEL));
-        for (at, line) in wrapped.into_iter().enumerate() {
-            let line = line.replace('\u{a0}', " ");
-            let mut all = Line::new();
-            if indent > 0 {
-                let label = if at == 0 { label } else { "" };
-                all.push((Tone::FocusedTitle, format!("{label:<width$}", width = usize::from(LABEL))));
-            }
-            match line.strip_prefix(&before).filter(|_| at == 0) {
-                Some(rest) => {
-                    all.append(&mut pieces);
-                    all.push((tone, rest.to_owned()));
-                }
-                None => all.push((tone, line)),
-            }
-            self.lines.push(all);
-        }
-    }
 }
 
 /// Everything but a large rate, for lines of this width.

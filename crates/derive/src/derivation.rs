@@ -3,6 +3,7 @@
 use super::history::History;
 use super::machine_stage::MachineStage;
 use super::metrics::Metrics;
+use super::passing_traffic::TrafficTrack;
 use super::scope::Scope;
 use super::test::Tests;
 use super::test_stages::{OwnPart, TestStages};
@@ -17,6 +18,7 @@ pub struct Derivation {
     machine: MachineStage,
     /// What belongs to the command, or everything that is watched while no test runs.
     pub(super) stages_without_test: TestStages,
+    traffic: TrafficTrack,
     /// Tells tests apart; `None` when everything counts as one test.
     tests: Option<Tests>,
     /// Part of each sample that is looked at; `None` for all of it.
@@ -44,6 +46,7 @@ impl Derivation {
             previous: None,
             machine: MachineStage::default(),
             stages_without_test: TestStages::default(),
+            traffic: TrafficTrack::default(),
             tests: None,
             scope: None,
         }
@@ -93,8 +96,16 @@ impl Derivation {
             metrics.card = metrics.card.take().or_else(last_card);
             (Arc::new(metrics), Arc::new(conclusions))
         };
+        let traffic = match tests.is_empty() {
+            true => self.traffic.observe(previous.as_ref(), &next, &machine),
+            false => {
+                self.traffic = TrafficTrack::default();
+                None
+            }
+        };
         self.previous = Some(next);
         Metrics {
+            traffic,
             test: leading.map(|test| test.number),
             threads: Arc::clone(&machine.threads),
             moves: Arc::clone(&machine.moves),

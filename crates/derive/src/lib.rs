@@ -21,6 +21,7 @@
 //! ```
 
 pub mod benchmarks;
+mod busiest_link;
 pub mod comparison;
 mod conclusions;
 pub mod cores;
@@ -53,6 +54,7 @@ pub mod migration_cost;
 pub mod moves;
 pub mod ovs;
 pub mod owners;
+pub mod passing_traffic;
 pub mod paths;
 pub mod pins;
 pub mod placement;
@@ -100,6 +102,7 @@ pub use metrics::Metrics;
 pub use migration_cost::{Cause, Crossing};
 pub use moves::{Evidence, MoveClass, MovesByClass, TracedMove};
 pub use ovs::DatapathMetrics;
+pub use passing_traffic::{PassingTraffic, TrafficState};
 pub use pins::OverriddenPin;
 pub use plural::plural;
 pub use profile::CoreActivity;

@@ -4,6 +4,7 @@ use super::conclusions::Conclusions;
 use super::flow::FlowMetrics;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
+use super::passing_traffic::PassingTraffic;
 use super::scope::kept;
 use super::test::Test;
 use super::test_metrics::TestMetrics;
@@ -32,6 +33,8 @@ pub struct Metrics {
     pub threads: Arc<Vec<ThreadMetrics>>,
     /// The moves of these threads since the sample before, as traced; where a test was chosen, of its own alone.
     pub moves: Arc<Vec<TracedMove>>,
+    /// What passes the machine while no test runs; none where hardly anything does.
+    pub traffic: Option<Arc<PassingTraffic>>,
 }
 
 impl Metrics {
@@ -73,6 +76,15 @@ impl Metrics {
             (Arc::new(ended), Arc::default())
         };
         Self { test: Some(number), subject, conclusions, threads, moves, ..self }
+    }
+
+    /// Where there is no test and no rate of what is watched: with the graph of what passes.
+    #[must_use]
+    pub fn with_traffic(self) -> Self {
+        let is_idle = self.tests.is_empty() && self.subject.timeline.bins.is_empty();
+        let Some(traffic) = self.traffic.as_ref().filter(|_| is_idle) else { return Self { traffic: None, ..self } };
+        let subject = TestMetrics { timeline: Arc::clone(&traffic.timeline), ..(*self.subject).clone() };
+        Self { subject: Arc::new(subject), ..self }
     }
 
     /// Where nothing is measured now: with the graph, the ends and the card of the test that ended last, so that its result can

@@ -64,7 +64,7 @@ impl SpokenLines {
         if running().next().is_some() {
             self.said_idle = false;
         } else {
-            sentences.push(self.idle());
+            sentences.push(self.idle(metrics));
         }
         sentences
     }
@@ -79,12 +79,17 @@ impl SpokenLines {
         format!("test {}, {}: {rate}{lost}. {}.{limit}", test.number, test.words(), verdict(test))
     }
 
-    /// That there is none; the first time with what starts one.
-    fn idle(&mut self) -> String {
-        if std::mem::replace(&mut self.said_idle, true) {
-            return "no test runs".to_owned();
+    /// That there is none, with what passes all the same; else the first time with what starts one.
+    fn idle(&mut self, metrics: &Metrics) -> String {
+        let was_said = std::mem::replace(&mut self.said_idle, true);
+        if let Some(traffic) = &metrics.traffic {
+            return format!("no test runs. {}", traffic.sentence(&metrics.machine));
         }
-        format!("no test runs: start {} or vnettop demo", self.programs)
+        if was_said {
+            "no test runs".to_owned()
+        } else {
+            format!("no test runs: start {} or vnettop demo", self.programs)
+        }
     }
 }
 

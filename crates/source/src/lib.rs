@@ -55,6 +55,7 @@ pub mod sched;
 mod slow;
 pub mod steering;
 pub mod threads;
+mod traffic_gauge;
 mod untrusted_reader;
 
 pub use crate::clock::now_ns;

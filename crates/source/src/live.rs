@@ -17,6 +17,7 @@ use super::paths::{PathReader, WalkState};
 use super::profile::ProfileReader;
 use super::steering::SteeringReader;
 use super::threads::{Carriers, ThreadReader, Watch, WorkerReader};
+use super::traffic_gauge::TrafficGauge;
 use super::{Roots, SourceError, clock_ns, host, now_ns, publish, untrusted_reader};
 use crate::clock::wall_ms;
 use std::path::PathBuf;
@@ -79,6 +80,7 @@ pub struct Live {
     pub(super) reports: ReportStreams,
     pub(super) profile: ProfileReader,
     firewall: FirewallReader,
+    traffic: TrafficGauge,
     /// Facts of the last sample.
     facts: Arc<Facts>,
 }
@@ -118,6 +120,7 @@ impl Live {
             reports: ReportStreams::new(roots, scope.iperf3_json.clone()),
             profile: ProfileReader::new(roots, scope.on_request.profile),
             firewall: FirewallReader::default(),
+            traffic: TrafficGauge::default(),
             facts: Arc::new(Facts { host: Arc::new(host::read()), ..Facts::default() }),
         })
     }
@@ -162,7 +165,8 @@ impl Live {
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let ThreadReading { mut threads, benchmarks, trace } = self.watched_threads();
-        let waits = !threads.is_empty();
+        self.traffic.observe(&links.counters, &cores.cores, !threads.is_empty(), now_ns);
+        let waits = !threads.is_empty() || self.traffic.passes;
         let mut flows = self.flows.read(&threads);
         self.kernel.count_datagrams(&mut flows);
         let ovs = self.switches(&mut links, now_ns);
@@ -170,7 +174,7 @@ impl Live {
         let ground = WalkState { spaces: &self.spaces, owners: &self.owners, links: &links.links, ovs: &ovs };
         let paths = self.paths.read(ground, &flows, now_ns);
         self.workers.read(Carriers::of(&paths, &self.facts.steering, self.ovs.processes()), &mut threads);
-        let runners = self.threads.runners(&threads);
+        let runners = self.threads.runners(&threads, self.traffic.fills_a_core);
         self.threads.set_extra_pids(self.flows.other_ends(&flows, &paths, now_ns));
         let datapaths = self.ovs.datapaths(&self.spaces, &paths, now_ns);
         // What connection tracking counts as dropped is compared with what the kernel dropped until then.

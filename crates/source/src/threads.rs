@@ -160,10 +160,11 @@ impl ThreadReader {
         samples
     }
 
-    /// Which threads of the machine use its cores while one of these waits for one; the same `Arc` until that was looked at again.
-    pub fn runners(&mut self, threads: &[ThreadSample]) -> Arc<Vec<Runner>> {
+    /// Which threads of the machine use its cores while one of these waits for one, or somebody asks; the same `Arc` until that was
+    /// looked at again.
+    pub fn runners(&mut self, threads: &[ThreadSample], is_asked: bool) -> Arc<Vec<Runner>> {
         let TaskReading { proc, tick_ns, .. } = &mut self.reading;
-        self.runners.look(proc, threads, *tick_ns, now_ns())
+        self.runners.look(proc, (threads, is_asked), *tick_ns, now_ns())
     }
 
     /// The benchmarks among the watched processes, sorted by pid; the same `Arc` until that changes.

@@ -187,7 +187,7 @@ fn a_row_is_shown_in_full_by_enter_and_by_a_second_click() {
     let mut stage = Stage::after(2, four_links());
     stage.press("jj<enter>");
     assert!(shows(&stage, "═ Details ═") && shows(&stage, "nominal speed"), "{}", stage.text(120, 40));
-    assert!(line(&stage, "bit/s     ").contains("4.00G received"), "{}", stage.text(120, 40));
+    assert!(line(&stage, "║ bit/s ").contains("4.00G received"), "{}", stage.text(120, 40));
     stage.press("<enter>");
     assert!(!shows(&stage, "═ Details ═"), "Enter again goes back");
     let (x, y) = place(&stage, " c ");

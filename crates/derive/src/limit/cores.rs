@@ -3,7 +3,7 @@
 //! A core that is full holds a test back only where a thread of the test waits for it, or where the test fills it: its threads
 //! or its packets' softirqs. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
 
-mod words;
+pub(crate) mod words;
 
 use super::scene::{Core, Scene, Thread};
 use super::{Limit, LimitKind};

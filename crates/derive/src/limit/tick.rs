@@ -137,7 +137,7 @@ fn held(previous: &Sample, next: &Sample, span: TimeSpan) -> Vec<HeldTick> {
     let hops = next.facts.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way == HopWay::Sent);
     let links: BTreeSet<LinkKey> = hops.map(|hop| hop.link).collect();
     let of = |now: &QdiscCounters| {
-        let before = qdiscs::before(previous, now)?;
+        let before = qdiscs::before(&previous.qdiscs, now)?;
         Some(HeldTick {
             link: now.link,
             kind: now.kind.clone(),

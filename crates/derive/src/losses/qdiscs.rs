@@ -13,7 +13,7 @@ pub(super) fn lost(step: &SampleStep<'_>, route: &Route) -> Vec<Loss> {
             ROOT => route.sent.contains(&now.link),
             parent => parent == INGRESS && route.has(now.link),
         };
-        let (packets, _) = dropped(step.previous, now).filter(|_| stands)?;
+        let (packets, _) = dropped(&step.previous.qdiscs, now).filter(|_| stands)?;
         let name = format!("{} on {}", now.kind, step.name(now.link)?);
         let qdisc = Some((now.kind.clone(), now.handle));
         Some(Loss { qdisc, ..Loss::on_link(LossPlace::Qdisc, now.link, name, packets) })
@@ -31,7 +31,7 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
         let Some(last) = all.last_mut() else { continue };
         last.queues_nothing |= now.parent == ROOT && now.kind == QDISC_KINDS[0];
         let side = if now.parent == ROOT { &mut last.sent_per_s } else { &mut last.received_per_s };
-        *side = dropped(previous, now).map(|(packets, seconds)| packets / seconds);
+        *side = dropped(&previous.qdiscs, now).map(|(packets, seconds)| packets / seconds);
     }
     all
 }
@@ -44,20 +44,20 @@ pub(crate) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32
 }
 
 /// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.
-fn dropped(previous: &Sample, now: &QdiscCounters) -> Option<(f64, f64)> {
+pub(crate) fn dropped(previous: &[QdiscCounters], now: &QdiscCounters) -> Option<(f64, f64)> {
     let before = before(previous, now)?;
     let seconds = crate::rate::seconds(before.at_ns, now.at_ns)?;
     Some((wrapping_rise(before.drops, now.drops)? as f64, seconds))
 }
 
-/// This qdisc in the older sample; `None` when it was not there.
-pub(crate) fn before<'a>(previous: &'a Sample, now: &QdiscCounters) -> Option<&'a QdiscCounters> {
-    let before = row_of(&previous.qdiscs, &(now.link, now.handle), |one| (one.link, one.handle));
+/// This qdisc as it was read before; `None` when it was not there.
+pub(crate) fn before<'a>(previous: &'a [QdiscCounters], now: &QdiscCounters) -> Option<&'a QdiscCounters> {
+    let before = row_of(previous, &(now.link, now.handle), |one| (one.link, one.handle));
     before.filter(|before| before.kind == now.kind)
 }
 
 /// `TC_H_ROOT`, and `TC_H_INGRESS`, which `clsact` has too.
-pub(super) const ROOT: u32 = u32::MAX;
+pub(crate) const ROOT: u32 = u32::MAX;
 const INGRESS: u32 = 0xffff_fff1;
 
 /// How much a counter of 32 bits rose; none where it was reset.

@@ -104,11 +104,11 @@ pub(crate) fn protocols(sample: &mut Sample, netns: u64) -> &mut ProtocolCounter
     sample.protocols.iter_mut().find(|row| row.netns == netns).expect("it is read")
 }
 
-pub(super) fn link(sample: &mut Sample, key: LinkKey) -> &mut LinkCounters {
+pub(crate) fn link(sample: &mut Sample, key: LinkKey) -> &mut LinkCounters {
     sample.counters.iter_mut().find(|row| row.key() == key).expect("it is read")
 }
 
-pub(super) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> QdiscCounters {
+pub(crate) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> QdiscCounters {
     QdiscCounters {
         link,
         kind: "tbf".into(),

@@ -1,5 +1,5 @@
-//! Which threads of the whole machine use its cores, while a watched thread waits for one: who fills a core is asked only
-//! then, and in slices, because a look at one process takes some 6 us. It decides nothing about whose fault that is.
+//! Which threads of the whole machine use its cores, while a watched thread waits for one, or packets pass over a full core: who fills
+//! a core is asked only then, and in slices, because a look at one process takes some 6 us. It decides nothing about whose fault that is.
 
 use super::proc_dir::ProcDir;
 use crate::clock::SECOND_NS;
@@ -54,15 +54,15 @@ struct Used {
 }
 
 impl Runners {
-    /// What the last whole pass has found, most CPU time first; empty while nobody waits.
+    /// What the last whole pass has found, most CPU time first; empty while nobody waits and nobody asks.
     pub(super) fn look(
         &mut self,
         proc: &mut ProcDir,
-        threads: &[ThreadSample],
+        (threads, is_asked): (&[ThreadSample], bool),
         tick_ns: u64,
         now_ns: u64,
     ) -> Arc<Vec<Runner>> {
-        if self.somebody_waits(threads, now_ns) {
+        if self.somebody_waits(threads, now_ns) || is_asked {
             self.wanted_until_ns = now_ns + KEPT_NS;
         }
         let elapsed_ns = now_ns.saturating_sub(std::mem::replace(&mut self.looked_at_ns, now_ns));
@@ -177,7 +177,7 @@ mod tests {
             write(root.path(), "91/task/91", "rustc", 0, 2);
             write(root.path(), "91/task/93", "opt worker", second, 2);
             write(root.path(), "92", "idle", 4, 1);
-            let reported = runners.look(&mut proc, &[waiting(waited_ns)], tick_ns, second * SECOND_NS);
+            let reported = runners.look(&mut proc, (&[waiting(waited_ns)], second >= 30), tick_ns, second * SECOND_NS);
             let mut names: Vec<_> = reported.iter().map(|one| (one.pid, one.tid, one.name.clone(), one.core)).collect();
             names.sort();
             names
@@ -192,5 +192,7 @@ mod tests {
         );
         assert_eq!(reported(14, SECOND_NS), expected, "a moment without waiting is none");
         assert!(reported(20, SECOND_NS).is_empty(), "nobody waits any more");
+        assert!(reported(30, SECOND_NS).is_empty(), "one pass tells nothing");
+        assert_eq!(reported(31, SECOND_NS), expected, "somebody asks, though nobody waits");
     }
 }

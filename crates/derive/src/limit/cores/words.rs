@@ -3,7 +3,7 @@
 use vnettop_sample::Runner;
 
 /// Programs of one name as one, most first: with its process, or how many there are.
-pub(super) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
+pub(crate) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
     let mut all: Vec<(&Runner, u64, f64)> = Vec::new();
     for &(runner, share) in strangers {
         match all.iter_mut().find(|(known, ..)| known.name == runner.name) {
@@ -20,7 +20,7 @@ pub(super) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
 }
 
 /// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
-pub(super) fn whole_percents(shares: &[f64]) -> Vec<u32> {
+pub(crate) fn whole_percents(shares: &[f64]) -> Vec<u32> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares of one core")]
     let whole = |percents: f64| percents.clamp(0.0, 100.0) as u32;
     let mut percents: Vec<u32> = shares.iter().map(|share| whole((share * 100.0).floor())).collect();

@@ -1,0 +1,105 @@
+//! What of passing traffic is dropped, as far as counters tell: qdiscs, links, backlogs.
+
+use crate::losses::qdiscs::{self, ROOT};
+use crate::machine::MachineMetrics;
+use compact_str::CompactString;
+use vnettop_sample::{CoreId, LinkKey, QdiscCounters, Sample};
+
+/// Fewer packets a second are no drop worth the name.
+const LEAST_PER_S: f64 = 0.5;
+
+/// What drops packets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DropPlace {
+    /// A root qdisc, of this kind, on a link of this name.
+    Qdisc(LinkKey, CompactString, String),
+    /// A link, on the way in or out, of this name.
+    Link(LinkKey, String),
+    /// The queue of received packets of a core.
+    Backlog(CoreId),
+}
+
+/// What one place drops.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrafficDrop {
+    /// Where.
+    pub place: DropPlace,
+    /// How much, packets/s.
+    pub packets_per_s: f64,
+}
+
+impl TrafficDrop {
+    /// `tbf on rb`, `rb`, `the backlog of core 0`
+    #[must_use]
+    pub fn place_word(&self) -> String {
+        match &self.place {
+            DropPlace::Qdisc(_, kind, name) => format!("{kind} on {name}"),
+            DropPlace::Link(_, name) => name.clone(),
+            DropPlace::Backlog(core) => format!("the backlog of core {core}"),
+        }
+    }
+
+    /// It drops what this link does not count in this direction: on the way out a queue comes before the link.
+    pub(super) fn is_before(&self, link: LinkKey, comes_in: bool) -> bool {
+        matches!(&self.place, DropPlace::Qdisc(at, ..) | DropPlace::Link(at, _) if *at == link && !comes_in)
+    }
+}
+
+/// How much was looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DropSearch {
+    /// Links whose drops are known.
+    pub links: usize,
+    /// Root qdiscs.
+    pub qdiscs: usize,
+    /// Backlogs of cores.
+    pub backlogs: usize,
+}
+
+/// Qdiscs are read about once a second, whatever the interval is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DropTrack {
+    qdiscs: Vec<QdiscCounters>,
+    /// What they dropped between the last two readings.
+    by_qdiscs: Vec<TrafficDrop>,
+}
+
+impl DropTrack {
+    /// The drops of this namespace, most first, and what was looked at.
+    pub fn observe(&mut self, machine: &MachineMetrics, next: &Sample, netns: u64) -> (Vec<TrafficDrop>, DropSearch) {
+        let is_here = |row: &&QdiscCounters| row.link.netns == netns && row.parent == ROOT;
+        let newest = |rows: &[QdiscCounters]| rows.iter().map(|row| row.at_ns).max();
+        if newest(&next.qdiscs) != newest(&self.qdiscs) {
+            let dropped = |now: &QdiscCounters| {
+                let (packets, seconds) = qdiscs::dropped(&self.qdiscs, now)?;
+                let name = machine.link(now.link)?.facts.name.clone();
+                let place = DropPlace::Qdisc(now.link, now.kind.clone(), name);
+                Some(TrafficDrop { place, packets_per_s: packets / seconds })
+            };
+            self.by_qdiscs = next.qdiscs.iter().filter(is_here).filter_map(dropped).collect();
+            self.qdiscs.clone_from(&next.qdiscs);
+        }
+        let mut all = self.by_qdiscs.clone();
+        let mut looked_at = DropSearch { qdiscs: next.qdiscs.iter().filter(is_here).count(), ..DropSearch::default() };
+        for core in &machine.cores {
+            let Some(packets_per_s) = core.load.and_then(|load| load.softnet_dropped_per_s) else { continue };
+            looked_at.backlogs += 1;
+            all.push(TrafficDrop { place: DropPlace::Backlog(core.place.core), packets_per_s });
+        }
+        // A link counts what a full backlog has dropped of its packets as its own.
+        let by_backlogs: f64 = all.iter().filter(|drop| is_of_backlog(drop)).map(|drop| drop.packets_per_s).sum();
+        for link in machine.links.iter().filter(|link| link.facts.netns == netns) {
+            let Some(packets_per_s) = link.rates.and_then(|rates| rates.dropped_per_s()) else { continue };
+            looked_at.links += 1;
+            let place = DropPlace::Link(link.facts.key(), link.facts.name.clone());
+            all.push(TrafficDrop { place, packets_per_s: (packets_per_s - by_backlogs).max(0.0) });
+        }
+        all.retain(|drop| drop.packets_per_s >= LEAST_PER_S);
+        all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
+        (all, looked_at)
+    }
+}
+
+fn is_of_backlog(drop: &TrafficDrop) -> bool {
+    matches!(drop.place, DropPlace::Backlog(_))
+}

@@ -1,0 +1,122 @@
+//! Packets of nobody that is watched, through the router of the losses' tests.
+
+use super::*;
+use crate::losses::tests::{ROUTER, SECOND, after, before, key, link, qdisc};
+use crate::{Derivation, Metrics};
+use vnettop_sample::{CoreCounters, Item, Runner};
+
+/// Seconds that the traffic lasts.
+const SECONDS: u64 = 12;
+
+/// The router's own view: in a second so many packets of 1,000 bytes come in by `r0` and leave by `r1`, while its qdisc drops some; a core
+/// spends so many of its hundred ticks in softirqs and in programs.
+struct Passing {
+    packets: [u64; 2],
+    dropped: u64,
+    ticks: [u64; 2],
+}
+
+fn sample(of: &Passing, second: u64) -> Sample {
+    let mut sample = if second == 0 { before() } else { after(|_| ()) };
+    let at_ns = before().at_ns + second * SECOND;
+    (sample.at_ns, sample.cores_at_ns, sample.netns) = (at_ns, at_ns, ROUTER);
+    sample.flows.clear();
+    sample.threads.clear();
+    sample.facts_mut().paths = Arc::default();
+    sample.counters.iter_mut().for_each(|row| row.at_ns = 5 + second * SECOND);
+    let [way_in, way_out] = of.packets.map(|packets| packets * second);
+    let row = link(&mut sample, key(ROUTER, 2));
+    (row.rx_packets, row.rx_bytes) = (way_in, way_in * 1000);
+    let row = link(&mut sample, key(ROUTER, 3));
+    (row.tx_packets, row.tx_bytes) = (way_out, way_out * 1000);
+    sample.qdiscs = vec![qdisc(key(ROUTER, 3), crate::losses::qdiscs::ROOT, at_ns, of.dropped * second)];
+    let [softirq, user] = of.ticks;
+    let full = CoreCounters {
+        softirq: softirq * second,
+        user: user * second,
+        idle: 100_u64.saturating_sub(softirq + user) * second,
+        ..sample.cores[0].clone()
+    };
+    let idle = CoreCounters { idle: 100 * second, ..sample.cores[1].clone() };
+    sample.cores = vec![full, idle];
+    sample
+}
+
+fn metrics(of: &Passing, change: impl Fn(&mut Sample)) -> Metrics {
+    let mut derivation = Derivation::default();
+    let mut newest = None;
+    for second in 0..SECONDS {
+        let mut sample = sample(of, second);
+        change(&mut sample);
+        newest = derivation.advance(Item::Sample(Box::new(sample)));
+    }
+    newest.expect("a sample gives metrics")
+}
+
+/// The sentence, and what to do.
+fn said_of(of: &Passing, change: impl Fn(&mut Sample)) -> (String, String) {
+    let metrics = metrics(of, change);
+    let traffic = metrics.traffic.as_ref().expect("something passes");
+    (traffic.sentence(&metrics.machine), traffic.parts(&metrics.machine).0.fix)
+}
+
+const QUIET: Passing = Passing { packets: [10_000, 10_000], dropped: 0, ticks: [20, 5] };
+
+#[test]
+fn what_a_router_forwards_is_said_with_what_was_looked_at_for_drops() {
+    let (said, fix) = said_of(&QUIET, |_| ());
+    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. 0 packets/s dropped by 2 links, 1 qdisc and 2 backlogs";
+    assert_eq!((said.as_str(), fix.as_str()), (wanted, ""));
+    let traffic = metrics(&QUIET, |_| ()).traffic.expect("something passes");
+    assert_eq!(traffic.state(), TrafficState::Forwarding);
+    assert_eq!(traffic.spread.map(|spread| spread.mean), Some(8e7));
+    assert_eq!(traffic.timeline.bins.len(), 11, "a bin between two samples each");
+}
+
+#[test]
+fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
+    let dropping = Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET };
+    let (said, fix) = said_of(&dropping, |_| ());
+    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. 40 % of packets: tbf on r1 drops 4000 packets/s. more comes in than its \
+                  rate lets out. 32 Mbit/s: 4000 of 10k packets/s dropped";
+    assert_eq!(said, wanted);
+    assert_eq!(fix, "raise its rate, or send less (tc -s qdisc show dev r1)");
+    let slow = |sample: &mut Sample| {
+        // Read once in two seconds, as on a tick between two readings.
+        let second = (sample.at_ns - before().at_ns) / SECOND / 2 * 2;
+        (sample.qdiscs[0].at_ns, sample.qdiscs[0].drops) = (before().at_ns + second * SECOND, 4_000 * second);
+    };
+    assert_eq!(said_of(&dropping, slow).0, wanted, "it stands between two readings of the qdisc");
+}
+
+#[test]
+fn a_full_core_has_its_programs_and_a_remedy() {
+    let full = |ticks| Passing { ticks, ..QUIET };
+    let runner = |sample: &mut Sample| {
+        let name = "rustc".to_owned();
+        let one = Runner { pid: 591, tid: 591, name, core: 0, cpu_ns: 50, over_ns: 100 };
+        sample.facts_mut().runners = Arc::new(vec![one]);
+    };
+    let (said, fix) = said_of(&full([30, 70]), runner);
+    assert!(
+        said.contains(". core 0 is 100 % busy: 50 % rustc (pid 591), 30 % softirqs, 20 % others. 0 packets"),
+        "{said}"
+    );
+    assert_eq!(fix, "give rustc (pid 591) another core: core 1 has room");
+    let (said, fix) = said_of(&full([97, 0]), |_| ());
+    assert!(said.contains(". core 0 is 97 % busy: 97 % softirqs. 0 packets"), "{said}");
+    assert_eq!(fix, "let core 1 handle packets of r0 (echo 2 | tee /sys/class/net/r0/queues/rx-*/rps_cpus)");
+    assert_eq!(metrics(&full([5, 95]), |_| ()).traffic.map(|traffic| traffic.state()), Some(TrafficState::Forwarding));
+}
+
+#[test]
+fn what_hardly_moves_or_is_watched_is_no_traffic() {
+    let little = Passing { packets: [100, 100], ..QUIET };
+    assert_eq!(metrics(&little, |_| ()).traffic, None);
+    let one_way = Passing { packets: [10_000, 0], ..QUIET };
+    let traffic = metrics(&one_way, |_| ()).traffic.expect("something comes in");
+    assert_eq!((traffic.route(), traffic.state()), (vec!["r0"], TrafficState::Carrying));
+    let shown = metrics(&QUIET, |_| ()).with_traffic();
+    assert_eq!(shown.subject.timeline.bins.len(), 11, "the screen has its graph");
+    assert_eq!(shown.subject.jitter, None, "and no test");
+}

@@ -1,0 +1,173 @@
+//! What is to be said of passing traffic: what is wrong, why, what it costs, what to do.
+
+use super::full_core::with_room;
+use super::{DropPlace, FullCore, PassingTraffic, TrafficDrop};
+use crate::figure::{large_rate, percent, speed};
+use crate::finding::FindingParts;
+use crate::machine::MachineMetrics;
+use crate::plural;
+use vnettop_sample::{CoreSet, SteerRequest, SteerSetting, SteerValue, shell_word};
+
+/// Below this share of the packets a drop is in the figures only.
+const DROPPING: f64 = 0.001;
+/// A full core concerns the packets from this share of softirqs on.
+const CONCERNS: f64 = 0.1;
+/// Programs are to be moved from a core of which they have so much, where softirqs have less.
+const OTHERS: f64 = 0.3;
+/// From this core on its mask has several words.
+const LONG_MASK: u32 = 32;
+/// So many places of drops are named.
+const MOST_PLACES: usize = 2;
+
+/// How the traffic is, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TrafficState {
+    /// So much of it is dropped in one place.
+    Dropping(f64),
+    /// A core that handles it has no time left.
+    CoreFull,
+    /// As much of it leaves by one link as comes in by another.
+    Forwarding,
+    /// It is there.
+    Carrying,
+}
+
+impl PassingTraffic {
+    /// How it is.
+    #[must_use]
+    pub fn state(&self) -> TrafficState {
+        match self.dropped() {
+            Some(share) if share >= DROPPING => TrafficState::Dropping(share),
+            _ if self.full_core().is_some() => TrafficState::CoreFull,
+            _ if self.other.is_some() => TrafficState::Forwarding,
+            _ => TrafficState::Carrying,
+        }
+    }
+
+    /// The full core that handles most packets.
+    fn full_core(&self) -> Option<&FullCore> {
+        self.full.first().filter(|core| core.softirq >= CONCERNS)
+    }
+
+    /// What there is to say of it, and which core is full, where that is not why it is as it is.
+    #[must_use]
+    pub fn parts(&self, machine: &MachineMetrics) -> (FindingParts, Option<String>) {
+        let is_dropping = matches!(self.state(), TrafficState::Dropping(_));
+        let worst = self.drops.first().filter(|_| is_dropping);
+        let what = worst.map_or_else(String::new, |_| {
+            let share = self.dropped().map_or_else(String::new, |share| format!("{} % of packets: ", percent(share)));
+            format!("{share}{}", self.dropped_where())
+        });
+        let more = match &self.full[..] {
+            [] | [_] => String::new(),
+            [_, other] => format!("; core {} is full too", other.core),
+            [_, others @ ..] => format!("; {} more cores are full", others.len()),
+        };
+        let core = self.full_core().map(|core| format!("{}{more}", core.sentence()));
+        let (why, core) = match worst.and_then(why_dropped) {
+            Some(why) => (why.to_owned(), core),
+            None => (core.unwrap_or_default(), None),
+        };
+        let fix = match worst {
+            Some(worst) => for_drop(worst, machine),
+            None => self.full_core().map_or_else(String::new, |core| self.for_core(core, machine)),
+        };
+        (FindingParts { what, why, cost: self.cost(), fix, by_limit: false }, core)
+    }
+
+    /// `106.9 Mbit/s: 10.8k of 21k packets/s dropped`, else what was looked at without finding any.
+    fn cost(&self) -> String {
+        let all: f64 = self.drops.iter().map(|drop| drop.packets_per_s).sum();
+        if let Some(packets_per_s) = self.before_the_worst() {
+            let bits_per_s = all * self.packet_bytes().unwrap_or(0.0) * 8.0;
+            let of = large_rate(packets_per_s.max(all));
+            return format!("{}: {} of {of} packets/s dropped", speed(bits_per_s), large_rate(all));
+        }
+        let counted = self.looked_at;
+        let places = [(counted.links, "link"), (counted.qdiscs, "qdisc"), (counted.backlogs, "backlog")];
+        let places: Vec<String> =
+            places.into_iter().filter(|(many, _)| *many > 0).map(|(many, what)| plural(many, what)).collect();
+        match places.split_last() {
+            Some((last, [])) => format!("0 packets/s dropped by {last}"),
+            Some((last, others)) => format!("0 packets/s dropped by {} and {last}", others.join(", ")),
+            None => String::new(),
+        }
+    }
+
+    /// `ra → rb: 62.1 Mbit/s, 6.3k packets/s. 0 packets/s dropped by 3 links …`
+    #[must_use]
+    pub fn sentence(&self, machine: &MachineMetrics) -> String {
+        let (parts, core) = self.parts(machine);
+        let route = self.route().join(" → ");
+        let rate = format!("{route}: {}, {} packets/s", speed(self.bits_per_s), large_rate(self.packets_per_s));
+        let rest = [parts.what, parts.why, parts.cost].into_iter().chain(core).filter(|part| !part.is_empty());
+        std::iter::once(rate).chain(rest).collect::<Vec<_>>().join(". ")
+    }
+
+    /// `tbf on rb drops 3.2k packets/s, ra 12`
+    fn dropped_where(&self) -> String {
+        let word = |(at, drop): (usize, &TrafficDrop)| {
+            let per_s = large_rate(drop.packets_per_s);
+            let place = drop.place_word();
+            if at == 0 { format!("{place} drops {per_s} packets/s") } else { format!("{place} {per_s}") }
+        };
+        let words: Vec<String> = self.drops.iter().take(MOST_PLACES).enumerate().map(word).collect();
+        words.join(", ")
+    }
+
+    /// What gives the packets of a full core more time.
+    fn for_core(&self, core: &FullCore, machine: &MachineMetrics) -> String {
+        let idle = with_room(machine);
+        if core.process >= OTHERS && core.process > core.softirq {
+            let who = core.programs.first().map_or("programs", |(name, _)| name);
+            return match idle {
+                Some(idle) => format!("give {who} another core: core {idle} has room"),
+                None => format!("stop {who} on core {}: packets get that time", core.core),
+            };
+        }
+        match (idle, self.way_in()) {
+            // A longer mask is no line to read.
+            (Some(idle), Some((_, name))) if idle >= LONG_MASK => {
+                format!("let core {idle} handle packets of {name} (rps_cpus of its queues)")
+            }
+            (Some(idle), Some((link, name))) => {
+                let (name, value) = (name.to_owned(), SteerValue::Cores(CoreSet::single(idle)));
+                let request = SteerRequest { link, name, setting: SteerSetting::RpsCpus, value };
+                let line = request.shell_line(&machine.space_entry(link.netns));
+                format!("let core {idle} handle packets of {} ({line})", request.name)
+            }
+            (Some(idle), None) => format!("RPS can give packets to core {idle}, which has room"),
+            (None, _) => "no core has half of its time left: larger packets (GRO, MTU) need less".to_owned(),
+        }
+    }
+}
+
+/// Why packets are dropped there; `None` where that is for want of CPU time, or not known.
+fn why_dropped(drop: &TrafficDrop) -> Option<&'static str> {
+    let DropPlace::Qdisc(_, kind, _) = &drop.place else { return None };
+    Some(match kind.as_str() {
+        "netem" => "it is set up to drop",
+        "tbf" | "htb" | "hfsc" | "cake" | "drr" => "more comes in than its rate lets out",
+        _ => "more comes in than the link behind it takes",
+    })
+}
+
+fn for_drop(drop: &TrafficDrop, machine: &MachineMetrics) -> String {
+    let inside = |netns: u64, line: &str| machine.space_entry(netns).command(line);
+    match &drop.place {
+        DropPlace::Qdisc(link, kind, name) => {
+            let look = inside(link.netns, &format!("tc -s qdisc show dev {}", shell_word(name)));
+            match kind.as_str() {
+                "netem" => format!("see what it is set up to do ({look})"),
+                "tbf" | "htb" | "hfsc" | "cake" | "drr" => format!("raise its rate, or send less ({look})"),
+                kind if kind.contains("fifo") => format!("raise its limit, or send less ({look})"),
+                _ => format!("send less ({look})"),
+            }
+        }
+        DropPlace::Link(link, name) => {
+            let look = inside(link.netns, &format!("ip -s -s link show {}", shell_word(name)));
+            format!("see which of its counters rises ({look}), then ethtool -S")
+        }
+        DropPlace::Backlog(_) => "raise net.core.netdev_max_backlog, or spread the packets over cores (RPS)".to_owned(),
+    }
+}

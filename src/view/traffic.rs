@@ -1,0 +1,102 @@
+//! What passes a machine on which no test runs, above its panes: the rate, how the traffic is, why, what it costs, what to do.
+
+use super::Tone;
+use super::canvas::{Area, Canvas, cells};
+use super::format::{Count, Scale, Seconds, Share};
+use super::lines::Line;
+use super::paragraphs::{LARGE_CELLS, Paragraphs, is_large, large_rate};
+use crate::derive::{FindingParts, Metrics, PassingTraffic, TrafficState};
+use crate::state::{State, Units};
+
+/// Lines at least, so that a word more or less moves nothing.
+const LEAST_ROWS: u16 = 3;
+/// On a lower screen the panes need the rows more.
+const ROOMY: u16 = 24;
+
+/// What passes, where the screen is about that.
+pub(super) fn shown(state: &State) -> Option<(&Metrics, &PassingTraffic)> {
+    let metrics = state.metrics()?;
+    metrics.traffic.as_deref().filter(|_| state.shows_test()).map(|traffic| (metrics, traffic))
+}
+
+/// Rows that it takes on a screen of this size; none where there is nothing to show, or no room.
+pub(super) fn wanted_rows(state: &State, (width, height): (u16, u16)) -> u16 {
+    let Some((metrics, traffic)) = shown(state).filter(|_| height >= ROOMY) else { return 0 };
+    let beside = if is_large((width, height)) { LARGE_CELLS } else { 0 };
+    let lines = lines((metrics, traffic), width - 4 - beside, beside > 0).len();
+    u16::try_from(lines).unwrap_or(u16::MAX).clamp(LEAST_ROWS, height / 4)
+}
+
+/// The lines of it.
+pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
+    let mut canvas = Canvas::new(area);
+    let Some((metrics, traffic)) = shown(state).filter(|_| area.height > 0) else { return canvas };
+    let is_large = is_large(screen);
+    let x = if is_large { LARGE_CELLS } else { 0 };
+    if is_large {
+        let scale = Scale::of(traffic.bits_per_s, Units::Bits);
+        let rate = (scale.number(traffic.bits_per_s), scale.unit, state_word(traffic).0);
+        large_rate(&mut canvas, rate, state.settings().utf8);
+    }
+    for (y, line) in (0..area.height).zip(lines((metrics, traffic), area.width - x, is_large)) {
+        let mut at = x;
+        for (tone, text) in line {
+            at += canvas.left(at, y, area.width - at, tone, &text);
+        }
+    }
+    canvas
+}
+
+/// The upper border: what it is, and by which links.
+pub(super) fn title(canvas: &mut Canvas, y: u16, traffic: &PassingTraffic) -> u16 {
+    let used = canvas.left(1, y, canvas.area.width, Tone::FocusedTitle, " Traffic ");
+    let room = canvas.area.width.saturating_sub(used + 6);
+    let text = format!(" {}; no test runs ", traffic.route().join(" → "));
+    used + canvas.left(used + 2, y, room + 2, Tone::Title, text)
+}
+
+/// How it is, in a word.
+fn state_word(traffic: &PassingTraffic) -> (Tone, String) {
+    match traffic.state() {
+        TrafficState::Dropping(share) => (Tone::Bad, format!("DROPPING {}", Share(share))),
+        TrafficState::CoreFull => (Tone::Warning, "CORE FULL".to_owned()),
+        TrafficState::Forwarding => (Tone::Good, "FORWARDING".to_owned()),
+        TrafficState::Carrying => (Tone::Title, "CARRYING".to_owned()),
+    }
+}
+
+fn lines((metrics, traffic): (&Metrics, &PassingTraffic), width: u16, is_large: bool) -> Vec<Line> {
+    let mut all = Paragraphs { lines: vec![first_line(traffic, width, is_large)], width };
+    let (FindingParts { what, why, cost, fix, .. }, core) = traffic.parts(&metrics.machine);
+    let cost_word = if traffic.drops.is_empty() { "LOST" } else { "COST" };
+    let core = core.unwrap_or_default();
+    for (label, text) in [("WHAT", what), ("WHY", why), (cost_word, cost), ("DO", fix), ("LIMIT", core)] {
+        all.add(label, Tone::Normal, &text);
+    }
+    all.lines
+}
+
+/// `CORE FULL  113k packets/s of 242 bytes · mean of 18 s 216 · p5 180 · p95 240`
+fn first_line(traffic: &PassingTraffic, width: u16, is_large: bool) -> Line {
+    let scale = Scale::of(traffic.bits_per_s, Units::Bits);
+    let (tone, word) = state_word(traffic);
+    let mut line: Line = Vec::new();
+    if !is_large {
+        line.push((tone, format!("{} {}  ", scale.number(traffic.bits_per_s), scale.unit)));
+    }
+    line.push((tone, format!("{word}  ")));
+    let size = traffic.packet_bytes().map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
+    let mut figures = vec![format!("{} packets/s{size}", Count(Some(traffic.packets_per_s)))];
+    if let Some(spread) = &traffic.spread {
+        figures.push(format!("mean of {} {}", Seconds(spread.window_s), scale.number(spread.mean)));
+        figures.extend(
+            [("p5", spread.p5), ("p95", spread.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits))),
+        );
+    }
+    let used: usize = line.iter().map(|(_, text)| cells(text)).sum();
+    while figures.len() > 1 && cells(&figures.join(" · ")) > usize::from(width).saturating_sub(used) {
+        figures.pop();
+    }
+    line.push((Tone::Normal, figures.join(" · ")));
+    line
+}
