@@ -29,6 +29,7 @@ mod tests;
 mod threads;
 mod together;
 mod trace;
+mod traffic;
 mod triggers;
 mod upcalls;
 mod windows;
