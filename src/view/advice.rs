@@ -69,7 +69,7 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
             line.push((Tone::Normal, format!(" {}", proposal(metrics))));
         } else {
             // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, format!("{} (live only: {})", proposal(metrics), key("propose"))));
+            line.push((Tone::Normal, format!("{} (live: press {})", proposal(metrics), key("propose"))));
         }
     }
     line

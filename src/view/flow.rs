@@ -249,7 +249,7 @@ pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, 
 }
 
 /// Nine of ten rates are close to each other, and a few far from them make the rest of the deviation.
-fn has_outliers(test: &TestMetrics) -> bool {
+pub(super) fn has_outliers(test: &TestMetrics) -> bool {
     test.jitter
         .is_some_and(|jitter| jitter.cv.is_some_and(|cv| cv >= SWINGS) && jitter.p95 - jitter.p5 < STEADY * jitter.mean)
 }

@@ -128,7 +128,12 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
         let is_said = first.is_some_and(|finding| finding.id == FindingId::Loss);
         // The same loss, of other seconds: two figures for one thing.
         let limit = limit.filter(|limit| !(is_said && limit.kind == LimitKind::Loss));
-        let text = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
+        let text = |limit: &Limit| {
+            let text = if is_said { limit.text_alone() } else { &limit.text };
+            // The cause is of a longer time.
+            let when = if first.is_some_and(|first| is_of_migrations(first.id)) { "now: " } else { "" };
+            format!("{when}{text}")
+        };
         // Beside a cause it is what would hold the test back next.
         let tone = if first.is_some() && !leads { Tone::Muted } else { Tone::Normal };
         all.add("LIMIT", tone, &limit.map(text).unwrap_or_default());
@@ -163,6 +168,10 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
         add_limit(&mut all);
     }
     all.lines
+}
+
+const fn is_of_migrations(id: FindingId) -> bool {
+    matches!(id, FindingId::Jitter | FindingId::JitterUnexplained | FindingId::Moves)
 }
 
 /// `iperf3 server waits 44 % of the time for core 1, which is 100 % busy …`: two clauses, where they are about one core as one.
@@ -282,6 +291,8 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
     let now = metrics.subject.rate_now().map(|bits| format!("now {}", scale.number(bits)));
     let range = [("p5", jitter.p5), ("p95", jitter.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits)));
+    let outlier =
+        farthest(metrics).map(|(bits, ago_s)| format!("outlier {} {} ago", scale.number(bits), Seconds(ago_s)));
     let wanted = ["CV", "longest dip"];
     let is_wanted = |text: &String| wanted.iter().any(|word| text.starts_with(word));
     let has_dip = jitter.longest_dip_s >= LEAST_DIP_S;
@@ -291,9 +302,20 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let first: Vec<String> = if is_past(metrics) {
         vec![format!("mean of {} {}", Seconds(jitter.window_s), scale.number(jitter.mean))]
     } else {
-        std::iter::once(format!("mean of {}", Seconds(jitter.window_s))).chain(now).collect()
+        std::iter::once(format!("mean of {}", Seconds(jitter.window_s))).chain(now).chain(outlier).collect()
     };
     first.into_iter().chain(range).chain(rest).collect()
+}
+
+/// Where a few outliers make the deviation: the rate that is farthest from the median, bits/s, and how long ago that was, s.
+fn farthest(metrics: &Metrics) -> Option<(f64, f64)> {
+    let jitter = metrics.subject.jitter.filter(|_| flow::has_outliers(&metrics.subject))?;
+    let bins = &metrics.subject.timeline.bins;
+    let newest_ns = bins.last()?.to_ns;
+    let ago_s = |ns: u64| newest_ns.saturating_sub(ns) as f64 / 1e9;
+    let known = bins.iter().filter(|bin| ago_s(bin.to_ns) < jitter.window_s);
+    let known = known.filter_map(|bin| Some((bin.bits_per_s?, ago_s(bin.to_ns))));
+    known.max_by(|one, other| (one.0 - jitter.p50).abs().total_cmp(&(other.0 - jitter.p50).abs()))
 }
 
 fn trimmed(text: &str) -> String {

@@ -74,14 +74,14 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
     for wanted in [
         "UNSTEADY",
         "threads migrate 1.6/s",
-        " Gbit/s: 34.8 while none migrates, each costs 72 ms of traffic",
-        "DO pin client to core 4, server to core 5 (live only: p)",
+        " Gbit/s: 34.8 while none migrates; 72 ms of traffic per migration",
+        "DO pin client to core 4, server to core 5 (live: press p)",
         "(F: 1 more)",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
     let text = joined(&played(70), (80, 24));
-    for wanted in ["PIN keep it; before ", ", after ", "steadier", "(99 %: ", "[c] before and after"] {
+    for wanted in ["PIN keep it; before ", ", after ", "steadier", "(99 % interval: ", "[c] before and after"] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
 }

@@ -6,7 +6,7 @@ use crate::report::figures::{digits, small_digits};
 use crate::sample::{Comparison, Treatment, Word};
 use strum::VariantArray;
 
-/// `round 2 of 3, veth: TCP, 1 stream 22.6 Gbit/s (99 %: 19.6 to 26.0), pinned +4.2 % (−8.6 to +18.8)`; `None` where nothing came of the path yet.
+/// `round 2 of 3, veth: TCP, 1 stream 22.6 Gbit/s (99 % interval: 19.6 to 26.0), pinned +4.2 % (−8.6 to +18.8)`; `None` where nothing came of the path yet.
 #[must_use]
 pub fn so_far(comparison: &Comparison, name: &str, round: u32) -> Option<String> {
     let known = tables(comparison);
@@ -19,7 +19,7 @@ fn load(table: &LoadTable, row: &PathRow) -> Option<String> {
     let (scale, unit) = unit(table.load);
     let unpinned = row.unpinned.as_ref()?;
     let (mean, range) = (small_digits(unpinned.rate.mean / scale), interval(&unpinned.rate, scale));
-    let range = range.map_or_else(String::new, |range| format!(" (99 %: {range})"));
+    let range = range.map_or_else(String::new, |range| format!(" (99 % interval: {range})"));
     let mut parts = vec![format!("{} {mean} {unit}{range}", table.load.label())];
     let gains = Treatment::VARIANTS.iter().filter_map(|treatment| Some((treatment, row.gain_of(*treatment)?)));
     parts.extend(gains.map(|(treatment, gain)| format!("{} {}", treatment.word(), change(gain.mean, gain.interval))));

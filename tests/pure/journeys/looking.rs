@@ -163,7 +163,10 @@ fn the_border_says_what_it_is_what_it_was_and_what_the_pin_brought() {
     own(&mut metrics).jitter = Some(scenes::jitter(34.9, 0.016, 10));
     stage.state.receive(metrics);
     assert!(shows(&stage, "STEADY 34.9 Gbit/s ± 0.56 · CV 1.6 % · was 24.1, CV 38 %"), "{}", stage.text(120, 40));
-    assert!(shows(&stage, "pin: steadier and faster, +10.8 Gbit/s (99 %: +9.1 to +12.4) ─"), "below the graph");
+    assert!(
+        shows(&stage, "pin: steadier and faster, +10.8 Gbit/s (99 % interval: +9.1 to +12.4) ─"),
+        "below the graph"
+    );
     let (x, y) = place(&stage, "pin: steadier");
     assert_eq!(act(&mut stage, Mouse::Click { x, y }, (120, 40)), Some(Action::Card), "a click shows the card");
 }

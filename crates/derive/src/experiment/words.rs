@@ -93,7 +93,7 @@ impl Card {
     }
 
     /// The verdict with the difference of the means, from the whole of it to the verdict alone:
-    /// `steadier and faster, +8.9 Gbit/s (99 %: +5.1 to +12.7)`.
+    /// `steadier and faster, +8.9 Gbit/s (99 % interval: +5.1 to +12.7)`.
     #[must_use]
     pub fn headlines(&self) -> [String; 3] {
         let Difference { estimate, from, to } = self.mean;
@@ -103,7 +103,7 @@ impl Card {
         let by_spread = self.verdict == Verdict::Worse && self.mean_significance() != Significance::Less;
         let words = if by_spread { "less steady" } else { self.verdict.word() };
         let short = format!("{words}, {} {}", rate(estimate), unit.word);
-        let whole = format!("{short} ({:.0} %: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
+        let whole = format!("{short} ({:.0} % interval: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
         [whole, short, words.to_owned()]
     }
 

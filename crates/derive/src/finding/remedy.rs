@@ -2,6 +2,7 @@
 
 use super::LintInput;
 use crate::held_back::{Limit, LimitKind};
+use crate::placement::programs_on;
 
 /// Why, and behind a semicolon what is to be done.
 pub(super) fn sentence(because: &str, fix: &str) -> String {
@@ -12,10 +13,16 @@ pub(super) fn sentence(because: &str, fix: &str) -> String {
 pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     let is_full = input.diagnosis.conclusion.others_everywhere;
     match limit.kind {
-        LimitKind::Others if is_full => "stop other programs: they use every core that this test may have",
+        LimitKind::Others if is_full => {
+            let who = programs_on(input.metrics, None).map_or_else(String::new, |who| format!(" ({who})"));
+            return format!("stop other programs{who}: they use every core that this test may have");
+        }
         LimitKind::Others if !input.pin_may_help => {
+            let who = limit.name.as_ref().zip(limit.pid).map(|(name, pid)| format!("{name} (pid {pid})"));
+            let them = if who.is_some() { "it" } else { "them" };
+            let who = who.unwrap_or_else(|| "other programs".to_owned());
             let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));
-            return format!("stop other programs {core}, or give them another core");
+            return format!("stop {who} {core}, or give {them} another core");
         }
         LimitKind::Quota => "raise it (cpu.max of its cgroup)",
         LimitKind::Steal => "only its host can give it more",

@@ -3,6 +3,7 @@
 use super::threads::{SAMPLES_TOGETHER, busy, stays};
 use super::{Diagnostic, FindingParts, LintInput, remedy};
 use crate::figure::count;
+use crate::placement::programs_on;
 use crate::spare_core;
 use crate::threads::ThreadMetrics;
 use vnettop_sample::{CoreId, CoreSet};
@@ -37,24 +38,26 @@ pub(super) fn taking_turns(input: &LintInput<'_>) -> Option<Diagnostic> {
 
 /// `iperf3 server 4012 and iperf3 client 4010`, or how many there are.
 fn who(together: &[&ThreadMetrics]) -> String {
-    let name = |thread: &&ThreadMetrics| {
-        let sample = &thread.sample;
-        format!("{} {} {}", sample.name, sample.role(), sample.id.tid)
-    };
-    let names: Vec<String> = together.iter().take(NAMED).map(name).collect();
+    let names: Vec<String> = together.iter().take(NAMED).map(|thread| name(thread)).collect();
     if together.len() == NAMED { names.join(" and ") } else { format!("{} busy threads", together.len()) }
+}
+
+fn name(thread: &ThreadMetrics) -> String {
+    let sample = &thread.sample;
+    format!("{} {} {}", sample.name, sample.role(), sample.id.tid)
 }
 
 /// Where no key moves them: which core has time for one of them, and the command that gives it that.
 fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> String {
     let Some(last) = together.last() else { return String::new() };
-    let tid = last.sample.id.tid;
+    let (tid, who) = (last.sample.id.tid, name(last));
     if let Some(free) = spare_core::calmest_beside(input.metrics, [&CoreSet::single(core), &CoreSet::default()]) {
-        return format!("give one of them core {free} (taskset -cp {free} {tid})");
+        return format!("pin {who} to core {free} (taskset -cp {free} {tid})");
     }
     let others = input.metrics.machine.cores.iter().filter(|one| one.place.core != core);
     let idle = others.filter_map(|one| Some((one.place.core, one.shares()?.idle)));
     idle.max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |(other, _)| {
-        format!("stop what fills core {other}, then give it one of them (taskset -cp {other} {tid})")
+        let fills = programs_on(input.metrics, Some(other)).unwrap_or_else(|| "what fills it".to_owned());
+        format!("make room on core {other} (stop {fills}), then pin {who} there (taskset -cp {other} {tid})")
     })
 }

@@ -54,6 +54,12 @@ fn is_taken(inputs: &Inputs<'_>, core: &CandidateCore) -> bool {
     core.busy_with_others || inputs.recent.core(core.core).is_some_and(is_contended)
 }
 
+/// The programs that use most of a core, or of all, most first: `rustc, cc1`; `None` where none is known.
+pub(crate) fn programs_on(metrics: &TestMetrics, core: Option<CoreId>) -> Option<String> {
+    let is_there = |runner: &&Runner| core.is_none_or(|core| runner.core == core);
+    named(strangers(metrics).filter(is_there), MOST_PROGRAMS)
+}
+
 /// The threads that use cores and are none of the test's; the kernel's for softirqs do what is counted as such.
 fn strangers(metrics: &TestMetrics) -> impl Iterator<Item = &Runner> {
     let is_end = |pid: u32| metrics.threads.iter().any(|thread| thread.sample.id.pid == pid);

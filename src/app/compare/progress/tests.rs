@@ -92,7 +92,9 @@ fn watched(size: (u16, u16), woken: Vec<Woken>) -> (String, Ended) {
     let mut desk = ScreenDesk::new(&mut console, state());
     desk.tries("veth");
     desk.begins(&progress());
-    desk.ends("round 1 of 3, veth: TCP, 1 stream 22.6 Gbit/s (99 %: 19.6 to 26.0), pinned +4.23 % (−8.58 to +18.8)");
+    desk.ends(
+        "round 1 of 3, veth: TCP, 1 stream 22.6 Gbit/s (99 % interval: 19.6 to 26.0), pinned +4.23 % (−8.58 to +18.8)",
+    );
     let mut samples = 0;
     while samples < 80 {
         let Next::Item(item) = feed.next().expect("it is whole") else { continue };
