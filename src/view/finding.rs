@@ -127,7 +127,9 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
         let text = "waiting for a test: iperf3 -c HOST -t 60 · vnettop demo · vnettop replay";
         all.push((Tone::Muted, text.to_owned()));
     } else if all.is_empty() {
-        all.push((Tone::Muted, "nothing to report".to_owned()));
+        let nothing = metrics.traffic.is_none();
+        let text = if nothing { "nothing to report" } else { "no test runs; what passes is said above" };
+        all.push((Tone::Muted, text.to_owned()));
     }
     (all, findings.len().saturating_sub(MOST_FINDINGS))
 }

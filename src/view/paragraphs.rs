@@ -17,13 +17,14 @@ pub(super) fn is_large((width, height): (u16, u16)) -> bool {
     height >= LARGE && width >= LARGE_WIDTH
 }
 
-/// A rate in large digits, its unit beside the last row.
-pub(super) fn large_rate(canvas: &mut Canvas, (figure, unit, tone): (String, &str, Tone), utf8: bool) {
+/// A rate in large digits, its unit beside the last row, and beside the first whether it is of now.
+pub(super) fn large_rate(canvas: &mut Canvas, ((figure, unit, tone), when): ((String, &str, Tone), &str), utf8: bool) {
     let rows = digits::rows(&figure, utf8);
     let used = u16::try_from(cells(&rows[0])).unwrap_or(0);
     for (y, row) in (0..).zip(rows) {
         canvas.left(0, y, LARGE_CELLS, tone, row);
     }
+    canvas.left(used + 1, 0, LARGE_CELLS - used - 1, Tone::Muted, when);
     canvas.left(used + 1, digits::ROWS - 1, LARGE_CELLS - used - 1, Tone::Title, unit);
 }
 

@@ -36,7 +36,7 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
     if is_large {
         let scale = Scale::of(traffic.bits_per_s, Units::Bits);
         let rate = (scale.number(traffic.bits_per_s), scale.unit, state_word(traffic).0);
-        large_rate(&mut canvas, rate, state.settings().utf8);
+        large_rate(&mut canvas, (rate, "now"), state.settings().utf8);
     }
     for (y, line) in (0..area.height).zip(lines((metrics, traffic), area.width - x, is_large)) {
         let mut at = x;
@@ -67,16 +67,15 @@ fn state_word(traffic: &PassingTraffic) -> (Tone, String) {
 
 fn lines((metrics, traffic): (&Metrics, &PassingTraffic), width: u16, is_large: bool) -> Vec<Line> {
     let mut all = Paragraphs { lines: vec![first_line(traffic, width, is_large)], width };
-    let (FindingParts { what, why, cost, fix, .. }, core) = traffic.parts(&metrics.machine);
+    let FindingParts { what, why, cost, fix, .. } = traffic.parts(&metrics.machine);
     let cost_word = if traffic.drops.is_empty() { "LOST" } else { "COST" };
-    let core = core.unwrap_or_default();
-    for (label, text) in [("WHAT", what), ("WHY", why), (cost_word, cost), ("DO", fix), ("LIMIT", core)] {
+    for (label, text) in [("WHAT", what), ("WHY", why), (cost_word, cost), ("DO", fix)] {
         all.add(label, Tone::Normal, &text);
     }
     all.lines
 }
 
-/// `CORE FULL  113k packets/s of 242 bytes · mean of 18 s 216 · p5 180 · p95 240`
+/// `CORE FULL  113k packets/s of 242 bytes · mean of 18 s 216 · 90 % within 180 to 240`
 fn first_line(traffic: &PassingTraffic, width: u16, is_large: bool) -> Line {
     let scale = Scale::of(traffic.bits_per_s, Units::Bits);
     let (tone, word) = state_word(traffic);
@@ -89,9 +88,7 @@ fn first_line(traffic: &PassingTraffic, width: u16, is_large: bool) -> Line {
     let mut figures = vec![format!("{} packets/s{size}", Count(Some(traffic.packets_per_s)))];
     if let Some(spread) = &traffic.spread {
         figures.push(format!("mean of {} {}", Seconds(spread.window_s), scale.number(spread.mean)));
-        figures.extend(
-            [("p5", spread.p5), ("p95", spread.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits))),
-        );
+        figures.push(format!("90 % within {} to {}", scale.number(spread.p5), scale.number(spread.p95)));
     }
     let used: usize = line.iter().map(|(_, text)| cells(text)).sum();
     while figures.len() > 1 && cells(&figures.join(" · ")) > usize::from(width).saturating_sub(used) {

@@ -11,8 +11,8 @@ use crate::action::{Action, Key};
 use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, LimitKind, Metrics};
 use crate::state::{State, Units};
 
-/// The figures that are needed most: the mean's time, the rate now, p5, p95.
-const SPREAD: usize = 4;
+/// The figures that are needed most: the mean's time, the rate now, p5 to p95.
+const SPREAD: usize = 3;
 /// A shorter dip is not worth a word in the first line, s.
 const LEAST_DIP_S: f64 = 0.1;
 /// From so many cells on a line has room for them.
@@ -50,8 +50,9 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
     let is_large = is_large(screen);
     let x = if is_large { LARGE_CELLS } else { 0 };
     if is_large {
-        if let Some(rate) = state.metrics().and_then(rate) {
-            large_rate(&mut canvas, rate, state.settings().utf8);
+        if let Some((metrics, rate)) = state.metrics().and_then(|metrics| Some((metrics, rate(metrics)?))) {
+            let is_mean = metrics.ended_test().is_some() || (metrics.subject.jitter.is_some() && !is_past(metrics));
+            large_rate(&mut canvas, (rate, if is_mean { "mean" } else { "now" }), state.settings().utf8);
         }
     }
     let mut all = lines(state, area.width - x, (is_large, Extent::Whole));
@@ -224,12 +225,12 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     } else if is_large && let Some(beside) = flow::beside(metrics) {
         line.push((Tone::Title, format!("{}  ", beside.trim_start())));
     }
-    let (tone, word) = flow::state_word(metrics);
-    line.push((tone, word));
+    let (tone, mut word) = flow::state_word(metrics);
     // The figures behind it are of a longer time than the graph's last part, which is seen to be steady.
-    if let Some(steady_s) = steady_since(metrics) {
-        line.push((tone, format!(", steady for {}", Seconds(steady_s.floor()))));
+    if let Some((steady_s, rest)) = steady_since(metrics).zip(word.strip_suffix("WAS UNSTEADY")) {
+        word = format!("{rest}STEADY FOR {}, UNSTEADY BEFORE", Seconds(steady_s.floor()));
     }
+    line.push((tone, word));
     line.push((Tone::Normal, "  ".to_owned()));
     let used = |line: &Line| line.iter().map(|(_, text)| cells(text)).sum::<usize>();
     // What to do about a test stands in a line of its own; what to do about a pin, here.
@@ -290,7 +291,7 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let scale = Scale::of(jitter.mean, Units::Bits);
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
     let now = metrics.subject.rate_now().map(|bits| format!("now {}", scale.number(bits)));
-    let range = [("p5", jitter.p5), ("p95", jitter.p95)].map(|(name, bits)| format!("{name} {}", scale.number(bits)));
+    let range = [format!("90 % within {} to {}", scale.number(jitter.p5), scale.number(jitter.p95))];
     let outlier =
         farthest(metrics).map(|(bits, ago_s)| format!("outlier {} {} ago", scale.number(bits), Seconds(ago_s)));
     let wanted = ["CV", "longest dip"];

@@ -52,6 +52,11 @@ impl Unit {
         }
     }
 
+    /// What [`Self::figure`] shows of it, bits/s.
+    pub(crate) fn rounded(&self, bits_per_s: f64) -> f64 {
+        (bits_per_s / self.scale * 10.0).round() / 10.0 * self.scale
+    }
+
     /// With one decimal, where it is not 0.
     pub(crate) fn figure(&self, bits_per_s: f64) -> String {
         decimal(bits_per_s / self.scale)

@@ -2,6 +2,7 @@
 
 use super::conclusions::Conclusions;
 use super::flow::FlowMetrics;
+use super::losses::Losses;
 use super::machine::MachineMetrics;
 use super::moves::TracedMove;
 use super::passing_traffic::PassingTraffic;
@@ -78,12 +79,13 @@ impl Metrics {
         Self { test: Some(number), subject, conclusions, threads, moves, ..self }
     }
 
-    /// Where there is no test and no rate of what is watched: with the graph of what passes.
+    /// Where there is no test and no rate of what is watched: with the graph of what passes, and what queues drop of it.
     #[must_use]
     pub fn with_traffic(self) -> Self {
         let is_idle = self.tests.is_empty() && self.subject.timeline.bins.is_empty();
         let Some(traffic) = self.traffic.as_ref().filter(|_| is_idle) else { return Self { traffic: None, ..self } };
-        let subject = TestMetrics { timeline: Arc::clone(&traffic.timeline), ..(*self.subject).clone() };
+        let losses = Losses { qdiscs: traffic.qdiscs(), ..self.subject.losses.clone() };
+        let subject = TestMetrics { timeline: Arc::clone(&traffic.timeline), losses, ..(*self.subject).clone() };
         Self { subject: Arc::new(subject), ..self }
     }
 

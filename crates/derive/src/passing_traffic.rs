@@ -9,6 +9,7 @@ use super::busiest_link::{BusiestLink, of_own_namespace};
 use super::jitter::Jitter;
 use super::ledger::{Bin, Ledger};
 use super::links::LinkMetrics;
+use super::losses::QdiscDrops;
 use super::machine::MachineMetrics;
 use super::timeline::{KEPT_NS, LostTime, Timeline};
 use drops::DropTrack;
@@ -56,6 +57,20 @@ pub struct PassingTraffic {
 }
 
 impl PassingTraffic {
+    /// What the root qdisc of each link drops, sorted by link.
+    pub(super) fn qdiscs(&self) -> Vec<QdiscDrops> {
+        let drops = self.drops.iter().filter_map(|drop| match drop.place {
+            DropPlace::Qdisc(link, ..) => {
+                let sent_per_s = Some(drop.packets_per_s);
+                Some(QdiscDrops { link, sent_per_s, received_per_s: None, queues_nothing: false })
+            }
+            _ => None,
+        });
+        let mut all: Vec<QdiscDrops> = drops.collect();
+        all.sort_by_key(|drops| drops.link);
+        all
+    }
+
     /// The links in the order in which the packets pass them.
     #[must_use]
     pub fn route(&self) -> Vec<&str> {

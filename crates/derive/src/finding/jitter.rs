@@ -64,7 +64,9 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let unit = Unit::of(cause.rate_without);
     // What is missing of it: the figures beside it are these.
     let jitter = input.metrics.jitter.or(conclusion.jitter);
-    let missing = jitter.map(|jitter| cause.rate_without - jitter.mean).filter(|missing| *missing > 0.0);
+    // Their difference too, as they are shown.
+    let shown = |bits: f64| unit.rounded(bits);
+    let missing = jitter.map(|jitter| shown(cause.rate_without) - shown(jitter.mean)).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
         format!("{missing} {}: {all} while none migrates; {each_ms:.0} ms of traffic per migration", unit.word)

@@ -24,7 +24,7 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let fix = remedy(input, limit);
     let why = limit.waits.clone().unwrap_or_default();
     let text = sentence(because, &fix);
-    let cost = "not measured".to_owned();
+    let cost = "not known before it is tried".to_owned();
     let parts = FindingParts { by_limit: true, why, cost, fix, ..FindingParts::default() };
     Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }

@@ -15,7 +15,7 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     match limit.kind {
         LimitKind::Others if is_full => {
             let who = programs_on(input.metrics, None).map_or_else(String::new, |who| format!(" ({who})"));
-            return format!("stop other programs{who}: they use every core that this test may have");
+            return format!("stop other programs or wait{who}: they use every core that this test may have");
         }
         LimitKind::Others if !input.pin_may_help => {
             let who = limit.name.as_ref().zip(limit.pid).map(|(name, pid)| format!("{name} (pid {pid})"));

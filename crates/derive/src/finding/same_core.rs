@@ -2,7 +2,7 @@
 
 use super::threads::{SAMPLES_TOGETHER, busy, stays};
 use super::{Diagnostic, FindingParts, LintInput, remedy};
-use crate::figure::count;
+use crate::figure::{count, percent};
 use crate::placement::programs_on;
 use crate::spare_core;
 use crate::threads::ThreadMetrics;
@@ -32,8 +32,19 @@ pub(super) fn taking_turns(input: &LintInput<'_>) -> Option<Diagnostic> {
     let why = format!("{} {share} core {core}{waiting}", who(together));
     let fix = if input.pin_may_help { String::new() } else { apart(input, together, core) };
     let text = remedy::sentence(&why, &fix);
-    let parts = FindingParts { why, cost: "not measured".to_owned(), fix, ..FindingParts::default() };
+    let parts = FindingParts { why, cost: unknown_cost(together), fix, ..FindingParts::default() };
     Some(Diagnostic { text, parts: Some(parts), cost: waits, numbers })
+}
+
+/// How long the one that waits longest runs meanwhile: by so much it could run more at most.
+fn unknown_cost(together: &[&ThreadMetrics]) -> String {
+    let known = together.iter().filter_map(|thread| Some((thread.wait?, thread.cpu?, thread)));
+    let longest = known.max_by(|one, other| one.0.total_cmp(&other.0));
+    let figures = longest.map_or_else(String::new, |(wait, cpu, thread)| {
+        let (cpu, wait) = (percent(cpu), percent(wait));
+        format!(": {} {} runs {cpu} % of the time and waits {wait} %", thread.sample.name, thread.sample.role())
+    });
+    format!("not known before it is tried{figures}")
 }
 
 /// `iperf3 server 4012 and iperf3 client 4010`, or how many there are.
@@ -57,7 +68,8 @@ fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> St
     let others = input.metrics.machine.cores.iter().filter(|one| one.place.core != core);
     let idle = others.filter_map(|one| Some((one.place.core, one.shares()?.idle)));
     idle.max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |(other, _)| {
-        let fills = programs_on(input.metrics, Some(other)).unwrap_or_else(|| "what fills it".to_owned());
-        format!("make room on core {other} (stop {fills}), then pin {who} there (taskset -cp {other} {tid})")
+        let fills =
+            programs_on(input.metrics, Some(other)).map_or_else(String::new, |fills| format!(" (in use by {fills})"));
+        format!("make room on core {other}{fills}, then pin {who} there (taskset -cp {other} {tid})")
     })
 }

@@ -57,7 +57,7 @@ fn metrics(of: &Passing, change: impl Fn(&mut Sample)) -> Metrics {
 fn said_of(of: &Passing, change: impl Fn(&mut Sample)) -> (String, String) {
     let metrics = metrics(of, change);
     let traffic = metrics.traffic.as_ref().expect("something passes");
-    (traffic.sentence(&metrics.machine), traffic.parts(&metrics.machine).0.fix)
+    (traffic.sentence(&metrics.machine), traffic.parts(&metrics.machine).fix)
 }
 
 const QUIET: Passing = Passing { packets: [10_000, 10_000], dropped: 0, ticks: [20, 5] };
@@ -119,4 +119,8 @@ fn what_hardly_moves_or_is_watched_is_no_traffic() {
     let shown = metrics(&QUIET, |_| ()).with_traffic();
     assert_eq!(shown.subject.timeline.bins.len(), 11, "the screen has its graph");
     assert_eq!(shown.subject.jitter, None, "and no test");
+    let dropping = Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET };
+    let shown = metrics(&dropping, |_| ()).with_traffic();
+    let drops = shown.subject.losses.of_qdiscs(key(ROUTER, 3)).and_then(|drops| drops.sent_per_s);
+    assert_eq!(drops, Some(4_000.0), "the column of drops has those of the queue");
 }

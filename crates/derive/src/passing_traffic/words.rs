@@ -49,9 +49,9 @@ impl PassingTraffic {
         self.full.first().filter(|core| core.softirq >= CONCERNS)
     }
 
-    /// What there is to say of it, and which core is full, where that is not why it is as it is.
+    /// What there is to say of it.
     #[must_use]
-    pub fn parts(&self, machine: &MachineMetrics) -> (FindingParts, Option<String>) {
+    pub fn parts(&self, machine: &MachineMetrics) -> FindingParts {
         let is_dropping = matches!(self.state(), TrafficState::Dropping(_));
         let worst = self.drops.first().filter(|_| is_dropping);
         let what = worst.map_or_else(String::new, |_| {
@@ -60,19 +60,17 @@ impl PassingTraffic {
         });
         let more = match &self.full[..] {
             [] | [_] => String::new(),
-            [_, other] => format!("; core {} is full too", other.core),
-            [_, others @ ..] => format!("; {} more cores are full", others.len()),
+            [_, other] => format!("; core {} is {} % busy too", other.core, percent(other.busy + other.steal)),
+            [_, others @ ..] => format!("; {} more cores have no time left", others.len()),
         };
-        let core = self.full_core().map(|core| format!("{}{more}", core.sentence()));
-        let (why, core) = match worst.and_then(why_dropped) {
-            Some(why) => (why.to_owned(), core),
-            None => (core.unwrap_or_default(), None),
-        };
+        // Where a queue is why they are dropped, no core is.
+        let core = || self.full_core().map(|core| format!("{}{more}", core.sentence()));
+        let why = worst.and_then(why_dropped).map(str::to_owned).or_else(core).unwrap_or_default();
         let fix = match worst {
             Some(worst) => for_drop(worst, machine),
             None => self.full_core().map_or_else(String::new, |core| self.for_core(core, machine)),
         };
-        (FindingParts { what, why, cost: self.cost(), fix, by_limit: false }, core)
+        FindingParts { what, why, cost: self.cost(), fix, by_limit: false }
     }
 
     /// `106.9 Mbit/s: 10.8k of 21k packets/s dropped`, else what was looked at without finding any.
@@ -97,10 +95,10 @@ impl PassingTraffic {
     /// `ra → rb: 62.1 Mbit/s, 6.3k packets/s. 0 packets/s dropped by 3 links …`
     #[must_use]
     pub fn sentence(&self, machine: &MachineMetrics) -> String {
-        let (parts, core) = self.parts(machine);
+        let parts = self.parts(machine);
         let route = self.route().join(" → ");
         let rate = format!("{route}: {}, {} packets/s", speed(self.bits_per_s), large_rate(self.packets_per_s));
-        let rest = [parts.what, parts.why, parts.cost].into_iter().chain(core).filter(|part| !part.is_empty());
+        let rest = [parts.what, parts.why, parts.cost].into_iter().filter(|part| !part.is_empty());
         std::iter::once(rate).chain(rest).collect::<Vec<_>>().join(". ")
     }
 
@@ -122,7 +120,7 @@ impl PassingTraffic {
             let who = core.programs.first().map_or("programs", |(name, _)| name);
             return match idle {
                 Some(idle) => format!("give {who} another core: core {idle} has room"),
-                None => format!("stop {who} on core {}: packets get that time", core.core),
+                None => format!("stop {who} on core {}: programs use {} % of it", core.core, percent(core.process)),
             };
         }
         match (idle, self.way_in()) {
