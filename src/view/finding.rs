@@ -165,6 +165,9 @@ pub(super) fn list(state: &State, width: u16) -> Vec<Line> {
     for (tone, text) in reports(state, |_| true) {
         lines.extend(lines::sentences(tone, &text, width));
     }
+    if let Some((metrics, traffic)) = super::traffic::shown(state) {
+        lines.extend(lines::sentences(Tone::Normal, &traffic.sentence(&metrics.machine), width));
+    }
     let limit = limit(state).map(|limit| (limit_text(state, limit), &limit.numbers));
     let findings = state.metrics().into_iter().flat_map(|metrics| &metrics.conclusions.findings);
     let findings = findings.map(|finding| (text(state, finding), &finding.numbers));

@@ -54,10 +54,7 @@ impl PassingTraffic {
     pub fn parts(&self, machine: &MachineMetrics) -> FindingParts {
         let is_dropping = matches!(self.state(), TrafficState::Dropping(_));
         let worst = self.drops.first().filter(|_| is_dropping);
-        let what = worst.map_or_else(String::new, |_| {
-            let share = self.dropped().map_or_else(String::new, |share| format!("{} % of packets: ", percent(share)));
-            format!("{share}{}", self.dropped_where())
-        });
+        let what = worst.map_or_else(String::new, |_| self.dropped_where());
         let more = match &self.full[..] {
             [] | [_] => String::new(),
             [_, other] => format!("; core {} is {} % busy too", other.core, percent(other.busy + other.steal)),
