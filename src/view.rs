@@ -90,9 +90,15 @@ pub enum Tone {
     /// The upper end of a column below the range of its rates, in such a row; the same of a dip.
     CurveEdge(u8),
     DipEdge,
+    /// The curve where it is in a dip.
+    Dip,
     /// A line drawn over the curve in such a row.
     OnCurve(u8),
     CurveDim,
+    /// What is empty of a time in which something was pinned: a ground, and where there is none a shade.
+    Placed,
+    /// The upper end of a column of the curve on it, in such a row.
+    PlacedEdge(u8),
     /// A core that a watched thread is on.
     Watched,
     /// A NUMA node (or the core itself, where there is only one), so that neighbours differ; in three strengths, so

@@ -2,7 +2,7 @@
 //! ratatui is six times as large and owns its text; only those that change are made into one.
 
 use super::palette::is_fixed;
-use super::{Theme, ascii};
+use super::{Colors, Theme, ascii};
 use crate::view::{Area, Canvas, Tone, View};
 use ratatui::buffer::Cell;
 use ratatui::style::Modifier;
@@ -24,7 +24,7 @@ impl Glyph {
     pub fn cell(self, theme: Theme) -> Cell {
         let mut cell = Cell::EMPTY;
         let style = theme.style(self.tone);
-        cell.set_char(self.symbol).set_style(style);
+        cell.set_char(self.symbol_in(theme)).set_style(style);
         // A full block of many fonts is smaller than its cell, and a wall of them has seams; the ground behind has none.
         let is_solid = match self.symbol {
             '█' => !style.add_modifier.contains(Modifier::REVERSED),
@@ -39,6 +39,18 @@ impl Glyph {
             cell.set_style(theme.selected());
         }
         cell
+    }
+
+    /// What stands there: a shade that a ground shows anyway is blank, and a dip that no colour shows has a pattern of its own.
+    fn symbol_in(self, theme: Theme) -> char {
+        let is_plain = theme.colors == Colors::None;
+        match (self.tone, self.symbol) {
+            (Tone::Placed, '░' | ':') if theme.style(Tone::Placed).bg.is_some() => ' ',
+            (Tone::Dip, '█') if is_plain => '▓',
+            (Tone::Dip, '⣿') if is_plain => '⡪',
+            (Tone::Dip, '#') if is_plain => '%',
+            (_, symbol) => symbol,
+        }
     }
 
     /// Cells that it takes beyond its own.
@@ -148,5 +160,27 @@ impl Grid {
             }
             self.from(area.x, y).iter_mut().take(usize::from(area.width)).for_each(|cell| *cell = BLANK);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::palette::DARK;
+    use super::*;
+
+    #[test]
+    fn what_no_colour_tells_a_shade_does() {
+        let shown = |tone, symbol, theme| {
+            let cell = Glyph { symbol, tone, selected: false }.cell(theme);
+            (cell.symbol().to_owned(), cell.bg != ratatui::style::Color::Reset)
+        };
+        let colours = Theme { colors: Colors::Palette(DARK), utf8: true };
+        let themes = [colours, Theme { colors: Colors::Terminal, utf8: true }, Theme::plain(true)];
+        let dips = themes.map(|theme| shown(Tone::Dip, '█', theme).0);
+        assert_eq!(dips, ["█", "█", "▓"], "a dip is of another colour, or of another shade");
+        assert_eq!(shown(Tone::Dip, ascii::plain('█'), Theme::plain(false)).0, "%", "in ASCII too");
+        let grounds = themes.map(|theme| shown(Tone::Placed, '░', theme));
+        let wanted = [(" ", true), ("░", false), ("░", false)].map(|(symbol, has)| (symbol.to_owned(), has));
+        assert_eq!(grounds, wanted, "what was pinned has a ground, or a shade");
     }
 }

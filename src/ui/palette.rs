@@ -22,6 +22,8 @@ pub struct Palette {
     pub curve: [Color; 8],
     /// From the lowest to the highest rate of a column.
     pub curve_dim: Color,
+    /// The ground of a time in which something was pinned.
+    pub placed: Color,
     /// NUMA nodes; neighbours differ.
     pub nodes: [Color; 6],
     /// NUMA nodes, weaker.
@@ -70,7 +72,8 @@ pub(super) const DARK: Palette = Palette {
     key: Color::Indexed(179),
     watched: Color::Indexed(213),
     curve: shades([0x5f, 0xd7, 0xd7], [0x35, 0x79, 0xa3]),
-    curve_dim: Color::Rgb(0x23, 0x4e, 0x60),
+    curve_dim: Color::Rgb(0x1f, 0x42, 0x52),
+    placed: Color::Rgb(0x2a, 0x2a, 0x3c),
     nodes: numbered([80, 177, 111, 114, 179, 209]),
     nodes_dim: numbered([73, 140, 110, 108, 137, 173]),
 };
@@ -86,7 +89,8 @@ pub(super) const LIGHT: Palette = Palette {
     key: Color::Indexed(94),
     watched: Color::Indexed(90),
     curve: shades([0x00, 0x5f, 0x87], [0x45, 0x8a, 0xb0]),
-    curve_dim: Color::Rgb(0xaf, 0xcf, 0xdf),
+    curve_dim: Color::Rgb(0xcd, 0xdf, 0xe8),
+    placed: Color::Rgb(0xe9, 0xe6, 0xf2),
     nodes: numbered([24, 90, 19, 22, 94, 124]),
     nodes_dim: numbered([31, 133, 62, 65, 136, 131]),
 };
@@ -105,6 +109,7 @@ pub(super) const TERMINAL: Palette = Palette {
     watched: Color::Magenta,
     curve: [Color::Cyan; 8],
     curve_dim: Color::Cyan,
+    placed: Color::Reset,
     nodes: NODES,
     nodes_dim: NODES,
 };
@@ -122,6 +127,7 @@ pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
     watched: Color::Magenta,
     curve: [Color::Blue; 8],
     curve_dim: Color::Blue,
+    placed: Color::Reset,
     nodes: NODES_ON_WHITE,
     nodes_dim: NODES_ON_WHITE,
 };
@@ -155,7 +161,11 @@ impl Palette {
             *color(&mut self) = nearest(*color(&mut self));
         }
         (self.nodes, self.nodes_dim) = (self.nodes.map(nearest), self.nodes_dim.map(nearest));
-        self.curve_dim = nearest(self.curve_dim);
+        (self.curve_dim, self.placed) = match (self.curve_dim, self.placed) {
+            // The nearest of both are alike.
+            dark if dark == (DARK.curve_dim, DARK.placed) => (Color::Indexed(238), Color::Indexed(236)),
+            (range, ground) => (nearest(range), nearest(ground)),
+        };
         // The nearest of each shade are of other hues.
         self.curve = match self.curve {
             shades if shades == DARK.curve => numbered([80, 80, 74, 74, 74, 67, 67, 67]),
@@ -187,6 +197,11 @@ impl Palette {
         if is_fixed(self.curve_dim) { style.bg(self.curve_dim) } else { style }
     }
 
+    /// Behind the empty part of a time, where that has a ground of its own.
+    fn on_placed(&self, style: Style) -> Style {
+        if is_fixed(self.placed) { style.bg(self.placed) } else { style }
+    }
+
     /// The style of a tone. Plain text and titles have the terminal's own colour.
     #[must_use]
     pub fn style(&self, tone: Tone) -> Style {
@@ -205,9 +220,11 @@ impl Palette {
             Tone::Curve(depth) => shade(depth),
             Tone::OnCurve(depth) => shade(depth).add_modifier(Modifier::REVERSED),
             Tone::CurveDim => indexed(self.curve_dim),
+            Tone::Placed => self.on_placed(indexed(self.line)),
+            Tone::PlacedEdge(depth) => self.on_placed(shade(depth)),
             Tone::CurveEdge(depth) => self.on_range(shade(depth)),
             Tone::DipEdge => self.on_range(indexed(self.warning).add_modifier(bold)),
-            Tone::Warning => indexed(self.warning).add_modifier(bold),
+            Tone::Warning | Tone::Dip => indexed(self.warning).add_modifier(bold),
             Tone::Bad => indexed(self.bad).add_modifier(bold),
             Tone::Watched => indexed(self.watched).add_modifier(bold.union(Modifier::UNDERLINED)),
             Tone::Node(number) => node(&self.nodes, number),
@@ -305,6 +322,20 @@ mod tests {
                     );
                     assert!(!style.add_modifier.contains(Modifier::DIM), "{tone:?} would be weaker than computed");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_curve_is_seen_before_the_range_above_it_and_that_before_what_lies_behind() {
+        let of = |color: Color| rgb(color).expect("the same everywhere");
+        for (palette, backgrounds) in [(DARK, [BLACK, SOLARIZED_DARK]), (LIGHT, [WHITE, SOLARIZED_LIGHT])] {
+            let each = [palette, palette.numbered()].into_iter().flat_map(|one| backgrounds.map(|on| (one, on)));
+            for (palette, background) in each {
+                let [curve, range, ground] =
+                    [palette.curve[7], palette.curve_dim, palette.placed].map(|color| contrast(of(color), background));
+                assert!(curve > 2.0 * range, "{curve:.2} and {range:.2} on {background:x?}");
+                assert!(range > ground && ground > 1.04, "{range:.2} and {ground:.2} on {background:x?}");
             }
         }
     }

@@ -81,16 +81,23 @@ impl Theme {
 
 fn plain(tone: Tone) -> Style {
     let modifier = match tone {
-        Tone::Normal | Tone::Title | Tone::Good | Tone::Curve(_) | Tone::CurveEdge(_) | Tone::Node(_) => {
+        Tone::Normal
+        | Tone::Title
+        | Tone::Good
+        | Tone::Curve(_)
+        | Tone::CurveEdge(_)
+        | Tone::PlacedEdge(_)
+        | Tone::Node(_) => {
             return Style::new();
         }
-        Tone::Muted | Tone::Line | Tone::CurveDim | Tone::NodeDim(_) => Modifier::DIM,
+        Tone::Muted | Tone::Line | Tone::CurveDim | Tone::Placed | Tone::NodeDim(_) => Modifier::DIM,
         Tone::Moved(_) | Tone::OnCurve(_) => Modifier::REVERSED,
         Tone::Header
         | Tone::FocusedTitle
         | Tone::Key
         | Tone::Accent
         | Tone::Warning
+        | Tone::Dip
         | Tone::DipEdge
         | Tone::NodeBright(_) => Modifier::BOLD,
         // Never reversed: a full block would be empty.
@@ -104,7 +111,7 @@ pub(super) mod tests {
     use super::*;
     use ratatui::style::Color;
 
-    pub const TONES: [Tone; 18] = [
+    pub const TONES: [Tone; 19] = [
         Tone::Normal,
         Tone::Muted,
         Tone::Header,
@@ -118,6 +125,7 @@ pub(super) mod tests {
         Tone::Watched,
         Tone::Curve(0),
         Tone::Curve(7),
+        Tone::Dip,
         Tone::OnCurve(3),
         Tone::Node(3),
         Tone::NodeBright(3),
