@@ -13,7 +13,7 @@ pub(super) fn plain(c: char) -> char {
         '◆' => 'm',
         '▂' | '░' => ':',
         '▄' | '▒' | '━' | '═' => '=',
-        '▌' => '!',
+        '▌' => '/',
         '▆' | '●' | '❄' => '*',
         '▇' | '▓' => '%',
         '█' | '■' => '#',
@@ -33,6 +33,12 @@ pub(super) fn plain(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_row_of_events_has_is_told_apart_by_its_shape() {
+        let symbols: std::collections::BTreeSet<char> = ['●', '•', '·', '!', '┈', '▾'].map(plain).into();
+        assert_eq!(symbols.len(), 5, "{symbols:?}: only a migration nearby and the rail are both dots");
+    }
 
     #[test]
     fn every_symbol_becomes_ascii() {

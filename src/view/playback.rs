@@ -3,6 +3,7 @@
 
 use super::Tone;
 use super::canvas::{Area, Canvas};
+use super::timeline::LOSS;
 use crate::action::{Action, Seek};
 use crate::derive::{Highlight, HighlightKind, timeline::IncidentKind};
 use crate::state::{Playback, State};
@@ -49,7 +50,7 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, area: Area) {
     canvas.spot(x, y, 2, Action::Slower);
     x += canvas.left(x, y, end - x, Tone::Key, "- ");
     x += match playback.speed {
-        Some(times) => canvas.left(x, y, end - x, Tone::Normal, format_args!("×{times} ")),
+        Some(times) => canvas.left(x, y, end - x, Tone::Normal, format_args!("{times}× ")),
         None => canvas.left(x, y, end - x, Tone::Normal, "max "),
     };
     canvas.spot(x, y, 2, Action::Faster);
@@ -101,7 +102,7 @@ fn sign(kind: HighlightKind) -> (Tone, char) {
         HighlightKind::Done(IncidentKind::Pin | IncidentKind::Restore) => (Tone::Good, '┬'),
         HighlightKind::Done(IncidentKind::Mark) => (Tone::Good, '◆'),
         HighlightKind::Done(IncidentKind::Saved) => (Tone::Warning, '◆'),
-        HighlightKind::Loss => (Tone::Bad, '×'),
+        HighlightKind::Loss => (Tone::Bad, LOSS),
         HighlightKind::Dip => (Tone::Warning, '▾'),
         HighlightKind::Migration => (Tone::Warning, '·'),
     }

@@ -20,6 +20,8 @@ use crate::state::{State, Units};
 use axis::Axis;
 use std::cmp::Reverse;
 
+/// Packets were lost then: no dot, as migrations are, and the same where there is only ASCII.
+pub(super) const LOSS: char = '!';
 /// Cells at the left for what a row is.
 const MARGIN: u16 = 7;
 /// A lower screen has no room for the graph; these and the next are without the list of tests.

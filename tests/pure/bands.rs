@@ -115,7 +115,7 @@ fn events_and_curve(stage: &Stage, (width, height): (u16, u16)) -> (Option<Strin
 #[test]
 fn what_happened_hides_nothing_of_the_curve() {
     let stage = played(34);
-    let signs = ['●', '•', '·', '×'];
+    let signs = ['●', '•', '·', '!'];
     for size in SIZES {
         let (events, curve) = events_and_curve(&stage, size);
         assert!(!curve.contains(signs), "{size:?}: only the rate:\n{curve}");

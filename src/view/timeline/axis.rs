@@ -1,5 +1,6 @@
 //! The axis of time: which instants are shown, in which columns of dots each bin stands, what happened in a cell.
 
+use super::LOSS;
 use crate::derive::Bin;
 use crate::derive::ledger::BIN_NS;
 use crate::derive::timeline::{LostTime, Timeline};
@@ -128,7 +129,7 @@ impl<'a> Axis<'a> {
     /// A loss is known to have been between two samples.
     pub fn lost(&self, cell: u16) -> Option<(Tone, char)> {
         let (begin_ns, end_ns) = (self.begin_ns(cell), self.begin_ns(cell + 1));
-        self.losses(begin_ns, end_ns).next().map(|_| (Tone::Bad, '×'))
+        self.losses(begin_ns, end_ns).next().map(|_| (Tone::Bad, LOSS))
     }
 
     /// The losses that reach into a time.
@@ -230,7 +231,7 @@ mod tests {
         let mark = |mark: Option<(Tone, char)>| mark.map_or(' ', |(_, mark)| mark);
         let moves: String = (0..4).map(|cell| mark(axis.moves(cell))).collect();
         let lost: String = (0..4).map(|cell| mark(axis.lost(cell))).collect();
-        assert_eq!((&*moves, &*lost), (" ● ·", " ×  "));
+        assert_eq!((&*moves, &*lost), (" ● ·", " !  "));
         assert_eq!(
             [9_999, 10_000, 10_399, 10_799, 10_800].map(|ms| axis.cell(ms * 1_000_000)),
             [None, Some(0), Some(1), Some(3), None]

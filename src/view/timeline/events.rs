@@ -46,7 +46,7 @@ pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u1
         Some('•') => Some("• migration"),
         Some(_) => Some("· migration"),
     });
-    all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "× loss"));
+    all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "! loss"));
     let varies = |pair: &&[Option<RateSpan>]| {
         let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);
         pair.iter().flatten().any(|span| span.low < VARIES * high)
