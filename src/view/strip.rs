@@ -8,6 +8,7 @@ use crate::derive::history::ThreadTrack;
 use crate::derive::{Evidence, Metrics};
 use crate::sample::{CoreId, CorePlace, Topology};
 use std::collections::BTreeSet;
+use std::ops::BitOrAssign;
 use std::time::Duration;
 
 /// Eight heights.
@@ -43,6 +44,36 @@ pub(crate) struct CoreLetters<'a> {
     topology: &'a Topology,
     whole: bool,
     level: LevelName,
+}
+
+/// What stands in a strip that needs a word beside it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct StripSigns {
+    /// Stays of digits alone.
+    pub digits: bool,
+    /// `│`, and `*`.
+    pub came: bool,
+    pub returned: bool,
+}
+
+impl StripSigns {
+    fn of(stay: &[char]) -> Self {
+        let is_mark = |glyph: &char| matches!(glyph, '│' | '*');
+        Self {
+            digits: !stay.iter().all(is_mark)
+                && stay.iter().all(|glyph| is_mark(glyph) || glyph.is_ascii_alphanumeric()),
+            came: stay.contains(&'│'),
+            returned: stay.contains(&'*'),
+        }
+    }
+}
+
+impl BitOrAssign for StripSigns {
+    fn bitor_assign(&mut self, other: Self) {
+        self.digits |= other.digits;
+        self.came |= other.came;
+        self.returned |= other.returned;
+    }
 }
 
 /// A level of the topology: its word, how it begins in few cells, its number.
@@ -85,6 +116,16 @@ impl<'a> CoreLetters<'a> {
             (_, "node") => "NODE",
             (_, "llc") => "LLC",
             _ => "CLUSTER",
+        }
+    }
+
+    /// What the digits are, in words and in one.
+    pub fn meaning(&self) -> [&'static str; 2] {
+        match (self.whole, self.level.word) {
+            (true, _) => ["the core", "core"],
+            (_, "node") => ["the NUMA node", "node"],
+            (_, "llc") => ["the last-level cache", "cache"],
+            _ => ["the cluster of cores", "cluster"],
         }
     }
 
@@ -203,25 +244,29 @@ struct Stay {
 }
 
 /// Where a thread was, slice by slice, the newest at the right, and in which of them it moved: `│` before each new stay, `*` where it
-/// left a core and came back within the slice.
+/// left a core and came back within the slice. Returns which of these there are.
 pub(crate) fn cores(
     canvas: &mut Canvas,
     (x, y, width): (u16, u16, u16),
     letters: &CoreLetters<'_>,
     track: &ThreadTrack,
     window: StripWindow,
-) {
+) -> StripSigns {
+    let mut signs = StripSigns::default();
     let mut before = None;
     for stay in stays((x, width), track, window) {
         let number = letters.number(stay.core);
         let tone = letters.tone(stay.core, number);
         let moved = Tone::Moved(u8::try_from(number % 256).unwrap_or(0));
-        for (x, (at, glyph)) in (stay.x..).zip(letters.stay(number, &stay, before).into_iter().enumerate()) {
+        let text = letters.stay(number, &stay, before);
+        signs |= StripSigns::of(&text);
+        for (x, (at, glyph)) in (stay.x..).zip(text.into_iter().enumerate()) {
             let moved_here = (stay.came && at == 0) || stay.returned.contains(&at);
             canvas.glyph(x, y, if moved_here { moved } else { tone }, glyph);
         }
         before = Some(number);
     }
+    signs
 }
 
 fn stays((x, width): (u16, u16), track: &ThreadTrack, window: StripWindow) -> Vec<Stay> {

@@ -9,14 +9,14 @@ mod past;
 
 use super::canvas::{Area, Canvas};
 use super::format::{Rate, Seconds};
-use super::strip::{self, CoreLetters, StripWindow};
+use super::strip::{self, CoreLetters, StripSigns, StripWindow};
 use super::{Tone, finding, latency};
 use crate::action::Action;
 use crate::derive::history::History;
 use crate::derive::timeline::{Incident, KEPT_NS};
 use crate::derive::{Metrics, ThreadMetrics};
 use crate::sample::Word;
-use crate::state::{State, Units};
+use crate::state::{GraphStyle, State, Units};
 use axis::Axis;
 use std::cmp::Reverse;
 
@@ -89,6 +89,19 @@ impl Parts {
     }
 }
 
+/// What is in the graph and its lanes, so that the legend has that and no more.
+#[derive(Debug, Clone, Default)]
+struct Drawn {
+    /// For each cell, whether something was pinned then.
+    placed: Vec<bool>,
+    has_dip: bool,
+    /// The curve is of dots.
+    is_dots: bool,
+    lanes: StripSigns,
+    /// What the digits of the lanes are, in words and in one.
+    digits: [&'static str; 2],
+}
+
 /// Of so many rows, those of the curve, and whether what happened has one.
 fn with_events(rows: u16) -> (u16, bool) {
     let events = rows >= LEAST_FOR_EVENTS;
@@ -123,13 +136,14 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
     let Some(cells) = area.width.checked_sub(MARGIN + 1).filter(|cells| *cells > 0) else { return canvas };
     let axis = Axis::of(&metrics.subject.timeline, cells, &state.axis);
     scale(&axis, &mut canvas, parts.graph);
-    curve::prepare(&axis, &mut canvas, (MARGIN, parts.graph), state);
+    let mut drawn = Drawn {
+        placed: past::placed_cells(state, &axis),
+        is_dots: state.graph == GraphStyle::Braille,
+        ..Drawn::default()
+    };
+    drawn.has_dip = curve::prepare(&axis, &mut canvas, (MARGIN, parts.graph), state, &drawn.placed);
     unmeasured(&axis, &mut canvas, parts.graph);
-    let mut y = parts.graph;
-    // A graph that stands still is of a test that has ended.
-    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.machine.at_ns);
-    line(&axis, &mut canvas, (y, now_ns), (state, parts));
-    y += 1;
+    let mut y = parts.graph + 1;
     if parts.events {
         canvas.right(0, y, MARGIN - 1, Tone::Muted, "events");
         events::row(&axis, &mut canvas, (MARGIN, y));
@@ -139,8 +153,11 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
         latency_lane(&axis, &mut canvas, y, metrics);
         y += 1;
     }
-    thread_strips(&axis, &mut canvas, (y, parts.threads), metrics, history);
+    (drawn.lanes, drawn.digits) = thread_strips(&axis, &mut canvas, (y, parts.threads), metrics, history);
     y += parts.threads;
+    // A graph that stands still is of a test that has ended.
+    let now_ns = metrics.ended_test().map_or(axis.newest_ns, |_| metrics.machine.at_ns);
+    line(&axis, &mut canvas, (parts.graph, now_ns), parts, &drawn);
     places_to_click(&axis, &mut canvas, y);
     match (axis.selected_ns, &metrics.conclusions.limit) {
         _ if !parts.sentence => {}
@@ -153,7 +170,7 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
 
 /// Why a graph begins late: its left part is empty for want of samples, not of packets.
 fn unmeasured(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
-    let begun_ns = axis.timeline.bins.first().map_or(0, |bin| bin.from_ns);
+    let begun_ns = axis.begun_ns();
     let first = axis.cell(begun_ns).map_or(0, usize::from);
     // One that is as long, but for a sample's time, has left out what was before.
     let is_all = axis.newest_ns.saturating_sub(begun_ns) + 2_000_000_000 < KEPT_NS;
@@ -166,10 +183,18 @@ fn unmeasured(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
     }
 }
 
-/// One lane a thread: on which cores it was.
-fn thread_strips(axis: &Axis<'_>, canvas: &mut Canvas, (y, count): (u16, u16), metrics: &Metrics, history: &History) {
+/// One lane a thread: on which cores it was, from where the graph starts. What stands in them, and what their digits are.
+fn thread_strips(
+    axis: &Axis<'_>,
+    canvas: &mut Canvas,
+    (y, count): (u16, u16),
+    metrics: &Metrics,
+    history: &History,
+) -> (StripSigns, [&'static str; 2]) {
     let letters = CoreLetters::of(&metrics.machine.facts.topology);
     let threads = lanes(metrics, count);
+    let first = axis.cell(axis.begun_ns()).unwrap_or(0);
+    let mut signs = StripSigns::default();
     for (y, thread) in (y..).zip(&threads) {
         let role = thread.sample.role();
         // Several of one role are told apart by their numbers.
@@ -178,9 +203,10 @@ fn thread_strips(axis: &Axis<'_>, canvas: &mut Canvas, (y, count): (u16, u16), m
         canvas.right(0, y, MARGIN - 1, Tone::Muted, name);
         if let Some(track) = history.thread(thread.sample.id) {
             let window = StripWindow::until(axis.end_ns(), axis.cell_ns());
-            strip::cores(canvas, (MARGIN, y, axis.cells), &letters, track, window);
+            signs |= strip::cores(canvas, (MARGIN + first, y, axis.cells - first), &letters, track, window);
         }
     }
+    (signs, letters.meaning())
 }
 
 /// How long packets took in the slowest stage, second by second: the 99th percentile on a scale from 1 us to 1 s.
@@ -237,12 +263,11 @@ fn scale(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
 const STOPPED: &str = " stopped ";
 
 /// The zero of the graph, with how long ago it starts, what was done, and the time that something was pinned or steered.
-fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), (state, parts): (&State, Parts)) {
+fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), parts: Parts, drawn: &Drawn) {
     canvas.right(0, y, MARGIN - 1, Tone::Muted, "0");
     canvas.glyph(MARGIN - 1, y, Tone::Line, '┼');
-    let placed = past::placed_cells(state, axis);
     for at in 0..axis.cells {
-        let is_placed = placed.get(usize::from(at)) == Some(&true);
+        let is_placed = drawn.placed.get(usize::from(at)) == Some(&true);
         canvas.glyph(MARGIN + at, y, Tone::Line, if is_placed { '═' } else { '─' });
     }
     if !parts.events {
@@ -263,7 +288,7 @@ fn line(axis: &Axis<'_>, canvas: &mut Canvas, (y, now_ns): (u16, u64), (state, p
     canvas.right(MARGIN, y, axis.cells - 1, Tone::Muted, stopped);
     // Where the signs stand on the axis themselves, it would hide them.
     if parts.events {
-        events::legend(axis, canvas, (y, left, stopped.len()), &placed);
+        events::legend(axis, canvas, (y, left, stopped.len()), drawn);
     }
     for incident in &axis.timeline.incidents {
         let Some(at) = axis.cell(incident.at_ns) else { continue };

@@ -73,6 +73,11 @@ impl<'a> Axis<'a> {
         self.top = above(self.rates.iter().flatten().map(|span| span.high).fold(0.0, f64::max));
     }
 
+    /// Where what is known starts; it may be older than what is shown.
+    pub fn begun_ns(&self) -> u64 {
+        self.timeline.bins.first().map_or(0, |bin| bin.from_ns)
+    }
+
     pub fn cell_ns(&self) -> u64 {
         2 * self.column_ns
     }

@@ -15,6 +15,10 @@ const DOTS: usize = 4;
 const EIGHTHS: usize = 8;
 /// The line of what the mean was before a pin.
 const MEAN_BEFORE: char = '─';
+/// From the lowest rate of a cell to its highest.
+pub(super) const RANGE: char = '▒';
+/// Where something was pinned.
+pub(super) const SHADE: char = '░';
 /// The lines of the scale: no sign of what happened looks like it.
 const GRID: char = '┈';
 /// Cells at both sides of one that are asked whether it lies in a dip: half a second on the finest axis.
@@ -67,17 +71,25 @@ fn round_parts(top: f64) -> u16 {
     }
 }
 
-/// Draws so many rows of it from a column on.
-pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16), state: &State) {
+/// Draws so many rows of it from a column on, with these cells in a time that was pinned; returns whether there is a dip.
+pub(super) fn prepare(
+    axis: &Axis<'_>,
+    canvas: &mut Canvas,
+    (x, rows): (u16, u16),
+    state: &State,
+    placed: &[bool],
+) -> bool {
     let (width, height) = (usize::from(axis.cells), usize::from(rows));
     let mut cells = Cells::new(width, height);
     let lows: Vec<Option<f64>> = axis.rates.chunks_exact(2).map(low).collect();
     let top = top_row(axis, height);
+    let mut has_dip = false;
     for at in 0..width {
         let is_dip = is_in_dip(axis, &lows, at);
-        let tone = |y: usize| if is_dip { Tone::Warning } else { Tone::Curve(depth(y, top, height)) };
+        has_dip |= is_dip;
+        let tone = |y: usize| if is_dip { Tone::Dip } else { Tone::Curve(depth(y, top, height)) };
         match state.graph {
-            GraphStyle::Blocks => blocks(&mut cells, (at, height), axis, tone),
+            GraphStyle::Blocks => blocks(&mut cells, (at, height), axis, tone, placed.get(at) == Some(&true)),
             GraphStyle::Braille => dots(&mut cells, (at, height), axis, tone),
         }
     }
@@ -96,7 +108,7 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
             cells.set(at, y, tone, glyph);
         }
     }
-    ground(&mut cells, (width, height), &past::placed_cells(state, axis), axis.top);
+    ground(&mut cells, (width, height), placed, axis.top);
     // Row by row: neighbours of one tone become one piece of text.
     for (y, row) in (0..rows).zip(cells.glyphs.chunks(width.max(1))) {
         for (x, glyph) in (x..).zip(row) {
@@ -105,6 +117,7 @@ pub(super) fn prepare(axis: &Axis<'_>, canvas: &mut Canvas, (x, rows): (u16, u16
             }
         }
     }
+    has_dip
 }
 
 fn low(pair: &[Option<RateSpan>]) -> Option<f64> {
@@ -143,7 +156,13 @@ fn steps(share: f64, rows: usize, in_row: usize) -> usize {
 }
 
 /// Full up to the lowest rate of the cell, shaded up to the highest.
-fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: impl Fn(usize) -> Tone) {
+fn blocks(
+    cells: &mut Cells,
+    (at, rows): (usize, usize),
+    axis: &Axis<'_>,
+    tone: impl Fn(usize) -> Tone,
+    is_placed: bool,
+) {
     let pair = &axis.rates[2 * at..2 * at + 2];
     let Some(low) = low(pair) else { return };
     let high = pair.iter().flatten().map(|span| span.high).fold(low, f64::max);
@@ -154,10 +173,18 @@ fn blocks(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: 
         match filled {
             // What lies between the lowest and the highest begins in this cell.
             1..EIGHTHS if high >= below + EIGHTHS => cells.set(at, y, on_range(tone(y)), strip::eighths(filled)),
+            1..EIGHTHS if is_placed => cells.set(at, y, on_ground(tone(y)), strip::eighths(filled)),
             1.. => cells.set(at, y, tone(y), strip::eighths(filled)),
-            _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, '▒'),
+            _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, RANGE),
             _ => {}
         }
+    }
+}
+
+fn on_ground(tone: Tone) -> Tone {
+    match tone {
+        Tone::Curve(depth) => Tone::PlacedEdge(depth),
+        other => other,
     }
 }
 
@@ -182,14 +209,23 @@ fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: im
     }
 }
 
-/// What lies behind: lines of the scale, and the shade of the time in which something was pinned.
+/// What lies behind: lines of the scale, and the ground of the time in which something was pinned. Where the theme has no ground its
+/// shade is seen, in every other row: it is not to be taken for a part of the curve.
 fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool], top: f64) {
     for y in 0..rows {
         let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1), top).is_some();
-        for x in (0..width).filter(|&x| placed.get(x) == Some(&true) || is_line) {
-            if cells.is_empty(x, y) {
-                cells.set(x, y, Tone::Line, if placed.get(x) == Some(&true) { '░' } else { GRID });
+        let is_shaded = !y.is_multiple_of(2);
+        for x in 0..width {
+            if !cells.is_empty(x, y) {
+                continue;
             }
+            let glyph = match (is_line, placed.get(x)) {
+                (true, _) => GRID,
+                (_, Some(true)) if is_shaded => SHADE,
+                (_, Some(true)) => ' ',
+                _ => continue,
+            };
+            cells.set(x, y, if placed.get(x) == Some(&true) { Tone::Placed } else { Tone::Line }, glyph);
         }
     }
 }
@@ -235,6 +271,16 @@ mod tests {
         assert_eq!(rows([2, 7]), ['⠂', '⡄'], "two dots filled, the seventh alone");
         assert_eq!(rows([5, 5]), ['⡀', '⡇'], "one rate has no dot of its own");
         assert_eq!(rows([1, 2]), ['⠀', '⡄'], "neighbours touch");
+    }
+
+    #[test]
+    fn what_was_pinned_is_shaded_in_every_other_row_and_hides_no_line_of_the_scale() {
+        let mut cells = Cells::new(2, 8);
+        cells.set(1, 7, Tone::Curve(0), '█');
+        ground(&mut cells, (2, 8), &[false, true], 4e10);
+        let column =
+            |x: usize| (0..8).map(|y| cells.glyphs[2 * y + x].map_or('.', |(_, glyph)| glyph)).collect::<String>();
+        assert_eq!((column(0), column(1)), ("┈...┈...".to_owned(), "┈░ ░┈░ █".to_owned()));
     }
 
     #[test]

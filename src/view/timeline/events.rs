@@ -1,9 +1,11 @@
 //! What happened while the rate ran, in a row of its own below the curve, so that nothing of that is hidden; and what its signs mean.
 
-use super::MARGIN;
 use super::axis::{Axis, RateSpan};
+use super::curve::{RANGE, SHADE};
+use super::{Drawn, LOSS, MARGIN};
 use crate::view::Tone;
 use crate::view::canvas::{self, Canvas};
+use crate::view::strip::StripSigns;
 use std::collections::BTreeSet;
 
 /// Where nothing happened, so that the row is seen to be one.
@@ -17,9 +19,9 @@ pub(super) fn row(axis: &Axis<'_>, canvas: &mut Canvas, at: (u16, u16)) {
     signs(axis, canvas, at);
 }
 
-/// The signs alone, over what is there.
+/// The signs alone, over what is there; none before the curve starts.
 pub(super) fn signs(axis: &Axis<'_>, canvas: &mut Canvas, (x, y): (u16, u16)) {
-    for cell in 0..axis.cells {
+    for cell in axis.cell(axis.begun_ns()).unwrap_or(0)..axis.cells {
         if let Some((tone, glyph)) = axis.lost(cell).or_else(|| axis.moves(cell)) {
             canvas.glyph(x + cell, y, tone, glyph);
         }
@@ -32,26 +34,40 @@ const VARIES: f64 = 0.95;
 /// Cells beside what was done there that say what it was.
 const DONE: usize = 14;
 
-/// What the signs of the graph mean that are in it: at the right end of the axis, or of its widest part between what was done there;
-/// between so many cells from its left and so many from its right.
-pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), placed: &[bool]) {
-    let cells = || 0..axis.cells;
-    let migrations: BTreeSet<char> = cells().filter_map(|at| Some(axis.moves(at)?.1)).collect();
-    let mut all = Vec::new();
-    all.extend(placed.contains(&true).then_some("░ pinned"));
-    let one = migrations.first().filter(|_| migrations.len() == 1);
-    all.extend(match one {
-        None => (!migrations.is_empty()).then_some("● • · migrations, far to near"),
-        Some('●') => Some("● migration"),
-        Some('•') => Some("• migration"),
-        Some(_) => Some("· migration"),
-    });
-    all.extend(cells().find_map(|at| axis.lost(at)).map(|_| "! loss"));
-    let varies = |pair: &&[Option<RateSpan>]| {
-        let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);
-        pair.iter().flatten().any(|span| span.low < VARIES * high)
-    };
-    all.extend(axis.rates.chunks_exact(2).find(varies).map(|_| "▒ lowest to highest"));
+/// Migrations of several distances.
+const MIGRATIONS: &str = "● • ·";
+
+/// A sign of the graph and what it means, in words and in a few letters; it is drawn as it is in the graph.
+struct SignMeaning {
+    sign: String,
+    tone: Tone,
+    words: [String; 2],
+}
+
+impl SignMeaning {
+    fn new(sign: impl Into<String>, tone: Tone, words: [&str; 2]) -> Self {
+        Self { sign: sign.into(), tone, words: words.map(str::to_owned) }
+    }
+
+    /// In words (2), in a few letters, or not at all.
+    fn words(&self, form: usize) -> Option<&str> {
+        let [words, brief] = &self.words;
+        [None, Some(brief.as_str()), Some(words.as_str())].into_iter().nth(form).flatten()
+    }
+
+    /// Cells that it takes so, with a blank at each side.
+    fn cells(&self, form: usize) -> usize {
+        self.words(form).map_or(0, |words| canvas::cells(&self.sign) + canvas::cells(words) + 3)
+    }
+}
+
+/// What the signs of the graph and its lanes mean that are in it: at the right end of the axis, or of its widest part between what was
+/// done there; between so many cells from its left and so many from its right. With less room what is needed least is left out, the
+/// others are in as many words as there is room for.
+pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u16, usize, usize), drawn: &Drawn) {
+    let mut all = signs_of_graph(axis, drawn);
+    let of_graph = all.len();
+    all.extend(signs_of_lanes(drawn));
     let end = usize::from(axis.cells).saturating_sub(right + 1);
     let done = axis.timeline.incidents.iter().filter_map(|incident| axis.cell(incident.at_ns)).map(usize::from);
     let done: Vec<usize> = done.collect();
@@ -59,20 +75,104 @@ pub(super) fn legend(axis: &Axis<'_>, canvas: &mut Canvas, (y, left, right): (u1
     let parts = begins.zip(done.iter().copied().chain([end]));
     let parts = parts.map(|(from, to)| (to.min(end).saturating_sub(from), to.min(end)));
     let Some((room, to)) = parts.max_by_key(|&(room, _)| room) else { return };
-    let width = |all: &[&str]| all.iter().map(|text| canvas::cells(text) + 2).sum::<usize>();
-    while width(&all) > room {
-        if all.pop().is_none() {
-            return;
+    let forms = forms(&all, of_graph, room);
+    let used: usize = all.iter().zip(&forms).map(|(one, &form)| one.cells(form)).sum();
+    let mut x = MARGIN + u16::try_from(to.saturating_sub(used)).unwrap_or(u16::MAX);
+    let mut write = |tone, text: &str| x += canvas.left(x, y, axis.cells, tone, text);
+    for (one, words) in all.iter().zip(forms).filter_map(|(one, form)| Some((one, one.words(form)?))) {
+        write(Tone::Muted, " ");
+        write(one.tone, &one.sign);
+        write(Tone::Muted, " ");
+        write(Tone::Muted, words);
+        write(Tone::Muted, " ");
+    }
+}
+
+/// For each sign whether it is left out (0), in a few letters or in words. Those of the graph come first, then how far migrations were,
+/// then those of the lanes.
+fn forms(all: &[SignMeaning], of_graph: usize, room: usize) -> Vec<usize> {
+    let migrations = all.iter().position(|one| one.sign == MIGRATIONS);
+    let first = (0..of_graph).map(|at| (at, 1)).chain(migrations.map(|at| (at, 2)));
+    let order = first.chain((of_graph..all.len()).map(|at| (at, 1))).chain((0..all.len()).map(|at| (at, 2)));
+    let (mut forms, mut used) = (vec![0; all.len()], 0);
+    for (at, form) in order {
+        let with = used + all[at].cells(form) - all[at].cells(forms[at]);
+        if with <= room {
+            (used, forms[at]) = (with, form);
         }
     }
-    let at = MARGIN + u16::try_from(to.saturating_sub(width(&all))).unwrap_or(0);
-    if !all.is_empty() {
-        let text = format!(" {} ", all.join("  "));
-        let range = text.chars().position(|sign| sign == '▒').and_then(|x| u16::try_from(x).ok());
-        canvas.left(at, y, axis.cells, Tone::Muted, text);
-        // As it is in the graph.
-        if let Some(x) = range {
-            canvas.glyph(at + x, y, Tone::CurveDim, '▒');
-        }
+    forms
+}
+
+fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
+    let cells = || 0..axis.cells;
+    let mut all = Vec::new();
+    let mut tell = |sign: &str, tone, words| all.push(SignMeaning::new(sign, tone, words));
+    if drawn.placed.contains(&true) {
+        tell(&SHADE.to_string(), Tone::Placed, ["pinned"; 2]);
+    }
+    let migrations: BTreeSet<char> = cells().filter_map(|at| Some(axis.moves(at)?.1)).collect();
+    match (migrations.len(), migrations.first()) {
+        (0, _) => {}
+        (1, Some('●')) => tell("●", Tone::Warning, ["migration"; 2]),
+        (1, Some('•')) => tell("•", Tone::Warning, ["migration"; 2]),
+        (1, _) => tell("·", Tone::Warning, ["migration"; 2]),
+        _ => tell(MIGRATIONS, Tone::Warning, ["migrations, far to near", "migrations"]),
+    }
+    if cells().any(|at| axis.lost(at).is_some()) {
+        tell(&LOSS.to_string(), Tone::Bad, ["loss"; 2]);
+    }
+    let varies = |pair: &[Option<RateSpan>]| {
+        let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);
+        pair.iter().flatten().any(|span| span.low < VARIES * high)
+    };
+    let (range, full) = if drawn.is_dots { ('⠁', "⣿") } else { (RANGE, "█") };
+    if axis.rates.chunks_exact(2).any(varies) {
+        let words =
+            if drawn.is_dots { ["above the lowest: the highest", "highest"] } else { ["lowest to highest", "range"] };
+        tell(&range.to_string(), if drawn.is_dots { Tone::Curve(0) } else { Tone::CurveDim }, words);
+    }
+    if drawn.has_dip {
+        tell(full, Tone::Dip, ["below half the median", "dip"]);
+    }
+    all
+}
+
+/// What stands in the lanes of the threads.
+fn signs_of_lanes(drawn: &Drawn) -> Vec<SignMeaning> {
+    let StripSigns { digits, came, returned } = drawn.lanes;
+    let mut all = Vec::new();
+    if digits {
+        all.push(SignMeaning::new("digits:", Tone::Muted, drawn.digits));
+    }
+    if came {
+        all.push(SignMeaning::new("│", Tone::Muted, ["from another core", "migrated"]));
+    }
+    if returned {
+        all.push(SignMeaning::new("*", Tone::Muted, ["and back at once", "and back"]));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_less_room_the_lanes_lose_their_words_first() {
+        let sign = |sign: &str, words| SignMeaning::new(sign, Tone::Muted, words);
+        let all = [
+            sign(MIGRATIONS, ["migrations, far to near", "migrations"]),
+            sign("▒", ["lowest to highest", "range"]),
+            sign("│", ["from another core", "migrated"]),
+        ];
+        let told = |room| {
+            let words = all.iter().zip(forms(&all, 2, room)).filter_map(|(one, form)| one.words(form));
+            words.collect::<Vec<_>>().join("; ")
+        };
+        assert_eq!(told(90), "migrations, far to near; lowest to highest; from another core");
+        assert_eq!(told(60), "migrations, far to near; range; migrated");
+        assert_eq!(told(45), "migrations, far to near; range");
+        assert_eq!((told(30), told(12), told(3)), ("migrations; range".to_owned(), "range".to_owned(), String::new()));
     }
 }
