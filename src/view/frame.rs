@@ -73,7 +73,7 @@ fn in_bands(canvas: &mut Canvas, state: &State, layout: &Layout) {
     }
     for ((pane, area), key) in bands.drawers.iter().zip(["open_links", "open_cores", "open_threads"]) {
         line(canvas, area.y, if area.y == bands.bottom { BOTTOM } else { BETWEEN });
-        super::summary::drawer(canvas, state, *pane, (area.y, &state.keys().key(key)));
+        super::summary::drawer(canvas, state, *pane, (area.y, &state.keys().key(key)), bands.threads.is_some());
     }
 }
 

@@ -1,8 +1,8 @@
 //! One line for each pane that has no room.
 
-use super::canvas::Canvas;
+use super::canvas::{Canvas, cells};
 use super::format::{Count, Percent, Rate, Seconds};
-use super::{Tone, text};
+use super::{Tone, text, threads};
 use crate::action::{Action, Pane};
 use crate::derive::{FindingId, LinkMetrics, Metrics};
 use crate::sample::Word;
@@ -23,26 +23,46 @@ pub(super) fn prepare(canvas: &mut Canvas, state: &State, pane: Pane, y: u16) {
     canvas.spot(0, y, width, Action::Focus(pane));
 }
 
-/// A closed pane as a line of the frame: the key that opens it, and what is most worth knowing of it.
-pub(super) fn drawer(canvas: &mut Canvas, state: &State, pane: Pane, (y, key): (u16, &str)) {
+/// A closed pane as a line of the frame: the key that opens it, what is most worth knowing of it, and where there is room over which
+/// times its figures are, and those of its rows below.
+pub(super) fn drawer(canvas: &mut Canvas, state: &State, pane: Pane, (y, key): (u16, &str), is_open: bool) {
     let width = canvas.area.width;
     let mut x = 1;
     x += canvas.left(x, y, width, Tone::Key, format_args!(" {key} "));
     x += canvas.left(x, y, width, Tone::Title, format_args!("{} ", pane.word()));
-    if let Some(text) = state.metrics().map(|metrics| about(state, metrics, pane)) {
-        canvas.left(x, y, width.saturating_sub(x + 2), Tone::Normal, format_args!("{text} "));
+    if let Some(metrics) = state.metrics() {
+        let text = about(state, metrics, pane);
+        x += canvas.left(x, y, width.saturating_sub(x + 2), Tone::Normal, format_args!("{text} "));
+        let room = usize::from(width.saturating_sub(x + 6));
+        let windows = windows(metrics, pane, is_open).into_iter();
+        if let Some(windows) = windows.filter(|_| width >= WIDE).find(|text| cells(text) < room) {
+            canvas.right(x, y, width - 3 - x, Tone::Muted, format_args!(" {windows} "));
+        }
     }
     canvas.spot(0, y, width, Action::ToggleZoom(Some(pane)));
+}
+
+/// Over which times the figures of a pane are, from the longest form to the shortest.
+fn windows(metrics: &Metrics, pane: Pane, is_open: bool) -> Vec<String> {
+    let sample = metrics.machine.elapsed_s.map(|seconds| format!("over {}", Seconds(seconds)));
+    match pane {
+        Pane::Threads if is_open => threads::windows(metrics).into_iter().flatten().collect(),
+        Pane::Links | Pane::Cores => sample.into_iter().collect(),
+        Pane::Threads | Pane::Test => Vec::new(),
+    }
 }
 
 fn about(state: &State, metrics: &Metrics, pane: Pane) -> String {
     match pane {
         Pane::Links => links(state, metrics),
         Pane::Cores => cores(state, metrics),
-        Pane::Threads => threads(state, metrics),
+        Pane::Threads => watched(state, metrics),
         Pane::Test => String::new(),
     }
 }
+
+/// From so many columns on a line has room for the time that its figures are of.
+const WIDE: u16 = 100;
 
 /// Links whose rates differ by less are as busy as each other.
 const ALIKE: f64 = 0.95;
@@ -87,7 +107,7 @@ fn cores(state: &State, metrics: &Metrics) -> String {
     }
 }
 
-fn threads(state: &State, metrics: &Metrics) -> String {
+fn watched(state: &State, metrics: &Metrics) -> String {
     let names = state.settings.watch.join(" or ");
     if metrics.threads.is_empty() {
         return format!("no {names} running");
@@ -96,8 +116,9 @@ fn threads(state: &State, metrics: &Metrics) -> String {
     let told = metrics.conclusions.findings.iter().find(|finding| finding.id == FindingId::Jitter);
     let told = told.and_then(|finding| finding.numbers.iter().find(|(name, _)| *name == "moves_per_s"));
     let moves: Option<f64> = metrics.threads.iter().map(|thread| thread.moves_per_s).sum();
-    let over = metrics.subject.jitter.filter(|_| told.is_some());
-    let over = over.map_or_else(String::new, |jitter| format!(" over {}", Seconds(jitter.window_s)));
+    let over = metrics.subject.jitter.filter(|_| told.is_some()).map(|jitter| jitter.window_s);
+    let over = over.or(metrics.machine.elapsed_s.filter(|_| told.is_none()));
+    let over = over.map_or_else(String::new, |seconds| format!(" over {}", Seconds(seconds)));
     let moves = told.map(|(_, per_s)| *per_s).or(moves);
     let sampled = metrics.threads.iter().any(|thread| thread.evidence == crate::derive::Evidence::Sampled);
     let mark = if sampled && moves.is_some() { super::UNDER_COUNT } else { "" };

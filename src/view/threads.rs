@@ -1,18 +1,19 @@
 //! The threads pane: where each watched thread is, where it was, how often it was moved.
 
 use super::canvas::{Area, Canvas, cells};
-use super::format::{Count, Percent, Total};
+use super::format::{Count, Percent, Seconds, Total};
 use super::process_peers::Homes;
 use super::strip::{self, CoreLetters, StripWindow};
 use super::table::{self, Column, Placed, fixed};
 use super::text::plural;
 use super::{Tone, UNDER_COUNT};
 use crate::action::{Action, Pane, SortColumn};
-use crate::derive::history::History;
+use crate::derive::history::{History, LATELY_NS};
 use crate::derive::{Evidence, Metrics, ShortLivedGroup, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource, TracerStage, Word};
 use crate::state::{State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 use strum::VariantArray;
 
 /// From here on a longer strip is worth less than further columns.
@@ -69,6 +70,7 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
         parts.push(plural(total, "thread"));
     }
     parts.extend(state.metrics().and_then(|metrics| evidence(metrics, width)));
+    parts.extend(state.metrics().and_then(windows).map(|[_, brief]| brief));
     if state.sticky.on {
         parts.push("auto-pin".to_owned());
     }
@@ -76,6 +78,13 @@ pub(super) fn title(state: &State, width: u16) -> Vec<String> {
         parts.push(format!("filter {}", list.filter));
     }
     parts
+}
+
+/// Over which times the figures of the rows are, in words and in few.
+pub(super) fn windows(metrics: &Metrics) -> Option<[String; 2]> {
+    let elapsed_s = metrics.machine.elapsed_s.filter(|_| !metrics.threads.is_empty())?;
+    let (lately, sample) = (Seconds(Duration::from_nanos(LATELY_NS).as_secs_f64()), Seconds(elapsed_s));
+    Some([format!("MIGR/s over {lately} at most, shares over {sample}"), format!("MIGR/s {lately}, shares {sample}")])
 }
 
 /// What the moves rest on, best first; several words where threads differ.

@@ -13,7 +13,7 @@ pub const THREAD_SAMPLES: usize = 240;
 /// Moves kept for every thread with their instants.
 pub const THREAD_MOVES: usize = 4096;
 /// What a list shows of migrations is of this time, ns: in a shorter one there is none most of the time.
-const LATELY_NS: u64 = 10_000_000_000;
+pub const LATELY_NS: u64 = 10_000_000_000;
 
 /// The strips and trails of everything now present.
 #[derive(Debug, Clone, Default)]
