@@ -6,6 +6,7 @@ use super::paragraphs::LARGE;
 use super::{cores, finding, route, timeline, verdict};
 use crate::action::Pane;
 use crate::state::State;
+use route::PathHeights;
 
 /// From so many rows on there are lines for the panes, and lanes below the graph.
 const ROOMY: u16 = 21;
@@ -22,6 +23,8 @@ pub(super) struct Bands {
     /// What has which of its rows.
     pub rows: timeline::Parts,
     pub path: Area,
+    /// What a key has done, where it has no room in the line above the path: over the panes that are closed.
+    pub notice: Area,
     /// One line a closed pane, over the whole width; where there is much room, with some rows of it below.
     pub drawers: Vec<(Pane, Area)>,
     pub cores: Option<Area>,
@@ -35,12 +38,10 @@ struct BandRows {
     verdict: u16,
     lanes: u16,
     path: u16,
-    /// What the path takes with a row of what is known of each place.
-    path_least: u16,
-    /// What it takes with more of that or less.
-    path_heights: [u16; route::ROWS as usize],
+    /// What the path takes with a row of what is known of each place, with more of that or less.
+    path_heights: PathHeights,
     drawers: u16,
-    /// What a key has done stands above the path, or over it.
+    /// What a key has done stands in the line above the path.
     keeps_path: bool,
 }
 
@@ -54,13 +55,14 @@ impl BandRows {
             LARGE..TALL => (4, 7, 3),
             _ => (8, 12, 3),
         };
-        let path_heights @ [_, with_one, wanted] = route::heights(state, width);
-        let path_least = if height < ROOMY { 1 } else { with_one };
+        let mut path_heights = route::heights(state, width);
+        if height < ROOMY {
+            path_heights.least = 1;
+        }
         Self {
             verdict: verdict::wanted_rows(state, (width, height)),
             lanes: timeline::lanes_wanted(state, lanes),
-            path: wanted.min(path.max(path_least)),
-            path_least,
+            path: path_heights.most.min(path.max(path_heights.least)),
             path_heights,
             keeps_path: finding::notices(state).next().is_some(),
             drawers,
@@ -74,24 +76,25 @@ impl BandRows {
 
     /// Gives up rows, what is needed least first, until the graph has so many of all.
     fn leave(&mut self, graph: u16, all: u16) {
+        let least = self.path_heights.least;
         while self.rows() + graph > all {
             let part = match self {
                 Self { lanes: 3.., .. } => &mut self.lanes,
-                Self { path, path_least, .. } if *path > (*path_least).max(3) => path,
+                Self { path, .. } if *path > least.max(3) => path,
                 Self { drawers: 3.., .. } => &mut self.drawers,
                 Self { lanes: 2.., .. } => &mut self.lanes,
-                Self { path, path_least, .. } if *path > *path_least => path,
+                Self { path, .. } if *path > least => path,
                 Self { lanes: 1.., .. } => &mut self.lanes,
-                Self { path: 2.., .. } => &mut self.path,
+                // The figures of the path say more than the line of a pane.
                 Self { drawers: 1.., .. } => &mut self.drawers,
-                Self { path: 1, keeps_path: false, .. } => &mut self.path,
+                Self { path: 2.., .. } | Self { path: 1, keeps_path: false, .. } => &mut self.path,
                 // Rather no graph than a verdict that is cut.
                 _ => return,
             };
             *part -= 1;
         }
         // Rows in which the path would show no more are the graph's.
-        let filled = self.path_heights.into_iter().filter(|height| *height <= self.path).max();
+        let filled = self.path_heights.steps.into_iter().filter(|height| *height <= self.path).max();
         self.path = filled.unwrap_or_else(|| self.path.min(1));
     }
 }
@@ -114,6 +117,17 @@ fn tables(state: &State, spare: u16, width: u16) -> [u16; 2] {
     [cores.min(spare - threads), threads]
 }
 
+/// What of these rows for cores and threads stays where a notice leaves so many of them: the threads as a whole, and what is left for
+/// the cores, who want so many.
+fn beside_notice([cores, threads]: [u16; 2], rows: u16, wanted: u16) -> [u16; 2] {
+    if cores + threads <= rows {
+        return [cores, threads];
+    }
+    let threads = if threads <= rows { threads } else { 0 };
+    let cores = if cores > 0 { (rows - threads).min(wanted).min(MOST_CORES) } else { 0 };
+    [cores, threads]
+}
+
 impl Bands {
     /// Below so many rows (header, list of tests), on a screen of this width, with so many rows for all of it and its footer.
     pub fn of(state: &State, top: u16, (width, height): (u16, u16)) -> Self {
@@ -133,6 +147,12 @@ impl Bands {
             [0; 2]
         };
         let graph = graph - tables.iter().sum::<u16>();
+        let lines = u16::try_from(route::notice_lines(state, width).len()).unwrap_or(u16::MAX);
+        let left = shares.drawers + tables.iter().sum::<u16>();
+        // More lines than there are rows of closed panes take the lanes' as well.
+        let more = lines.saturating_sub(left).min(shares.lanes);
+        shares.lanes -= more;
+        let left = left + more;
         let rows = timeline::Parts::in_bands(state, graph, shares.lanes);
         let mut y = top + 1;
         let mut below = |height: u16| {
@@ -144,8 +164,11 @@ impl Bands {
         let graph = below(rows.rows());
         below(u16::from(shares.path > 0));
         let path = below(shares.path);
+        let notice = below(lines.min(left));
+        let left = left - notice.height;
+        let tables = beside_notice(tables, left.saturating_sub(shares.drawers), cores::wanted_rows(state, inner));
         let (mut drawers, mut cores, mut threads) = (Vec::new(), None, None);
-        for pane in Pane::LISTS.into_iter().take(usize::from(shares.drawers)) {
+        for pane in Pane::LISTS.into_iter().take(usize::from(shares.drawers.min(left))) {
             drawers.push((pane, Area { x: 0, width, ..below(1) }));
             match pane {
                 Pane::Cores if tables[0] > 0 => cores = Some(below(tables[0])),
@@ -153,10 +176,11 @@ impl Bands {
                 _ => {}
             }
         }
+        below(left.saturating_sub(shares.drawers + tables.iter().sum::<u16>()));
         let bottom = below(1);
         if state.playback.is_none() && height >= ROOMY && drawers.len() < Pane::LISTS.len() {
             drawers.push((Pane::LISTS[drawers.len()], Area { x: 0, width, ..bottom }));
         }
-        Self { verdict, graph, rows, path, drawers, cores, threads, bottom: bottom.y }
+        Self { verdict, graph, rows, path, notice, drawers, cores, threads, bottom: bottom.y }
     }
 }

@@ -1,5 +1,6 @@
 //! Borders and titles.
 
+use super::bands::Bands;
 use super::canvas::{Area, Canvas, cells};
 use super::card::{final_in, verdict_tone};
 use super::layout::{Layout, SMALLEST, Shape};
@@ -69,24 +70,42 @@ fn in_bands(canvas: &mut Canvas, state: &State, layout: &Layout) {
     }
     line(canvas, bands.bottom, BOTTOM);
     if bands.path.height > 0 {
-        path_title(canvas, state, bands.path.y - 1);
+        path_title(canvas, state, bands);
     }
+    notice(canvas, state, bands.notice);
     for ((pane, area), key) in bands.drawers.iter().zip(["open_links", "open_cores", "open_threads"]) {
         line(canvas, area.y, if area.y == bands.bottom { BOTTOM } else { BETWEEN });
         super::summary::drawer(canvas, state, *pane, (area.y, &state.keys().key(key)), bands.threads.is_some());
     }
 }
 
-/// The line above the path: the key that opens it hop by hop; for as long as there is one, what the last key has done.
-fn path_title(canvas: &mut Canvas, state: &State, y: u16) {
+/// What a key has done, in lines over the panes that are closed.
+fn notice(canvas: &mut Canvas, state: &State, area: Area) {
+    let lines = super::route::notice_lines(state, canvas.area.width);
+    let rows = usize::from(area.height);
+    for (y, (at, (tone, text))) in (area.y..area.y + area.height).zip(lines.iter().enumerate()) {
+        // That there is more is seen.
+        let more = if at + 1 == rows { lines.get(rows) } else { None };
+        let text = more.map_or_else(|| text.clone(), |(_, more)| format!("{text} {more}"));
+        canvas.left(2, y, area.width - 2, *tone, text);
+    }
+}
+
+/// The line above the path: the key that opens it hop by hop; for as long as there is one, what the last key has done, cut where it
+/// has no room anywhere.
+fn path_title(canvas: &mut Canvas, state: &State, bands: &Bands) {
+    let y = bands.path.y - 1;
     line(canvas, y, BETWEEN);
     let width = canvas.area.width;
-    if let Some((tone, text)) = super::route::notice(state, width) {
-        canvas.left(2, y, width - 4, tone, format_args!(" {text} "));
+    let in_rows = bands.notice.height > 0;
+    if let Some((tone, text)) = super::finding::notices(state).next().filter(|_| !in_rows) {
+        let used = canvas.left(3, y, width - 6, tone, text);
+        canvas.glyph(2, y, tone, ' ');
+        canvas.glyph(3 + used, y, tone, ' ');
         return;
     }
     let used = 1 + canvas.left(1, y, 20, Tone::Title, " Path ");
-    let title = super::route::title(state);
+    let title = super::route::title(state, bands.path);
     let needed = u16::try_from(cells(&title)).unwrap_or(0) + 2;
     let x = (width - 2).saturating_sub(needed + 1);
     if let Some((tone, text)) = super::finding::problem(state) {
