@@ -6,6 +6,7 @@ mod all_hosts;
 mod bands;
 mod bars;
 mod both_ends;
+mod busy_cores;
 mod canvas;
 mod card;
 mod core_details;

@@ -10,16 +10,27 @@ use crate::sample::{CorePlace, CoreSet, SOFTIRQ_KINDS, SoftirqKind, Word};
 use crate::state::State;
 
 /// A few words of one tone.
-type Phrase = (Tone, String);
+pub(super) type Phrase = (Tone, String);
 
-/// Draws from row `y` on: the core, and at the end the special cores.
-pub(super) fn prepare(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet, y: u16) {
+/// Draws from row `y` on: the core, and at the end the special cores. Those of watched threads have a `t` in what is above, or none.
+pub(super) fn prepare(
+    canvas: &mut Canvas,
+    state: &State,
+    metrics: &Metrics,
+    (watched, has_t): (&CoreSet, bool),
+    y: u16,
+) {
     let rows = canvas.area.height.saturating_sub(y);
     let Some(index) = state.cores.looked_at() else { return };
-    let special = special(metrics, watched);
-    let needed = placed(&special, canvas.area.width).last().map_or(0, |(row, ..)| row + 1);
+    let special = special(metrics, watched, has_t);
+    let needed = self::rows(&special, canvas.area.width);
     let last = needed.min(rows.saturating_sub(2));
-    flow(canvas, y, rows - last, &phrases(&metrics.machine.cores[index], metrics.machine.elapsed_s));
+    let mut phrases = phrases(&metrics.machine.cores[index], metrics.machine.elapsed_s);
+    if has_t && last == 0 && !watched.is_empty() {
+        // Behind how busy it is.
+        phrases.insert(phrases.len().min(1), (Tone::Watched, "t your threads".to_owned()));
+    }
+    flow(canvas, y, rows - last, &phrases);
     flow(canvas, y + rows - last, last, &special);
 }
 
@@ -102,11 +113,11 @@ fn place(place: &CorePlace) -> Vec<Phrase> {
 }
 
 /// Cores that threads are on, that are isolated, that are offline.
-fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
+fn special(metrics: &Metrics, watched: &CoreSet, has_t: bool) -> Vec<Phrase> {
     let offline: CoreSet =
         metrics.machine.cores.iter().filter(|core| !core.place.online).map(|core| core.place.core).collect();
     let sets = [
-        (Tone::Watched, "your threads: cores", watched),
+        (Tone::Watched, if has_t { "t your threads: cores" } else { "your threads: cores" }, watched),
         (Tone::Muted, "i isolated", &metrics.machine.facts.topology.isolated),
         (Tone::Muted, "x offline", &offline),
     ];
@@ -115,7 +126,7 @@ fn special(metrics: &Metrics, watched: &CoreSet) -> Vec<Phrase> {
 }
 
 /// Phrases one after the other, a new row where one does not fit; what is left over is left out.
-fn flow(canvas: &mut Canvas, y: u16, rows: u16, phrases: &[Phrase]) {
+pub(super) fn flow(canvas: &mut Canvas, y: u16, rows: u16, phrases: &[Phrase]) {
     for (row, x, phrase) in placed(phrases, canvas.area.width) {
         if row >= rows {
             break;
@@ -125,6 +136,11 @@ fn flow(canvas: &mut Canvas, y: u16, rows: u16, phrases: &[Phrase]) {
         }
         canvas.left(x, y + row, canvas.area.width, phrase.0, &phrase.1);
     }
+}
+
+/// Rows that phrases take.
+pub(super) fn rows(phrases: &[Phrase], width: u16) -> u16 {
+    placed(phrases, width).last().map_or(0, |(row, ..)| row + 1)
 }
 
 /// The row and column of each phrase.

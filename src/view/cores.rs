@@ -2,7 +2,7 @@
 //! details of one core below.
 
 use super::canvas::{Area, Canvas};
-use super::{Tone, bars, core_details, map};
+use super::{Tone, bars, busy_cores, core_details, map};
 use crate::derive::Metrics;
 use crate::sample::{CoreSet, Word};
 use crate::state::{CoreSort, State};
@@ -13,6 +13,10 @@ const FEW: usize = 16;
 const LEAST_FOR_MAP: u16 = 48;
 /// Rows kept for the details.
 const DETAIL_ROWS: u16 = 3;
+/// A pane below so many rows keeps fewer.
+const LOW: u16 = 7;
+/// In so many rows, beside a test, there is no room for a map with all of that.
+const FEW_ROWS: u16 = 3;
 
 /// What the pane shows and how, as its title.
 pub(super) fn title(state: &State, height: u16) -> Vec<String> {
@@ -59,28 +63,36 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
         canvas.left(1, 0, area.width, Tone::Muted, why);
         return canvas;
     };
-    let room = area.height.saturating_sub(if area.height < 7 { 2 } else { DETAIL_ROWS });
+    let room = area.height.saturating_sub(if area.height < LOW { 2 } else { DETAIL_ROWS });
     let watched = watched(metrics);
-    let used = match bars::columns(metrics.machine.cores.len(), area.width, room) {
-        Some(columns) => {
-            let used = bars::prepare(&mut canvas, state, metrics, &watched, (0, columns), state.cores.rows());
-            let legend = area.height - used > DETAIL_ROWS;
-            if legend {
-                bars::legend(&mut canvas, used);
-            }
-            used + u16::from(legend)
-        }
-        None => as_map(&mut canvas, state, metrics, &watched, room),
+    let Some(columns) = bars::columns(metrics.machine.cores.len(), area.width, room) else {
+        let (used, has_t) = as_map(&mut canvas, state, metrics, &watched, room);
+        core_details::prepare(&mut canvas, state, metrics, (&watched, has_t), used);
+        return canvas;
     };
-    core_details::prepare(&mut canvas, state, metrics, &watched, used);
+    let mut used = bars::prepare(&mut canvas, state, metrics, &watched, (0, columns), state.cores.rows());
+    // In few rows the glyphs are worth more than the last of the details.
+    let spare = if area.height <= FEW_ROWS { 1 } else { DETAIL_ROWS };
+    if area.height - used > spare {
+        bars::legend(&mut canvas, used);
+        used += 1;
+    }
+    core_details::prepare(&mut canvas, state, metrics, (&watched, true), used);
     canvas
 }
 
-/// The map, its legend, and bars of the loudest cores where there is room for them; returns the rows used.
-fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet, room: u16) -> u16 {
+/// In few rows the cores that matter in words, then all as a map. With more the map, its legend, and bars of the loudest cores where there
+/// is room for them, else these in words. Returns the rows used, and whether cores of watched threads have their mark.
+fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet, room: u16) -> (u16, bool) {
     let height = canvas.area.height;
+    if height <= FEW_ROWS {
+        let used = busy_cores::prepare(canvas, metrics, (0, 1));
+        let map = map::Map::of(metrics, canvas.area.width, 1);
+        let rows = if height > used { map.prepare(canvas, state, metrics, watched, used) } else { 0 };
+        return (used + rows, false);
+    }
     let map = map::Map::of(metrics, canvas.area.width, room);
-    let mut used = map.prepare(canvas, state, metrics, watched);
+    let mut used = map.prepare(canvas, state, metrics, watched, 0);
     if height - used > DETAIL_ROWS || (map.group() > 1 && height - used > 1) {
         map::legend(canvas, used, map.group());
         used += 1;
@@ -90,9 +102,16 @@ fn as_map(canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreS
     if !loudest.is_empty() {
         used += bars::prepare(canvas, state, metrics, watched, (used, 1), &loudest);
         bars::legend(canvas, used);
-        used += 1;
+        return (used + 1, true);
     }
-    used
+    // In a low pane they stand instead of the details, unless one core was chosen.
+    let rows = match (height < LOW, state.cores.selection.id()) {
+        (true, None) => height - used,
+        (true, _) => 0,
+        _ => (height - used).saturating_sub(DETAIL_ROWS).min(2),
+    };
+    used += busy_cores::prepare(canvas, metrics, (used, rows));
+    (used, map.has_flags())
 }
 
 /// The busiest cores: the bars that the map has no room for.

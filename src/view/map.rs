@@ -70,9 +70,14 @@ impl Map {
         self.group
     }
 
-    /// Draws every core; returns the rows used.
-    pub fn prepare(&self, canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet) -> u16 {
-        let mut y = 0;
+    /// Each core has a cell of its own for what is special about it.
+    pub fn has_flags(&self) -> bool {
+        self.roomy
+    }
+
+    /// Draws every core from a row on; returns the rows used.
+    pub fn prepare(&self, canvas: &mut Canvas, state: &State, metrics: &Metrics, watched: &CoreSet, top: u16) -> u16 {
+        let mut y = top;
         for node in &self.nodes {
             for (at, row) in node.cores.chunks(self.group * self.per_row).enumerate() {
                 let name = if at == 0 { node.name.as_str() } else { "" };
@@ -84,7 +89,7 @@ impl Map {
                 y += 1;
             }
         }
-        y.min(canvas.area.height)
+        y.min(canvas.area.height) - top
     }
 
     fn label(&self, canvas: &mut Canvas, y: u16, name: &str, cores: &[CoreMetrics], row: &[usize]) {
