@@ -25,6 +25,7 @@ mod journeys;
 mod json_fields;
 mod json_shares;
 mod kubectl;
+mod legends;
 mod mouse;
 mod moves;
 mod old_recordings;
