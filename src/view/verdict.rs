@@ -49,11 +49,9 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
     let mut canvas = Canvas::new(area);
     let is_large = is_large(screen);
     let x = if is_large { LARGE_CELLS } else { 0 };
-    if is_large {
-        if let Some((metrics, rate)) = state.metrics().and_then(|metrics| Some((metrics, rate(metrics)?))) {
-            let is_mean = metrics.ended_test().is_some() || (metrics.subject.jitter.is_some() && !is_past(metrics));
-            large_rate(&mut canvas, (rate, if is_mean { "mean" } else { "now" }), state.settings().utf8);
-        }
+    let rate = |metrics| Some((rate(metrics)?, if is_mean(metrics) { "mean" } else { "now" }));
+    if let Some(rate) = state.metrics().filter(|_| is_large).and_then(rate) {
+        large_rate(&mut canvas, rate, state.settings().utf8);
     }
     let mut all = lines(state, area.width - x, (is_large, Extent::Whole));
     // On the smallest screens: what holds it back and what a pin has brought go before what else there is to say.
@@ -266,6 +264,11 @@ fn steady_since(metrics: &Metrics) -> Option<f64> {
 /// The mean is of a time that was unlike the present, and the rate now is known.
 fn is_past(metrics: &Metrics) -> bool {
     steady_since(metrics).is_some() && metrics.subject.rate_now().is_some()
+}
+
+/// The rate that is told first is a mean.
+fn is_mean(metrics: &Metrics) -> bool {
+    metrics.ended_test().is_some() || (metrics.subject.jitter.is_some() && !is_past(metrics))
 }
 
 /// Rate and state, for what lies over them.

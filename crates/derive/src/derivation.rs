@@ -96,12 +96,11 @@ impl Derivation {
             metrics.card = metrics.card.take().or_else(last_card);
             (Arc::new(metrics), Arc::new(conclusions))
         };
-        let traffic = match tests.is_empty() {
-            true => self.traffic.observe(previous.as_ref(), &next, &machine),
-            false => {
-                self.traffic = TrafficTrack::default();
-                None
-            }
+        let traffic = if tests.is_empty() {
+            self.traffic.observe(previous.as_ref(), &next, &machine)
+        } else {
+            self.traffic = TrafficTrack::default();
+            None
         };
         self.previous = Some(next);
         Metrics {

@@ -165,8 +165,7 @@ impl Live {
         let mut links = self.links.read(&mut self.spaces, now_ns)?;
         let cores = self.cores.read()?;
         let ThreadReading { mut threads, benchmarks, trace } = self.watched_threads();
-        self.traffic.observe(&links.counters, &cores.cores, !threads.is_empty(), now_ns);
-        let waits = !threads.is_empty() || self.traffic.passes;
+        let waits = self.traffic.passes_or_watches((&links.counters, &cores.cores), !threads.is_empty(), now_ns);
         let mut flows = self.flows.read(&threads);
         self.kernel.count_datagrams(&mut flows);
         let ovs = self.switches(&mut links, now_ns);

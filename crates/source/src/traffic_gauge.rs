@@ -19,14 +19,25 @@ pub(crate) struct TrafficGauge {
     /// Time that each core was idle, and all of its time, clock ticks, sorted.
     ticks: Vec<(CoreId, [u64; 2])>,
     /// Packets pass.
-    pub passes: bool,
+    passes: bool,
     /// A core is full as well.
     pub fills_a_core: bool,
 }
 
 impl TrafficGauge {
+    /// Takes the counters of a tick; packets pass, or somebody is watched, so that a flow may begin.
+    pub fn passes_or_watches(
+        &mut self,
+        (counters, cores): (&[LinkCounters], &[CoreCounters]),
+        is_watching: bool,
+        now_ns: u64,
+    ) -> bool {
+        self.observe(counters, cores, is_watching, now_ns);
+        is_watching || self.passes
+    }
+
     /// Takes the counters of a tick; on a machine that watches somebody nothing is found.
-    pub fn observe(&mut self, counters: &[LinkCounters], cores: &[CoreCounters], is_watching: bool, now_ns: u64) {
+    fn observe(&mut self, counters: &[LinkCounters], cores: &[CoreCounters], is_watching: bool, now_ns: u64) {
         if is_watching {
             *self = Self::default();
             return;

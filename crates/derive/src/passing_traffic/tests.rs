@@ -35,9 +35,9 @@ fn sample(of: &Passing, second: u64) -> Sample {
         softirq: softirq * second,
         user: user * second,
         idle: 100_u64.saturating_sub(softirq + user) * second,
-        ..sample.cores[0].clone()
+        ..sample.cores[0]
     };
-    let idle = CoreCounters { idle: 100 * second, ..sample.cores[1].clone() };
+    let idle = CoreCounters { idle: 100 * second, ..sample.cores[1] };
     sample.cores = vec![full, idle];
     sample
 }

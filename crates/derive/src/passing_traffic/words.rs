@@ -128,8 +128,8 @@ impl PassingTraffic {
             (Some(idle), Some((link, name))) => {
                 let (name, value) = (name.to_owned(), SteerValue::Cores(CoreSet::single(idle)));
                 let request = SteerRequest { link, name, setting: SteerSetting::RpsCpus, value };
-                let line = request.shell_line(&machine.space_entry(link.netns));
-                format!("let core {idle} handle packets of {} ({line})", request.name)
+                let command = request.shell_line(&machine.space_entry(link.netns));
+                format!("let core {idle} handle packets of {} ({command})", request.name)
             }
             (Some(idle), None) => format!("RPS can give packets to core {idle}, which has room"),
             (None, _) => "no core has half of its time left: larger packets (GRO, MTU) need less".to_owned(),
