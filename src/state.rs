@@ -32,6 +32,7 @@ use crate::sample::{Event, FoundPlacement, HostState, SteerSetting, SteeredFile,
 use crate::text::without_error_numbers;
 
 pub use crate::action::{CoreSort, LinkSort, ThreadSort};
+pub use crate::derive::test::{LOSING, losing};
 pub use all_hosts::AllHosts;
 pub use axis::TimeAxis;
 pub use choices::{Arrangement, Choices, GraphStyle, Part, ThemeList};
@@ -47,7 +48,7 @@ pub use settings::{Mode, Settings, Units};
 pub use steers::SteerNotices;
 pub use sticky::Sticky;
 pub(crate) use sticky::napi_of;
-pub use test_choice::{LOSING, TestList, losing, rows};
+pub use test_choice::{TestList, rows};
 pub use threads::{ThreadChoices, ThreadList};
 pub use tree::LinkRow;
 pub use worse_placements::WorsePlacements;

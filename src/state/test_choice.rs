@@ -1,13 +1,8 @@
 //! Which of the tests the screen is about: the one that was chosen, else one that loses much, else the one that leads.
 
-use crate::derive::flow::DatagramTest;
+use crate::derive::test::{losing, most_losing};
 use crate::derive::{Metrics, Test};
 use std::sync::Arc;
-
-/// A loss below this share is in the figures only.
-pub const LOSING: f64 = 0.001;
-/// From this share on a test is shown before those that lose nothing.
-const MUCH: f64 = 0.01;
 
 /// The tests as they are listed.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +25,7 @@ impl TestList {
     /// again, unless one was chosen; the last graph stays until another test starts.
     pub(super) fn apply(&mut self, metrics: Metrics) -> Metrics {
         self.chosen = self.chosen.filter(|&number| metrics.tests.iter().any(|test| test.number == number));
-        self.losing = self.losing.filter(|&number| runs(&metrics, number)).or_else(|| most_losing(&metrics));
+        self.losing = self.losing.filter(|&number| runs(&metrics, number)).or_else(|| loses_most(&metrics));
         match self.chosen.or(self.losing).or(metrics.test) {
             Some(number) => metrics.about(number),
             None => metrics.with_last_result().with_traffic(),
@@ -42,20 +37,9 @@ fn runs(metrics: &Metrics, number: u32) -> bool {
     metrics.tests.iter().any(|test| test.number == number && test.ended_ns.is_none())
 }
 
-/// The test that loses most, where one loses much.
-fn most_losing(metrics: &Metrics) -> Option<u32> {
-    let losing = metrics.tests.iter().filter_map(|test| Some((losing(test)?, test.number)));
-    losing.filter(|(share, _)| *share >= MUCH).max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, number)| number)
-}
-
-/// The share of its packets that a test loses that runs; `None` where it loses next to none.
-#[must_use]
-pub fn losing(test: &Test) -> Option<f64> {
-    let losses = &test.metrics.losses;
-    let of_datagrams = test.metrics.flow.tests.iter().filter_map(DatagramTest::lost).reduce(f64::max);
-    let of_packets = losses.sent.filter(|sent| *sent > 0.0).map(|sent| losses.packets() / sent);
-    let share = of_datagrams.into_iter().chain(of_packets).reduce(f64::max)?;
-    (test.ended_ns.is_none() && share >= LOSING).then_some(share.min(1.0))
+/// The test that loses most, where one loses much, by number.
+fn loses_most(metrics: &Metrics) -> Option<u32> {
+    most_losing(metrics.tests.iter().filter_map(|test| Some((losing(test)?, test.number))))
 }
 
 /// In the order of the list: as they began.

@@ -3,6 +3,7 @@
 
 mod connection;
 mod connections;
+mod counted;
 mod datagrams;
 mod disorder;
 mod end_track;
@@ -26,6 +27,7 @@ use vnettop_sample::{Sample, SocketKey};
 
 pub use connection::{BusyShares, Connection, End, Speaks, TcpFigures, UdpFigures};
 pub(super) use connection::{CARRIES, connections};
+pub(super) use counted::CountedConnections;
 pub use datagrams::{DatagramRate, DatagramTest, SOURCE as DATAGRAM_SOURCE};
 pub use disorder::DisorderRates;
 pub use rate_gap::RateGap;

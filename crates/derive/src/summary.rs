@@ -8,6 +8,7 @@ mod links;
 mod path;
 mod profiles;
 mod rate;
+mod sent;
 mod test;
 mod threads;
 mod treated;

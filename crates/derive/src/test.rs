@@ -2,6 +2,7 @@
 //! run at once are two, one that starts after another is a new one with a window of its own, and one that has ended keeps
 //! its last figures.
 
+mod losing;
 mod running;
 mod sockets;
 
@@ -21,6 +22,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use vnettop_sample::{Benchmark, FlowSample, Proto, Sample, Word, row_of};
+
+pub use losing::{LOSING, losing, most_losing};
 
 /// Tests that have ended and are kept.
 pub const MOST_ENDED: usize = 20;

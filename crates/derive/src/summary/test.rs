@@ -5,11 +5,13 @@ use super::columns::{column, halve};
 use super::latency::{StageSummary, StagesTrack};
 use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
+use super::sent::SentTrack;
+use crate::finding::loss::place_alone;
 use crate::latency::UnknownLatency;
 use crate::limit::Limit;
 use crate::run::Seen;
 use crate::timeline::Incident;
-use crate::{Conclusions, LossPlace, Metrics, Test, TestMetrics};
+use crate::{Conclusions, Finding, FindingId, Loss, LossPlace, Metrics, Test, TestMetrics};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use vnettop_sample::{CoreId, LinkKey, Word};
@@ -37,15 +39,19 @@ pub struct TestSummary {
     pub runs: bool,
     /// Packets that it lost.
     pub lost: f64,
+    /// Which share of the packets that it sent, over its whole time; none where that is not known for most of it.
+    pub lost_share: Option<f64>,
     /// Where, the worst first.
     pub losses: Vec<LossSummary>,
     /// Packets lost by column of time.
     pub lost_columns: Vec<f64>,
     /// TCP segments sent again in the senders' namespaces; none where nothing counts them.
     pub retransmits: Option<f64>,
+    /// TCP segments that its own connections sent again; none where one of them does not tell.
+    pub own_retransmits: Option<f64>,
     /// What held it back, the longest first.
     pub limits: Vec<LimitSeen>,
-    /// What was found, as it was last, and for how long, most important first.
+    /// What was found, as it was last (a loss: as it was worst), and for how long, most important first.
     pub findings: Vec<Seen>,
     /// What was done meanwhile.
     pub incidents: Vec<Incident>,
@@ -99,6 +105,7 @@ struct OneTest {
     losses: Vec<LossSummary>,
     lost_columns: Vec<f64>,
     retransmits: Option<f64>,
+    sent: SentTrack,
     limits: Vec<LimitSeen>,
     findings: Vec<Seen>,
     incidents: BTreeMap<u64, Incident>,
@@ -110,6 +117,8 @@ struct OneTest {
 #[derive(Debug, Clone)]
 pub(super) struct TestsTrack {
     room: SummaryRoom,
+    /// Samples until now.
+    samples: u64,
     /// By number; none is everything that is watched while there is no test.
     tests: BTreeMap<Option<u32>, OneTest>,
     /// Tests left out that samples still have, and how many were left out so far.
@@ -119,10 +128,11 @@ pub(super) struct TestsTrack {
 
 impl TestsTrack {
     pub fn new(room: SummaryRoom) -> Self {
-        Self { room, tests: BTreeMap::new(), left_out: Vec::new(), left_out_so_far: 0 }
+        Self { room, samples: 0, tests: BTreeMap::new(), left_out: Vec::new(), left_out_so_far: 0 }
     }
 
     pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
+        self.samples += 1;
         self.left_out.retain(|number| metrics.tests.iter().any(|test| test.number == *number));
         for test in &metrics.tests {
             if self.left_out.contains(&test.number) {
@@ -135,6 +145,9 @@ impl TestsTrack {
             let one = self.tests.entry(Some(test.number)).or_insert_with(|| OneTest::new(self.room, test.began_ns));
             let was_over = one.test.as_ref().is_some_and(|last| last.ended_ns.is_some());
             one.observe(&test.metrics, &test.conclusions, spans, test.ended_ns.is_none());
+            if test.ended_ns.is_none() {
+                one.sent.observe(&test.metrics, self.samples > 1);
+            }
             if !was_over {
                 one.to_ns = test.ended_ns.unwrap_or(metrics.machine.at_ns);
             }
@@ -145,6 +158,7 @@ impl TestsTrack {
             let began_ns = metrics.subject.timeline.bins.first().map_or(metrics.machine.at_ns, |bin| bin.from_ns);
             let one = self.tests.entry(None).or_insert_with(|| OneTest::new(self.room, began_ns));
             one.observe(&metrics.subject, &metrics.conclusions, spans, true);
+            one.sent.observe(&metrics.subject, self.samples > 1);
             one.to_ns = metrics.machine.at_ns;
             one.lost += metrics.subject.losses.packets();
         }
@@ -197,6 +211,7 @@ impl OneTest {
             losses: Vec::new(),
             lost_columns: Vec::new(),
             retransmits: None,
+            sent: SentTrack::default(),
             limits: Vec::new(),
             findings: Vec::new(),
             incidents: BTreeMap::new(),
@@ -229,7 +244,9 @@ impl OneTest {
             match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
                 Some(seen) => {
                     seen.seconds += elapsed_s;
-                    seen.finding.clone_from(finding);
+                    if !is_milder(finding, &seen.finding) {
+                        seen.finding.clone_from(finding);
+                    }
                 }
                 None => self.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
             }
@@ -321,9 +338,11 @@ impl OneTest {
             to_ns: self.to_ns,
             runs: self.test.as_ref().is_none_or(|test| test.ended_ns.is_none()),
             lost: self.lost,
+            lost_share: self.sent.lost_share(),
             losses,
             lost_columns: self.lost_columns.clone(),
             retransmits: self.retransmits,
+            own_retransmits: self.sent.again(),
             limits,
             findings,
             incidents: self.incidents.values().copied().collect(),
@@ -335,7 +354,27 @@ impl OneTest {
     }
 }
 
+/// A loss has the cause that it had when most was lost: what trickles away afterwards may have another one.
+fn is_milder(new: &Finding, known: &Finding) -> bool {
+    let much =
+        |of: &Finding| of.numbers.iter().find(|(name, _)| *name == "all_packets_per_s").map(|(_, packets)| *packets);
+    new.id == FindingId::Loss && much(new) < much(known)
+}
+
 impl LossSummary {
+    /// `in the receiver's socket buffer`: as sentences of findings and limits have the place.
+    #[must_use]
+    pub fn place_in_sentence(&self) -> String {
+        place_alone(&Loss {
+            place: self.place,
+            name: self.name.clone(),
+            core: self.core,
+            reason: self.reason.clone(),
+            function: self.function.clone(),
+            ..Loss::default()
+        })
+    }
+
     /// `qdisc fq veth0`, `backlog of core 3`, `receive buffer`.
     #[must_use]
     pub fn words(&self) -> String {

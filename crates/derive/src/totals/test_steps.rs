@@ -1,17 +1,15 @@
 //! What each test did since the sample before, and the group that it counts in.
 
+use super::super::flow::CountedConnections;
 use super::super::losses::is_here;
 use super::super::{Bin, FlowBasis, MachineMetrics, Metrics, Test, TestKey};
 use super::latency::LatencySteps;
 use super::{TestGroup, TestTotals};
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
 use vnettop_sample::Word;
 
 /// What a client runs is known by then, ns; until then its test waits for its name.
 const NAMED_WITHIN_NS: u64 = 3_000_000_000;
-/// Connections of a test that are remembered.
-const MOST_CONNECTIONS: usize = 4096;
 
 /// Every test that there is, by number.
 #[derive(Debug, Clone, Default)]
@@ -21,17 +19,14 @@ pub(super) struct TestSteps {
     samples: u64,
 }
 
-/// A connection, whichever end sends more.
-type BothEnds = [(Option<u64>, SocketAddr); 2];
-
 #[derive(Debug, Clone, Default)]
 struct TestCounts {
     /// Once it is known, it stays.
     group: Option<TestGroup>,
     /// Up to when everything was counted, ns.
     until_ns: u64,
-    /// Bytes and retransmits of each TCP connection, as counted last.
-    connections: BTreeMap<BothEnds, (u64, u32)>,
+    /// Its TCP connections, as counted last.
+    connections: CountedConnections,
     /// What was counted before the group was known.
     waiting: TestTotals,
     latency: LatencySteps,
@@ -90,23 +85,9 @@ impl TestCounts {
         }
         let lost = test.metrics.losses.places.iter().filter(|loss| is_here(machine, loss));
         self.waiting.lost += lost.map(|loss| loss.packets).sum::<f64>();
-        let mut present = BTreeSet::new();
-        for (one, tcp) in flow.connections.iter().filter(|one| !one.relayed).filter_map(|one| Some((one, one.tcp()?))) {
-            let now = (tcp.moved_bytes.unwrap_or_default(), tcp.retransmits.unwrap_or_default());
-            let mut ends = [one.from, one.to].map(|end| (end.netns, end.address));
-            ends.sort_unstable();
-            present.insert(ends);
-            let first = if counts_from_start { (0, 0) } else { now };
-            let counted = self.connections.entry(ends).or_insert(first);
-            self.waiting.bytes += now.0.saturating_sub(counted.0) as f64;
-            self.waiting.retransmits += f64::from(now.1.saturating_sub(counted.1));
-            // Where one of its ends is not read any more, the other may be a little behind: nothing counts twice.
-            *counted = (now.0.max(counted.0), now.1.max(counted.1));
-        }
-        // A connection that is missing for a moment comes back; a server's short connections have no end.
-        if self.connections.len() > MOST_CONNECTIONS {
-            self.connections.retain(|ends, _| present.contains(ends));
-        }
+        let step = self.connections.advance(flow, counts_from_start);
+        self.waiting.bytes += step.bytes;
+        self.waiting.retransmits += step.retransmits;
     }
 }
 
