@@ -1,20 +1,26 @@
 //! Buffers and queues that overflow: why, as far as what they are tells, and what mends that.
 
-use crate::TestMetrics;
 use crate::losses::Loss;
+use crate::{TestMetrics, ThreadMetrics};
 use vnettop_sample::{Kind, shell_word};
 
 /// A thread that could run for less than this share of the time has time to spare.
 const SPARE: f64 = 0.6;
 /// From this part of what it would run on it waits for a core.
 const WAITS: f64 = 0.1;
+/// Who neither ran nor waited for a core for more than this share of a tick does not read.
+const RESTS: f64 = 0.005;
 
 /// The receiver is not seen to lack CPU time: what it cannot read at once is lost.
 pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
     let is_reader = |pid| metrics.flow.connections.iter().any(|one| one.carries && one.to.pid == Some(pid));
-    let readers = metrics.threads.iter().filter(|thread| is_reader(thread.sample.id.pid));
+    let readers = || metrics.threads.iter().filter(|thread| is_reader(thread.sample.id.pid));
+    let rests = |thread: &ThreadMetrics| Some(thread.cpu? + thread.wait? <= RESTS);
+    if readers().next().is_some() && readers().all(|thread| rests(thread) == Some(true)) {
+        return "its reader neither runs nor waits for a core: find what stops it (ps -o stat)".to_owned();
+    }
     let recent = &metrics.recent;
-    let need = readers.filter_map(|thread| {
+    let need = readers().filter_map(|thread| {
         let (need, cpu) = (recent.thread_need(thread.sample.id)?, recent.thread_cpu(thread.sample.id)?);
         // One that waits for its core has none to spare.
         Some(if need - cpu >= WAITS * need { 1.0 } else { need })
@@ -55,4 +61,31 @@ pub(super) fn link(loss: &Loss, metrics: &TestMetrics) -> String {
     let (name, space) = (&link.facts.name, metrics.machine.space_entry(link.facts.netns));
     let longer = space.command(&format!("ip link set {} txqueuelen 10000", shell_word(name)));
     format!("{who} reads {name} more slowly than it fills: it needs more CPU, or for bursts a longer queue ({longer})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::receive_buffer;
+    use crate::flow::{Connection, End};
+    use crate::placement::tests::machine::Machine;
+    use crate::{FlowMetrics, TestMetrics};
+
+    #[test]
+    fn a_reader_that_is_stopped_is_no_small_buffer() {
+        let remedy = |cpu, wait| {
+            let machine = Machine::small(2).pair(0, 1).each_thread(|thread| (thread.cpu, thread.wait) = (cpu, wait));
+            let end = |pid| End { pid: Some(pid), ..End::default() };
+            let connections = vec![Connection { carries: true, ..Connection::between(end(39082), end(39081)) }];
+            receive_buffer(&TestMetrics {
+                flow: FlowMetrics { connections, ..FlowMetrics::default() },
+                ..machine.metrics()
+            })
+        };
+        let stopped = remedy(Some(0.0), Some(0.001));
+        assert!(stopped.starts_with("its reader neither runs nor waits for a core: "), "{stopped}");
+        for (cpu, wait) in [(Some(0.0), Some(0.9)), (Some(0.4), Some(0.0)), (Some(0.0), None), (None, None)] {
+            let reads = remedy(cpu, wait);
+            assert!(!reads.contains("neither runs"), "it waits, runs, or nobody knows: {cpu:?} {wait:?}: {reads}");
+        }
+    }
 }
