@@ -1,5 +1,7 @@
 //! Recordings → a report: read from start to end, folded, written as text. What the screen has seen so far makes one too.
 
+mod sha256;
+
 use super::AppError;
 use super::compare::{self, CompareFileError};
 use crate::derive::run::Run;
@@ -8,11 +10,12 @@ use crate::record::{RecordError, Recording, StoredIn};
 use crate::report::WrittenAs;
 use crate::report::anonymise::Anonymiser;
 use crate::report::comparison::{NoComparison, comparison};
-use crate::report::recording::{ReportedRecording, report as written};
+use crate::report::recording::{RecordingFile, ReportedRecording, report as written};
 use crate::sample::{Comparison, Event, Item};
 use crate::text;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use crate::report::recording::ReportOptions;
 
@@ -71,6 +74,10 @@ fn read(stored: &StoredIn, number: usize, options: ReportOptions) -> Result<Vec<
         StoredIn::File(path) => text::clean(path.file_name().unwrap_or(path.as_os_str()).as_bytes()),
         StoredIn::Program => "the built-in recording".to_owned(),
     };
+    let file = match stored {
+        StoredIn::File(path) if !options.anonymised => fingerprint(path),
+        _ => None,
+    };
     let hosts = Recording::open_stored(stored)?.hosts().to_vec();
     let mut all = Vec::new();
     for at in 0..hosts.len().max(1) {
@@ -79,9 +86,18 @@ fn read(stored: &StoredIn, number: usize, options: ReportOptions) -> Result<Vec<
             Some(host) => format!(", {host}"),
             None => String::new(),
         };
-        all.push(read_host(Recording::open_stored(stored)?.of_host(at), name.clone() + &host, options));
+        let read = read_host(Recording::open_stored(stored)?.of_host(at), name.clone() + &host, options);
+        all.push(ReportedRecording { file: file.clone(), ..read });
     }
     Ok(all)
+}
+
+/// None where it cannot be read to its end: the report says so elsewhere.
+fn fingerprint(path: &Path) -> Option<RecordingFile> {
+    // A pipe can be read once only.
+    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
+    let (bytes, sha256) = sha256::sum(file).ok()?;
+    Some(RecordingFile { bytes, sha256 })
 }
 
 fn read_host(mut recording: Recording, name: String, options: ReportOptions) -> ReportedRecording {
@@ -127,6 +143,7 @@ fn read_host(mut recording: Recording, name: String, options: ReportOptions) -> 
         name,
         summary,
         run: run.and_then(|run| run.card()),
+        file: None,
         recorded_by: Some(recording.recorded_by().to_owned())
             .filter(|version| !options.anonymised || is_version(version)),
         notes,
@@ -152,7 +169,6 @@ fn damaged(error: &RecordError) -> String {
 mod tests {
     use super::*;
     use crate::sample::{COMPARISON_VERSION, ComparisonPlan, Machine};
-    use std::path::Path;
 
     fn written_to(folder: &Path, name: &str, began_ms: u64) -> PathBuf {
         let mut machine = Machine::default();

@@ -5,7 +5,7 @@ mod markdown;
 mod text;
 
 use super::WrittenAs;
-use super::page::Page;
+use super::page::{Fact, Page};
 use super::plot::{PlotText, PlotWidth};
 
 /// A whole report.
@@ -55,6 +55,8 @@ pub(super) enum Block {
     Table(ReportTable),
     Plot(ReportPlot),
     Card(Page),
+    /// A line each, open on paper too.
+    Facts(Vec<Fact>),
     /// A part that few want to read: its title, which is a heading, and what is below it.
     Folded(String, Vec<Block>),
     /// The same of something smaller, which the contents do not list.

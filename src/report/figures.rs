@@ -38,6 +38,73 @@ pub(in crate::report) fn rate_range([is, from, to]: [f64; 3], figure: fn(f64) ->
     format!("{begin} to {end}")
 }
 
+/// One unit for figures that are read side by side, with digits enough to tell them apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::report) struct CommonUnit {
+    per: f64,
+    pub(in crate::report) name: &'static str,
+}
+
+/// A figure as large as this in a unit is not written in it: five digits are not read at a glance.
+const MOST_IN_UNIT: f64 = 10_000.0;
+
+impl CommonUnit {
+    /// That of these rates, bits/s: of the largest; of the smallest one above 0 where the largest is short in it too.
+    pub(in crate::report) fn of_rates(rates: &[f64]) -> Self {
+        let (per, name) = Self::common(rates, scale);
+        Self { per, name }
+    }
+
+    /// That of these times, s.
+    pub(in crate::report) fn of_times(times: &[f64]) -> Self {
+        let (per, name) = Self::common(times, time_scale);
+        Self { per, name }
+    }
+
+    fn common(values: &[f64], scale: fn(f64) -> (f64, &'static str)) -> (f64, &'static str) {
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let smallest = values.iter().copied().filter(|value| *value > 0.0).fold(largest, f64::min);
+        let small = scale(smallest);
+        if largest / small.0 < MOST_IN_UNIT { small } else { scale(largest) }
+    }
+
+    /// The number of it.
+    pub(in crate::report) fn number(self, value: f64) -> f64 {
+        value / self.per
+    }
+
+    /// `1,008`, `26.0`, `0.0023`.
+    pub(in crate::report) fn digits(self, value: f64) -> String {
+        match self.number(value) {
+            far @ 999.5.. => grouped(far),
+            near => small_digits(near),
+        }
+    }
+
+    /// `1,008 Mbit/s`.
+    pub(in crate::report) fn figure(self, value: f64) -> String {
+        format!("{} {}", self.digits(value), self.name)
+    }
+
+    /// `996 to 1,008 Mbit/s`.
+    pub(in crate::report) fn range(self, from: f64, to: f64) -> String {
+        format!("{} to {}", self.digits(from), self.figure(to))
+    }
+}
+
+/// A whole number, its thousands set apart: `3,450`.
+pub(in crate::report) fn grouped(value: f64) -> String {
+    let whole = format!("{value:.0}");
+    let mut grouped = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
 /// Three digits that say something, of small figures too: `0.0123`.
 pub(in crate::report) fn small_digits(value: f64) -> String {
     match value.abs() {
@@ -64,12 +131,16 @@ pub(in crate::report) fn seconds(seconds: f64) -> String {
 
 /// How long something took, three digits: `1.64 us`, `350 us`, `12.0 ms`, `1.20 s`.
 pub(in crate::report) fn time(seconds: f64) -> String {
-    let (scaled, unit) = match seconds {
-        0.9995.. => (seconds, "s"),
-        999.5e-6.. => (seconds * 1e3, "ms"),
-        _ => (seconds * 1e6, "us"),
-    };
-    format!("{} {unit}", digits(scaled))
+    let (per, unit) = time_scale(seconds);
+    format!("{} {unit}", digits(seconds / per))
+}
+
+fn time_scale(seconds: f64) -> (f64, &'static str) {
+    match seconds {
+        0.9995.. => (1.0, "s"),
+        999.5e-6.. => (1e-3, "ms"),
+        _ => (1e-6, "us"),
+    }
 }
 
 pub(in crate::report) fn scale(value: f64) -> (f64, &'static str) {
@@ -78,5 +149,24 @@ pub(in crate::report) fn scale(value: f64) -> (f64, &'static str) {
         999.5e3.. => (1e6, "Mbit/s"),
         999.5.. => (1e3, "kbit/s"),
         _ => (1.0, "bit/s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_side_by_side_have_one_unit_and_none_seems_larger_than_it_is() {
+        let of = |rates: &[f64]| {
+            let unit = CommonUnit::of_rates(rates);
+            (rates.iter().map(|rate| unit.digits(*rate)).collect::<Vec<_>>().join(" "), unit.name)
+        };
+        assert_eq!(of(&[996e6, 1.0005e9, 1.008e9]), ("996 1,000 1,008".to_owned(), "Mbit/s"), "never 996 beside 1.00");
+        assert_eq!(of(&[5.1e9, 35.7e9]), ("5.10 35.7".to_owned(), "Gbit/s"));
+        assert_eq!(of(&[554e6, 12.9e9]), ("0.554 12.9".to_owned(), "Gbit/s"), "five digits are too many");
+        assert_eq!(of(&[0.0, 2e6]), ("0.00 2.00".to_owned(), "Mbit/s"));
+        assert_eq!(CommonUnit::of_times(&[10.3e-6, 2.41e-3]).range(10.3e-6, 2.41e-3), "10.3 to 2,410 us");
+        assert_eq!(CommonUnit::of_rates(&[]).name, "bit/s", "of nothing");
     }
 }

@@ -1,6 +1,6 @@
 //! Unpinned against pinned in words and figures, whatever made the phases: a table, the verdict, the phases, the method.
 
-use super::figures::{digits, percent, rate, scale, seconds, signed_digits, signed_points};
+use super::figures::{CommonUnit, digits, percent, scale, seconds, signed_digits, signed_points};
 use super::page::{ComparisonTable, Fact, fact};
 use crate::derive::experiment::{CONFIDENCE, CardSide, Difference, Phase, QuantileChange};
 use crate::derive::{Card, FlowBasis, Jitter, plural};
@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 pub(super) fn table(card: &Card, names: [&str; 2]) -> ComparisonTable {
     let Card { before, after, mean, cv, .. } = card;
     let of_rate = |name: &str, of: fn(&Jitter) -> f64| {
-        [name.to_owned(), rate(of(&before.jitter)), rate(of(&after.jitter)), String::new()]
+        let both = [&before.jitter, &after.jitter].map(of);
+        let unit = CommonUnit::of_rates(&both);
+        let [before, after] = both.map(|rate| unit.figure(rate));
+        [name.to_owned(), before, after, String::new()]
     };
     let interval = |of: &Difference, figure: &dyn Fn(f64) -> String, unit: &str| {
         format!("{} ({} to {}) {unit}", figure(of.estimate), figure(of.from), figure(of.to))

@@ -8,7 +8,7 @@ mod lines;
 mod marks;
 mod strips;
 
-pub use bars::{BarPlot, BarRow, bars};
+pub use bars::{BarPlot, BarRow, BarScale, bars};
 pub use flame::{FlameFrame, flame};
 pub use heat::{HeatPlot, HeatRow, heat};
 pub use lines::{Lane, LinePlot, LineSeries, lines};
@@ -56,14 +56,14 @@ impl PlotWidth {
     fn labels(self) -> usize {
         match self {
             Self::Wide => 11,
-            Self::Narrow => 5,
+            Self::Narrow => 6,
         }
     }
 
     fn label_area(self) -> u32 {
         match self {
             Self::Wide => 118,
-            Self::Narrow => 74,
+            Self::Narrow => 86,
         }
     }
 
@@ -222,7 +222,13 @@ fn chart<'a>(
     (y_to, y_label): (f64, Option<&str>),
 ) -> Result<Chart<'a>, DrawingAreaErrorKind<std::io::Error>> {
     let (_, unit) = x.unit();
-    axes(area, (width, width.label_area()), (x.range(), x_label.then_some(unit)), (y_to, y_label))
+    axes(area, (width, width.label_area()), (x.range(), x_label.then_some(unit)), (y_to, y_label), &short)
+}
+
+/// A figure of an axis without needless digits.
+fn short(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn axes<'a>(
@@ -230,6 +236,7 @@ fn axes<'a>(
     (width, label_area): (PlotWidth, u32),
     (x, x_label): (std::ops::Range<f64>, Option<&str>),
     (y_to, y_label): (f64, Option<&str>),
+    x_figure: &dyn Fn(f64) -> String,
 ) -> Result<Chart<'a>, DrawingAreaErrorKind<std::io::Error>> {
     let mut chart = ChartBuilder::on(area)
         .margin_top(ABOVE)
@@ -238,18 +245,15 @@ fn axes<'a>(
         .x_label_area_size(if x_label.is_some() { BELOW } else { 6 })
         .y_label_area_size(label_area)
         .build_cartesian_2d(x, 0.0..y_to)?;
-    let short = |value: &f64| {
-        let text = format!("{value:.2}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    };
+    let (x_figure, y_figure) = (|at: &f64| x_figure(*at), |at: &f64| short(*at));
     let mut mesh: MeshStyle<'_, '_, _, _, _> = chart.configure_mesh();
     mesh.axis_style(PlotColor::Grid.line(1))
         .bold_line_style(PlotColor::Grid.line(1))
         .max_light_lines(0)
         .label_style(text_style())
         .axis_desc_style(text_style())
-        .x_label_formatter(&short)
-        .y_label_formatter(&short)
+        .x_label_formatter(&x_figure)
+        .y_label_formatter(&y_figure)
         .x_labels(if x_label.is_some() { width.labels() } else { 0 })
         .disable_x_mesh();
     match y_label {

@@ -1,13 +1,16 @@
 //! A report of one recording or of several: what was measured, in HTML, Markdown or JSON. The same blocks in the same words
 //! make the page and the Markdown; every figure is of [`RecordingSummary`] or of a card.
 
+mod all_tests;
 mod cause;
 mod flame_graph;
 mod json;
 mod key_figures;
 mod latency;
+mod lost;
 mod machine;
 mod profile;
+mod provenance;
 mod rate_plot;
 mod side_by_side;
 mod test;
@@ -21,7 +24,9 @@ use super::WrittenAs;
 use super::document::{Block, Document, Section, written};
 use crate::derive::RecordingSummary;
 use crate::derive::run::RunCard;
+use all_tests::SHORT_S;
 use thread_names::ThreadNames;
+use words::ran_s;
 
 pub use words::length;
 
@@ -36,8 +41,19 @@ pub struct ReportedRecording {
     pub run: Option<RunCard>,
     /// The version of vnettop that recorded it; none where that is not known.
     pub recorded_by: Option<String>,
+    /// The file that it is; none of what the screen has seen, of the built-in recording, and where names are left out.
+    pub file: Option<RecordingFile>,
     /// What is to be known of it before any figure: what it is rebuilt from, where it is damaged.
     pub notes: Vec<String>,
+}
+
+/// What tells a file from any other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordingFile {
+    /// Its length.
+    pub bytes: u64,
+    /// As `sha256sum` prints it.
+    pub sha256: String,
 }
 
 /// How a report differs from the plain one.
@@ -76,9 +92,6 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
     }
 }
 
-/// A test that ran for less is folded below the longer ones, seconds.
-const SHORT_S: f64 = 2.0;
-
 /// What the only recording says first.
 fn headline(recordings: &[ReportedRecording]) -> Option<String> {
     let [one] = recordings else { return None };
@@ -87,7 +100,7 @@ fn headline(recordings: &[ReportedRecording]) -> Option<String> {
 
 /// All of a recording; its headline stands above the report if it is the only one.
 fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
-    let led = recording.summary.as_ref().and_then(verdict::main_test);
+    let led = verdict::led(recording);
     let mut blocks: Vec<Block> = recording.notes.iter().cloned().map(Block::Warning).collect();
     if let Some(result) = verdict::of_recording(recording) {
         blocks.extend((!is_alone).then(|| Block::Lead(result.headline.clone())));
@@ -98,12 +111,14 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
     blocks.extend(machine::head(recording));
     let Some(summary) = &recording.summary else { return blocks };
     let names = ThreadNames::of(summary);
+    blocks.extend(all_tests::table(summary, &names));
     let mut short = Vec::new();
-    for test in &summary.tests {
+    let rest = summary.tests.iter().filter(|test| !led.is_some_and(|led| std::ptr::eq(led, *test)));
+    for test in led.into_iter().chain(rest) {
         let is_led = led.is_some_and(|led| std::ptr::eq(led, test));
         let result = verdict::of_test((test, &names), recording.run.as_ref().filter(|_| is_led));
         let of_test = test::blocks((summary, &names), test, &result, is_led);
-        if is_led || verdict::ran_s(test) >= SHORT_S { blocks.extend(of_test) } else { short.push(of_test) }
+        if is_led || ran_s(test) >= SHORT_S { blocks.extend(of_test) } else { short.push(of_test) }
     }
     if !short.is_empty() {
         let title = format!("{} of less than {SHORT_S} s", crate::derive::plural(short.len(), "short test"));
@@ -114,6 +129,6 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
         blocks.push(Block::Text(format!("{tests} are left out.")));
     }
     blocks.extend(recording.run.iter().map(test::run_card));
-    blocks.extend(machine::blocks(summary));
+    blocks.extend(machine::blocks(recording, summary));
     blocks
 }

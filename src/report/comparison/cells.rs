@@ -6,7 +6,7 @@ use crate::derive::experiment::Difference;
 use crate::derive::plural;
 use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{digits, percent, points_range, rate_range, seconds, signed_points, small_digits};
-use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+use crate::report::plot::{BarPlot, BarRow, BarScale, PlotColor, PlotText, bars};
 use crate::report::timestamp;
 use crate::sample::{ClaimedLink, Comparison, Load, Measurement, Treatment, Word};
 
@@ -231,7 +231,7 @@ pub(super) fn plot(comparison: &Comparison, table: &LoadTable) -> ReportPlot {
     let mut colors = vec![legend("blue bar", "unpinned")];
     colors.extend(treated.iter().map(|of| legend(color(*of).1, of.word())));
     colors.push(legend("text", "99 % interval of the mean (line; without an end: longer than shown)"));
-    let plot = BarPlot { x_label: unit.to_owned(), rows };
+    let plot = BarPlot { scale: BarScale::Linear, x_label: unit.to_owned(), rows };
     ReportPlot::new(text, colors, |text, width| bars(text, width, &plot))
 }
 

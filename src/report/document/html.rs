@@ -87,7 +87,7 @@ fn block(block: &Block, (nth, repeats): (usize, bool)) -> Markup {
         Block::Subheading(text) => html! { h3 { (text) } },
         Block::Lead(text) => html! { p.lead { (unbroken(text)) } },
         Block::Warning(text) => html! { p.warning { strong { "Note: " } (text) } },
-        Block::Text(text) => html! { p { (text) } },
+        Block::Text(text) => html! { p { (unbroken(text)) } },
         Block::List(items) => html! { ul { @for item in items { (list_item(item)) } } },
         Block::Figures(figures) => html! {
             dl.figures {
@@ -99,6 +99,10 @@ fn block(block: &Block, (nth, repeats): (usize, bool)) -> Markup {
         Block::Table(of) => table(of, repeats),
         Block::Plot(of) => plot(of),
         Block::Card(of) => card(of),
+        Block::Facts(of) => html! {
+            div.provenance { (facts(of)) }
+            p.printed { "Folded on the page, so not printed: links, details of the machine, words." }
+        },
     }
 }
 
@@ -108,21 +112,24 @@ fn unbroken(text: &str) -> String {
 }
 
 fn list_item(item: &ListItem) -> Markup {
-    html! { li { (item.text) @if !item.aside.is_empty() { " " small { "(" (item.aside) ")" } } } }
+    html! { li { (unbroken(&item.text)) @if !item.aside.is_empty() { " " small { "(" (unbroken(&item.aside)) ")" } } } }
 }
 
-/// One that is wider than the page is moved by itself, with the keyboard too.
+/// One that is wider than the page is moved by itself, with the keyboard too; on a phone each row of it is a block of its own, with
+/// the name of the column before each figure.
 fn table(of: &ReportTable, repeats: bool) -> Markup {
+    let is_wide = of.columns.len() > PHONE_COLUMNS;
     html! {
         div.scroll tabindex="0" role="region" aria-label=(of.caption) {
-            table {
+            table.rows[is_wide] {
                 @if !repeats { caption { (of.caption) } }
                 thead { tr { @for (name, is_figure) in &of.columns { th.figure[*is_figure] scope="col" { (name) } } } }
                 tbody {
                     @for row in &of.rows {
                         tr {
-                            @for (nth, (cell, (_, is_figure))) in row.iter().zip(&of.columns).enumerate() {
-                                @if nth == 0 { th scope="row" { (cell) } } @else { td.figure[*is_figure].long[is_long(cell)] { (cell) } }
+                            @for (nth, (cell, (name, is_figure))) in row.iter().zip(&of.columns).enumerate() {
+                                @if nth == 0 { th scope="row" { (cell) } }
+                                @else { td.figure[*is_figure].long[is_long(cell)].broad[is_broad(cell)] data-of=[is_wide.then_some(name)] { (cell) } }
                             }
                         }
                     }
@@ -130,6 +137,14 @@ fn table(of: &ReportTable, repeats: bool) -> Markup {
             }
         }
     }
+}
+
+/// So many columns fit a phone.
+const PHONE_COLUMNS: usize = 3;
+
+/// On a phone it does not fit beside another one.
+fn is_broad(cell: &str) -> bool {
+    cell.chars().count() > 13
 }
 
 /// It is broken into lines; others are not.

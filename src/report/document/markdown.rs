@@ -60,6 +60,9 @@ fn block(out: &mut String, block: &Block) {
         }
         Block::Table(of) => table(out, of),
         Block::Plot(of) => writeln!(out, "*{}:* {}", inline(&of.text.title), inline(&of.text.description)),
+        Block::Facts(facts) => {
+            facts.iter().try_for_each(|fact| writeln!(out, "- {}: {}", inline(fact.label), inline(&fact.text)))
+        }
         Block::Card(page) => writeln!(out, "{}", page.markdown().trim_end()),
         Block::Folded(..) | Block::FoldedPart(..) => Ok(()),
     };

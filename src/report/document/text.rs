@@ -59,6 +59,11 @@ fn block(out: &mut String, block: &Block) {
         }
         Block::Table(of) => table(out, of),
         Block::Plot(_) => {}
+        Block::Facts(facts) => {
+            for fact in facts {
+                sentence(out, &format!("  {:<12} {}", fact.label, fact.text), 2 * STEP + 12);
+            }
+        }
         Block::Card(page) => out.push_str(&page.text()),
         Block::Folded(title, below) | Block::FoldedPart(title, below) => {
             let _ = writeln!(out, "\n{title}");

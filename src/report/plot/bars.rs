@@ -1,6 +1,6 @@
 //! Figures beside each other as horizontal bars, each with the interval that it lies in.
 
-use super::{ABOVE, BELOW, PlotColor, PlotText, PlotWidth, RIGHT, axes, row_label, svg, text_style};
+use super::{ABOVE, BELOW, PlotColor, PlotText, PlotWidth, RIGHT, axes, row_label, short, svg, text_style};
 use plotters::prelude::{PathElement, Rectangle, Text};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -21,9 +21,21 @@ pub struct BarRow {
     pub color: PlotColor,
 }
 
+/// How far a bar reaches by its value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BarScale {
+    /// Twice as far is twice as much.
+    #[default]
+    Linear,
+    /// As far again is ten times as much: figures that are far apart are read beside each other.
+    Logarithmic,
+}
+
 /// Bars below each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BarPlot {
+    /// Whether its axis starts with 0, or with a power of ten.
+    pub scale: BarScale,
     /// The figure with its unit.
     pub x_label: String,
     /// From the top.
@@ -53,13 +65,66 @@ const ROW: u32 = 30;
 /// About the width of a character, units of the drawing.
 const CHARACTER: f64 = 6.8;
 
-/// Draws them; the axis begins with 0.
+/// Values as places on an axis.
+#[derive(Debug, Clone, Copy)]
+struct BarAxis {
+    scale: BarScale,
+    /// Of a logarithmic one the power of ten that it starts with.
+    power: i32,
+    /// Where its last figure stands: behind it are words.
+    last: f64,
+}
+
+impl BarAxis {
+    #[allow(clippy::cast_possible_truncation, reason = "a power of ten of a finite number")]
+    fn of(plot: &BarPlot) -> Self {
+        let values = plot.rows.iter().flat_map(|row| row.value.into_iter().chain(row.interval.map(|(from, _)| from)));
+        let least = values.filter(|value| value.is_finite() && *value > 0.0).fold(f64::MAX, f64::min);
+        let power = if least < f64::MAX { least.log10().floor() as i32 } else { 0 };
+        let axis = Self { scale: plot.scale, power, last: f64::MAX };
+        let ends = largest(&plot.rows, |row| row.interval.map(|(_, to)| to).or(row.value));
+        Self { last: axis.place(ends).ceil(), ..axis }
+    }
+
+    fn place(self, value: f64) -> f64 {
+        match self.scale {
+            BarScale::Linear => value,
+            BarScale::Logarithmic if value > 0.0 => (value.log10() - f64::from(self.power)).max(0.0),
+            BarScale::Logarithmic => 0.0,
+        }
+    }
+
+    fn row(self, row: &BarRow) -> BarRow {
+        let place = |value: f64| self.place(value);
+        let interval = row.interval.map(|(from, to)| (place(from), place(to)));
+        BarRow { value: row.value.map(place), interval, nominal: row.nominal.map(place), ..row.clone() }
+    }
+
+    /// What stands at a place of it.
+    #[allow(clippy::cast_possible_truncation, reason = "a few powers of ten")]
+    fn figure(self, place: f64) -> String {
+        match self.scale {
+            BarScale::Linear => short(place),
+            // Between two powers nothing stands.
+            BarScale::Logarithmic if (place - place.round()).abs() > 1e-6 || place > self.last + 0.5 => String::new(),
+            BarScale::Logarithmic => format!("{}", 10_f64.powi(self.power + place.round() as i32)),
+        }
+    }
+}
+
+/// Draws them.
 #[must_use]
 pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
+    let axis = BarAxis::of(plot);
+    let plot = BarPlot { rows: plot.rows.iter().map(|row| axis.row(row)).collect(), ..plot.clone() };
     let rows = u32::try_from(plot.rows.len()).unwrap_or(u32::MAX).max(1);
     let most = largest(&plot.rows, |row| row.value);
-    // An interval that says nothing does not press the bars together: it is cut off.
-    let longest = largest(&plot.rows, |row| row.interval.map(|(_, to)| to)).clamp(most, most * 1.5);
+    let ends = largest(&plot.rows, |row| row.interval.map(|(_, to)| to));
+    let longest = match plot.scale {
+        // An interval that says nothing does not press the bars together: it is cut off.
+        BarScale::Linear => ends.clamp(most, most * 1.5),
+        BarScale::Logarithmic => ends.max(most),
+    };
     let nominals = plot.rows.iter().filter_map(|row| row.nominal).filter(|&nominal| nominal <= plot.reach());
     let farthest = nominals.fold(longest, f64::max);
     // Room for what is written behind the longest one.
@@ -67,10 +132,11 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
     let across = f64::from(width.units() - label_area - RIGHT);
     let words = plot.rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0) as f64 * CHARACTER + 12.0;
     let room = (across / (across - words).max(across / 4.0)).max(1.3);
-    let to = if most > 0.0 { (longest * room).max(farthest * 1.02) } else { 1.0 };
+    let to = if longest > 0.0 { (longest * room).max(farthest * 1.02) } else { 1.0 };
     svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
         let top = f64::from(rows);
-        let mut chart = axes(area, (width, label_area), (0.0..to, Some(&plot.x_label)), (top, None))?;
+        let mut chart =
+            axes(area, (width, label_area), (0.0..to, Some(&plot.x_label)), (top, None), &|at| axis.figure(at))?;
         for (nth, row) in plot.rows.iter().enumerate() {
             let base = top - nth as f64 - 1.0;
             row_label(area, &chart, label_area, (0.0, base + 0.5), &row.label)?;

@@ -22,8 +22,10 @@ pub struct Lane {
     pub name: String,
     /// Its colour.
     pub color: PlotColor,
-    /// From, to (seconds) and how many.
+    /// From, to (seconds) and how many a second.
     pub bars: Vec<(f64, f64, f64)>,
+    /// What its highest bar stands for, with the unit; empty where it has none.
+    pub highest: String,
 }
 
 /// A plot of lines.
@@ -45,7 +47,8 @@ pub struct LinePlot {
     pub done: PlotDone,
 }
 
-const LANE: u32 = 26;
+/// As high as two lines of its label.
+const LANE: u32 = 38;
 
 /// Draws it.
 #[must_use]
@@ -95,7 +98,10 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
                 PlotColor::Grid.line(1),
             );
             counts.draw_series(std::iter::once(line))?;
-            row_label(&below, &counts, width.label_area(), (plot.x.range().start, base + 0.45), &lane.name)?;
+            let left = plot.x.range().start;
+            let name_at = if lane.highest.is_empty() { 0.45 } else { 0.68 };
+            row_label(&below, &counts, width.label_area(), (left, base + name_at), &lane.name)?;
+            row_label(&below, &counts, width.label_area(), (left, base + 0.26), &lane.highest)?;
         }
         Ok(())
     })

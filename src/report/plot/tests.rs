@@ -16,7 +16,12 @@ fn all(width: PlotWidth) -> [String; 4] {
     let level = Some(5.0);
     let points = (0..600).map(|at| (f64::from(at) / 10.0, (at % 50 != 3).then_some(f64::from(at % 7)))).collect();
     let series = vec![LineSeries { color: PlotColor::Blue, points, band: Vec::new() }];
-    let lanes = vec![Lane { name: "lost".to_owned(), color: PlotColor::Red, bars: vec![(1.0, 2.0, 5.0)] }];
+    let lanes = vec![Lane {
+        name: "lost".to_owned(),
+        color: PlotColor::Red,
+        bars: vec![(1.0, 2.0, 5.0)],
+        highest: "max 5.00/s".to_owned(),
+    }];
     let row = |label: &str| HeatRow { label: label.to_owned(), cells: vec![Some(0.5), None, Some(1.0), Some(0.0)] };
     let run = StripRun { from_s: 0.0, to_s: 40.0, word: "core 3".to_owned(), color: PlotColor::Teal };
     let strip = StripRow { label: "<i>server</i>".to_owned(), runs: vec![run], ticks: vec![3.0] };
@@ -40,7 +45,7 @@ fn all(width: PlotWidth) -> [String; 4] {
             &HeatPlot { x, column_s: 15.0, rows: vec![row("core 0")], color: PlotColor::Blue, done: done.clone() },
         ),
         strips(&text(), width, &StripPlot { x, rows: vec![strip], done }),
-        bars(&text(), width, &BarPlot { x_label: "rate, Gbit/s".to_owned(), rows: vec![bar] }),
+        bars(&text(), width, &BarPlot { scale: BarScale::Linear, x_label: "rate, Gbit/s".to_owned(), rows: vec![bar] }),
     ]
 }
 
@@ -71,7 +76,7 @@ fn what_has_no_length_or_no_value_is_drawn_as_nothing() {
     };
     let svg = lines(&text(), PlotWidth::Wide, &plot);
     assert!(svg.contains("</desc>") && !svg.contains("NaN"), "{svg}");
-    let empty = BarPlot { x_label: String::new(), rows: Vec::new() };
+    let empty = BarPlot { scale: BarScale::Linear, x_label: String::new(), rows: Vec::new() };
     assert!(bars(&text(), PlotWidth::Narrow, &empty).ends_with("</svg>"));
 }
 
@@ -87,12 +92,64 @@ fn what_is_written_behind_a_bar_ends_within_the_drawing() {
         color: PlotColor::Blue,
     };
     for width in [PlotWidth::Wide, PlotWidth::Narrow] {
-        let svg = bars(&text(), width, &BarPlot { x_label: String::new(), rows: vec![row(19.7), row(3.0)] });
+        let svg = bars(
+            &text(),
+            width,
+            &BarPlot { scale: BarScale::Linear, x_label: String::new(), rows: vec![row(19.7), row(3.0)] },
+        );
         let ends = svg.match_indices(words).map(|(at, _)| {
             let (_, x) = svg[..at].rsplit_once(" x=\"").expect("a place");
             x.split('"').next().and_then(|x| x.parse::<f64>().ok()).expect("a number") + words.len() as f64 * 6.8
         });
         let ends: Vec<f64> = ends.collect();
         assert!(ends.len() == 2 && ends.iter().all(|end| *end <= f64::from(width.units())), "{width:?}: {ends:?}");
+    }
+}
+
+/// Where each bar of this colour starts and how wide it is, and every word of the drawing.
+fn drawn(svg: &str, color: &str) -> (Vec<(f64, f64)>, Vec<String>) {
+    let number = |of: &str, name: &str| {
+        let (_, rest) = of.split_once(&format!(" {name}=\""))?;
+        rest.split('"').next()?.parse::<f64>().ok()
+    };
+    let rects = svg.split("<rect ").skip(1).map(|rest| format!(" {}", rest.split('>').next().unwrap_or_default()));
+    let bars = rects
+        .filter(|rect| rect.contains(color))
+        .filter_map(|rect| Some((number(&rect, "x")?, number(&rect, "width")?)));
+    let words = svg.split("</text>").filter_map(|part| Some(part.rsplit_once('>')?.1.trim().to_owned()));
+    (bars.collect(), words.collect())
+}
+
+#[test]
+fn a_lane_says_what_its_highest_bar_stands_for() {
+    for width in [PlotWidth::Wide, PlotWidth::Narrow] {
+        let [lines, ..] = all(width);
+        assert!(drawn(&lines, "var(--red)").1.contains(&"max 5.00/s".to_owned()), "{width:?}: {lines}");
+    }
+}
+
+#[test]
+fn times_a_thousand_times_apart_are_read_beside_each_other() {
+    let row = |p50: f64, p99: f64| BarRow {
+        label: "stage".to_owned(),
+        value: Some(p50),
+        interval: Some((p50, p99)),
+        nominal: None,
+        words: String::new(),
+        color: PlotColor::Blue,
+    };
+    let plot = || BarPlot {
+        scale: BarScale::Logarithmic,
+        x_label: "us".to_owned(),
+        rows: vec![row(1.25, 2.25), row(10.3, 2_410.0)],
+    };
+    for width in [PlotWidth::Wide, PlotWidth::Narrow] {
+        let (bars, words) = drawn(&bars(&text(), width, &plot()), "var(--blue)");
+        let widths: Vec<f64> = bars.iter().map(|(_, width)| *width).collect();
+        assert!(widths.len() == 2 && widths.iter().all(|width| *width >= 4.0), "both are seen: {widths:?}");
+        assert!(widths[1] > 2.0 * widths[0], "the longer one is longer: {widths:?}");
+        for power in ["1", "10", "100", "1000"] {
+            assert!(words.contains(&power.to_owned()), "{width:?}: {power} is on the axis: {words:?}");
+        }
     }
 }

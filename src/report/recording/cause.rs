@@ -1,23 +1,66 @@
-//! The cause in the verdict of a test: what held it back for most of its time, in a few words.
+//! The state of a test and its cause, as its verdict has them: how steady it was, and what held it back for most of its time, in a few
+//! words.
 
-use super::words::is_udp;
+use super::words::{is_udp, ran_s};
+use crate::derive::summary::LimitSeen;
 use crate::derive::{Limit, LimitKind, TestSummary};
 use crate::sample::CoreId;
 
+/// Below this coefficient of variation a rate is steady, as on the screen.
+pub(super) const STEADY: f64 = 0.05;
+/// From this coefficient of variation on a rate is unsteady, as on the screen.
+pub(super) const SWINGS: f64 = 0.10;
 /// A limit that was there for less than this share of a test is not what it was like.
 const MOST: f64 = 0.5;
 
+/// `Unsteady, other programs fill core 0`.
+pub(super) fn state_and_cause(test: &TestSummary) -> String {
+    let is_known = test.rate.jitter.is_some() || test.mean_bits_per_s.is_some();
+    let cause = cause(test).filter(|_| is_known).map_or_else(String::new, |cause| format!(", {cause}"));
+    format!("{}{cause}", state(test))
+}
+
+/// `Unsteady`.
+pub(super) fn state(test: &TestSummary) -> &'static str {
+    let Some(jitter) = &test.rate.jitter else {
+        return if test.mean_bits_per_s.is_some() { "Too short for a spread" } else { "Its rate is not known" };
+    };
+    match (jitter.cv, asked(test).is_some()) {
+        (Some(..STEADY), false) => "Steady",
+        (Some(..STEADY), true) => "As asked and steady",
+        (Some(..SWINGS), false) => "Fairly steady",
+        (Some(..SWINGS), true) => "As asked and fairly steady",
+        (Some(_), false) => "Unsteady",
+        (Some(_), true) => "As asked, but unsteady",
+        (None, false) => "Its spread is not known",
+        (None, true) => "As asked",
+    }
+}
+
+/// What its client was asked for, bits/s, where it carried that for most of its time.
+pub(super) fn asked(test: &TestSummary) -> Option<f64> {
+    let longest = test.limits.first().filter(|seen| seen.seconds >= ran_s(test) / 2.0);
+    longest.and_then(|seen| seen.limit.asked_bits_per_s())
+}
+
+/// The kind of limit that was there for most of the time, and for how long, s.
+pub(super) fn main_kind(test: &TestSummary) -> Option<(LimitKind, f64)> {
+    let seconds = |kind: LimitKind| of_kind(test, kind).map(|seen| seen.seconds).sum::<f64>();
+    let kinds = test.limits.iter().map(|seen| (seen.limit.kind, seconds(seen.limit.kind)));
+    kinds.max_by(|one, other| one.1.total_cmp(&other.1))
+}
+
+fn of_kind(test: &TestSummary, kind: LimitKind) -> impl Iterator<Item = &LimitSeen> {
+    test.limits.iter().filter(move |seen| seen.limit.kind == kind)
+}
+
 /// `other programs fill core 0`; none where no kind of limit was there for most of the time, or nothing was saturated.
-pub(super) fn cause(test: &TestSummary, ran_s: f64) -> Option<String> {
-    let of_kind = |kind: LimitKind| test.limits.iter().filter(move |seen| seen.limit.kind == kind);
-    let seconds = |kind: LimitKind| of_kind(kind).map(|seen| seen.seconds).sum::<f64>();
-    let kinds = test.limits.iter().map(|seen| seen.limit.kind);
-    let kind = kinds.max_by(|one, other| seconds(*one).total_cmp(&seconds(*other)))?;
-    let whole = seconds(kind);
-    let longest = of_kind(kind).max_by(|one, other| one.seconds.total_cmp(&other.seconds))?;
+pub(super) fn cause(test: &TestSummary) -> Option<String> {
+    let (kind, whole) = main_kind(test)?;
+    let longest = of_kind(test, kind).max_by(|one, other| one.seconds.total_cmp(&other.seconds))?;
     // Of a test that was on several cores none stands for all.
     let core = longest.limit.core.filter(|_| longest.seconds >= MOST * whole);
-    (whole >= MOST * ran_s && whole > 0.0).then(|| words(test, &longest.limit, core)).flatten()
+    (whole >= MOST * ran_s(test) && whole > 0.0).then(|| words(test, &longest.limit, core)).flatten()
 }
 
 /// Where its packets are lost is not known, or whether they are.

@@ -1,14 +1,15 @@
 //! The figures of a test that are read from afar, each with what it is of: where threads were pinned for a while, the pinned and the
 //! unpinned time by themselves.
 
+use super::lost::share_and_count;
 use super::verdict::{self, Result};
-use super::words::{count, is_udp, known, known_percent, known_rate, length};
+use super::words::{count, is_udp, known, known_percent, length, ran_s};
 use crate::derive::experiment::CardSide;
 use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
 use crate::derive::{Card, Jitter, TestSummary, plural};
 use crate::report::document::KeyFigure;
-use crate::report::figures::{digits, rate, scale, seconds};
+use crate::report::figures::{CommonUnit, digits, seconds};
 
 /// A mean of pinned and unpinned time says nothing: where both were measured, each stands by itself.
 pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure> {
@@ -23,13 +24,33 @@ pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure>
         let migrations = known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s)));
         all.push(figure("migrations", migrations, &by_class(test)));
     }
-    all.push(figure("packets lost", count(test.lost), "where the place is known, until just after its end"));
-    if !is_udp(test) {
-        all.push(figure("retransmits", known(test.retransmits, count), "TCP segments sent again in its namespaces"));
-    }
+    all.push(lost(test));
+    all.extend((!is_udp(test)).then(|| retransmits(test)));
     let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
-    all.push(figure("length", length(verdict::ran_s(test)), over));
+    all.push(figure("length", length(ran_s(test)), over));
     all
+}
+
+/// Of the whole test: the share where it is known what was sent.
+fn lost(test: &TestSummary) -> KeyFigure {
+    figure(
+        "packets lost",
+        share_and_count(test),
+        "of the whole test, where the place is known, until just after its end",
+    )
+}
+
+/// Its own, where its sockets tell; else all of its namespaces, in which other tests may be.
+fn retransmits(test: &TestSummary) -> KeyFigure {
+    let label = "retransmits";
+    match (test.own_retransmits, test.retransmits) {
+        (Some(own), all) => {
+            let beside = all.filter(|all| *all >= own + 0.5);
+            let beside = beside.map_or_else(String::new, |all| format!("; {} by all in its namespaces", count(all)));
+            figure(label, count(own), &format!("TCP segments that its own connections sent again{beside}"))
+        }
+        (None, all) => figure(label, known(all, count), "TCP segments sent again in its namespaces, by whichever test"),
+    }
 }
 
 fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
@@ -40,16 +61,17 @@ fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
 fn both_sides(test: &TestSummary, card: &Card, treated: Option<&[TreatedTime; 2]>) -> Vec<KeyFigure> {
     let is_pin = test.incidents.iter().any(|done| done.kind == IncidentKind::Pin);
     let names = verdict::side_names(card, is_pin || card.pinned_at_ns.is_none());
+    let unit = unit_of([&card.before.jitter, &card.after.jitter]);
     let all = |nth: usize, of: &CardSide| {
         let whole = treated.map(|both| both[nth]).filter(|whole| whole.seconds >= of.jitter.window_s + 1.0);
         let word = ["unpinned", "pinned"][nth];
         whole.map_or_else(String::new, |whole| {
-            format!("; all {} {word}: {}", length(whole.seconds), rate(whole.mean_bits_per_s))
+            format!("; all {} {word}: {}", length(whole.seconds), unit.figure(whole.mean_bits_per_s))
         })
     };
     let side = |nth: usize, of: &CardSide| {
-        let hint = format!("{}{}", spread_of(Some(&of.jitter)), all(nth, of));
-        figure(&format!("mean, {}", names[nth]), rate(of.jitter.mean), &hint)
+        let hint = format!("{}{}", spread_of(Some(&of.jitter), unit), all(nth, of));
+        figure(&format!("mean, {}", names[nth]), unit.figure(of.jitter.mean), &hint)
     };
     let moves = |of: &CardSide| known(of.moves_per_s, digits);
     let migrations = format!("{} → {}/s", moves(&card.before), moves(&card.after));
@@ -67,11 +89,14 @@ fn both_sides(test: &TestSummary, card: &Card, treated: Option<&[TreatedTime; 2]
 
 /// Of pinned time that no card compares.
 fn apart(both: &[TreatedTime; 2]) -> Vec<KeyFigure> {
+    let [unpinned, pinned] = both;
+    let means = both.iter().map(|of| of.mean_bits_per_s);
+    let rates: Vec<f64> = both.iter().filter_map(|of| of.jitter).flat_map(|of| [of.p5, of.p95]).chain(means).collect();
+    let unit = CommonUnit::of_rates(&rates);
     let side = |word: &str, of: &TreatedTime| {
         let label = format!("mean, {} {word}", length(of.seconds));
-        figure(&label, rate(of.mean_bits_per_s), &spread_of(of.jitter.as_ref()))
+        figure(&label, unit.figure(of.mean_bits_per_s), &spread_of(of.jitter.as_ref(), unit))
     };
-    let [unpinned, pinned] = both;
     let migrations = format!("{} → {}/s", digits(unpinned.moves_per_s), digits(pinned.moves_per_s));
     vec![
         side("unpinned", unpinned),
@@ -80,27 +105,35 @@ fn apart(both: &[TreatedTime; 2]) -> Vec<KeyFigure> {
     ]
 }
 
-fn spread_of(jitter: Option<&Jitter>) -> String {
+/// That of several spreads that stand beside each other.
+fn unit_of<'a>(jitters: impl IntoIterator<Item = &'a Jitter>) -> CommonUnit {
+    CommonUnit::of_rates(&jitters.into_iter().flat_map(|of| [of.p5, of.mean, of.p95]).collect::<Vec<f64>>())
+}
+
+fn spread_of(jitter: Option<&Jitter>, unit: CommonUnit) -> String {
     jitter.map_or_else(
         || "too short for a spread".to_owned(),
         |of| {
             let (cv, bin) = (known_percent(of.cv), length(of.bin_s));
-            format!("CV {cv}, p5 to p95: {}, of bins of {bin}", spread(of.p5, of.p95))
+            format!("CV {cv}, p5 to p95: {}, of bins of {bin}", unit.range(of.p5, of.p95))
         },
     )
 }
 
 fn whole(test: &TestSummary) -> Vec<KeyFigure> {
     let jitter = test.rate.jitter.as_ref();
+    let mean = test.mean_bits_per_s;
+    let spread = jitter.iter().flat_map(|of| [of.p5, of.p50, of.p95]);
+    let unit = CommonUnit::of_rates(&spread.chain(mean).collect::<Vec<f64>>());
     vec![
-        figure("mean rate", known_rate(test.mean_bits_per_s), "payload, both ends counted once"),
+        figure("mean rate", known(mean, |mean| unit.figure(mean)), "payload, both ends counted once"),
         figure(
             "CV",
             known_percent(jitter.and_then(|jitter| jitter.cv)),
             &format!("of the whole test{}: standard deviation / mean", in_bins(jitter)),
         ),
-        figure("median", known_rate(jitter.map(|jitter| jitter.p50)), "half of the time it was faster"),
-        figure("p5 to p95", known(jitter, |of| spread(of.p5, of.p95)), "nine tenths of the bins are in between"),
+        figure("median", known(jitter, |of| unit.figure(of.p50)), "half of the time it was faster"),
+        figure("p5 to p95", known(jitter, |of| unit.range(of.p5, of.p95)), "nine tenths of the bins are in between"),
         figure(
             "longest dip",
             known(jitter, |of| seconds(of.longest_dip_s)),
@@ -112,15 +145,6 @@ fn whole(test: &TestSummary) -> Vec<KeyFigure> {
 /// What its figures of a spread are of.
 fn in_bins(jitter: Option<&Jitter>) -> String {
     jitter.map_or_else(String::new, |of| format!(" in bins of {}", length(of.bin_s)))
-}
-
-/// In one unit, where the lower one has a digit in it.
-fn spread(low: f64, high: f64) -> String {
-    let (bits, unit) = scale(high);
-    if low > 0.0 && low / bits < 0.1 {
-        return format!("{} to {}", rate(low), rate(high));
-    }
-    format!("{} to {} {unit}", digits(low / bits), digits(high / bits))
 }
 
 fn by_class(test: &TestSummary) -> String {

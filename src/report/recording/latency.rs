@@ -7,10 +7,12 @@ use crate::derive::TestSummary;
 use crate::derive::finding::FindingId;
 use crate::derive::latency::{Histogram, Spread, Stage};
 use crate::derive::summary::StageSummary;
-use crate::report::document::{Block, ReportPlot, ReportTable};
-use crate::report::figures::{digits, percent, time};
-use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+use crate::report::document::{Block, ReportPlot, ReportTable, legend};
+use crate::report::figures::{CommonUnit, digits, percent, time};
+use crate::report::plot::{BarPlot, BarRow, BarScale, PlotColor, PlotText, bars};
 
+/// A second, us.
+const US: f64 = 1e6;
 /// Stages of the data that have a bar.
 const BARS: usize = 16;
 /// A stage that took so long is worth a sentence, s.
@@ -31,7 +33,9 @@ pub(super) fn blocks(test: &TestSummary, names: &ThreadNames) -> Vec<Block> {
     blocks.extend(whole.map(|(stage, spread)| histogram(&stage.times, *spread)));
     let row = |(stage, spread): &(&StageSummary, Spread)| {
         let back = if stage.key.is_back { "back: " } else { "" };
-        let figures = [spread.mean_s, spread.p50_s, spread.p99_s, spread.max_s].map(time);
+        let figures = [spread.mean_s, spread.p50_s, spread.p99_s, spread.max_s];
+        let unit = CommonUnit::of_times(&figures);
+        let figures = figures.map(|time| unit.figure(time));
         let mut row = vec![format!("{back}{}", names.sentence(&stage.place)), count(spread.count as f64)];
         row.extend(figures);
         row
@@ -75,23 +79,29 @@ fn stages_plot(known: &[(&StageSummary, Spread)]) -> Option<Block> {
     if most <= 0.0 {
         return None;
     }
-    let (per_s, unit) = if most < 1e-3 { (1e6, "us") } else { (1e3, "ms") };
-    let row = |(stage, spread): &&(&StageSummary, Spread)| BarRow {
-        label: stage.place.clone(),
-        value: Some(spread.p99_s * per_s),
-        interval: Some((spread.p50_s * per_s, spread.p99_s * per_s)),
-        nominal: None,
-        words: format!("p50 {}, p99 {}", time(spread.p50_s), time(spread.p99_s)),
-        color: PlotColor::Blue,
+    let row = |(stage, spread): &&(&StageSummary, Spread)| {
+        let unit = CommonUnit::of_times(&[spread.p50_s, spread.p99_s]);
+        BarRow {
+            label: stage.place.clone(),
+            value: Some(spread.p50_s * US),
+            interval: Some((spread.p50_s * US, spread.p99_s * US)),
+            nominal: None,
+            words: format!("{} / {}", unit.digits(spread.p50_s), unit.figure(spread.p99_s)),
+            color: PlotColor::Blue,
+        }
     };
     let rows: Vec<BarRow> = steps.iter().map(row).collect();
     let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
     let words = PlotText {
         title: "How long packets took, stage by stage".to_owned(),
-        description: format!("In the order of the packets: {list}."),
+        description: format!("Median / 99th percentile, in the order of the packets: {list}."),
     };
-    let plot = BarPlot { x_label: format!("99th percentile, {unit}; the line starts at the median"), rows };
-    Some(Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))))
+    let entries = vec![
+        legend("blue bar", "to the median (p50); each step of the axis is ten times as long"),
+        legend("text", "a line: from the median to the 99th percentile (p99)"),
+    ];
+    let plot = BarPlot { scale: BarScale::Logarithmic, x_label: "us, logarithmic: p50 / p99".to_owned(), rows };
+    Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
 }
 
 /// Packets by power of two.
@@ -118,6 +128,7 @@ fn histogram(times: &Histogram, spread: Spread) -> Block {
         ),
     };
     let plot = BarPlot {
+        scale: BarScale::Linear,
         x_label: "share of the packets that were followed, %".to_owned(),
         rows: times.powers_of_two().into_iter().map(row).collect(),
     };

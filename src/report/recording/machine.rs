@@ -1,16 +1,16 @@
 //! What a report says of the machine: what it is, what its cores and links did.
 
 use super::words::{
-    UNKNOWN, all_done, count, known, known_percent, known_rate, legend_of_done, length, machine, nominal, when,
+    UNKNOWN, all_done, count, known, known_percent, known_rate, legend_of_done, length, machine, nominal, step, when,
 };
-use super::{ReportedRecording, profile};
+use super::{ReportedRecording, profile, provenance};
 use crate::derive::profile::rules_counted;
 use crate::derive::summary::{CoreColumn, CoreSummary, LinkSummary};
 use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable, legend};
 use crate::report::figures::percent;
 use crate::report::plot::{HeatPlot, HeatRow, PlotColor, PlotText, PlotTime, heat};
-use crate::sample::{CoreId, Topology, TraceSource, Word};
+use crate::sample::{CoreId, Topology, Word};
 use std::collections::BTreeSet;
 
 /// Rows of a heat map and of a table.
@@ -59,13 +59,14 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
     blocks
 }
 
-pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
+pub(super) fn blocks(recording: &ReportedRecording, summary: &RecordingSummary) -> Vec<Block> {
     let mut blocks = vec![Block::Heading("Cores".to_owned())];
     blocks.extend(cores(summary));
     blocks.extend(softirqs(summary));
     blocks.extend(profile::blocks(summary));
     blocks.push(Block::Folded("Links".to_owned(), vec![links(summary)]));
     blocks.push(measurement(summary));
+    blocks.extend(provenance::blocks(recording, summary));
     blocks
 }
 
@@ -84,7 +85,7 @@ fn measurement(summary: &RecordingSummary) -> Block {
         };
         blocks.push(Block::List(problems.iter().take(20).map(item).collect()));
     }
-    Block::Folded(format!("Machine and measurement{unread}"), blocks)
+    Block::Folded(format!("The machine in detail{unread}"), blocks)
 }
 
 fn core_label(topology: &Topology, core: &CoreSummary) -> String {
@@ -113,10 +114,8 @@ fn map(
         color,
         done: all_done(summary),
     };
-    let mut entries = vec![legend(
-        word,
-        format!("the darker the busier, up to 100 % of its time, in columns of {}", length(plot.column_s)),
-    )];
+    let mut entries =
+        vec![legend(word, format!("the darker the busier, up to 100 % of its time; a column is {}", step(summary)))];
     entries.extend(legend_of_done(&plot.done, false));
     Block::Plot(ReportPlot::new(text, entries, |text, width| heat(text, width, &plot)))
 }
@@ -261,8 +260,6 @@ fn facts(summary: &RecordingSummary) -> Block {
     let ovs: Vec<String> = ovs.collect();
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![
-        row("host", host.name.clone()),
-        row("kernel", format!("Linux {} {}", host.kernel, host.arch)),
         row("cores", cores_in_words(topology)),
         row(
             "isolated cores",
@@ -277,27 +274,8 @@ fn facts(summary: &RecordingSummary) -> Block {
     if !ovs.is_empty() {
         rows.push(row("Open vSwitch", ovs.join(", ")));
     }
-    rows.extend([
-        row("samples", format!("{} every {}", count(summary.samples as f64), length(summary.interval_ns as f64 / 1e9))),
-        row("late or left out", format!("{} late, {} left out", summary.late_ticks, summary.left_out)),
-        row("migrations", traced(summary)),
-        row("CPU time of vnettop", known(summary.own_cpu, |share| format!("{} of one core", percent(share)))),
-    ]);
-    Block::Table(ReportTable::new("The machine and how it was measured", &["what", "value"], rows))
-}
-
-/// Where the migrations come from, and how many of them are only counted.
-fn traced(summary: &RecordingSummary) -> String {
-    let how = match summary.trace {
-        Some(TraceSource::Bpf) => "traced by BPF",
-        Some(TraceSource::Ftrace) => "traced by ftrace",
-        Some(TraceSource::Perf) => return "sampled by perf, which misses some".to_owned(),
-        None => return "counted by the kernel, without their instants".to_owned(),
-    };
-    match summary.only_counted() {
-        (0, _) => format!("{how}, every one"),
-        (some, all) => format!("{how}; {} of {} only counted", count(some as f64), count(all as f64)),
-    }
+    rows.push(row("CPU time of vnettop", known(summary.own_cpu, |share| format!("{} of one core", percent(share)))));
+    Block::Table(ReportTable::new("The machine in detail", &["what", "value"], rows))
 }
 
 fn cores_in_words(topology: &Topology) -> String {

@@ -7,7 +7,7 @@ use crate::derive::summary::ProfileSummary;
 use crate::derive::{RecordingSummary, plural};
 use crate::report::document::{Block, ReportPlot, ReportTable};
 use crate::report::figures::percent;
-use crate::report::plot::{BarPlot, BarRow, PlotText, bars};
+use crate::report::plot::{BarPlot, BarRow, BarScale, PlotText, bars};
 use crate::sample::ProfileClock;
 
 /// Cores that are told.
@@ -48,7 +48,7 @@ fn plot(profile: &ProfileSummary) -> Block {
         title: format!("Time of core {} by stage", profile.core),
         description: format!("Of {} of its profile: {list}.", length(profile.seconds)),
     };
-    let plot = BarPlot { x_label: "share of the core's time, %".to_owned(), rows };
+    let plot = BarPlot { scale: BarScale::Linear, x_label: "share of the core's time, %".to_owned(), rows };
     Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot)))
 }
 

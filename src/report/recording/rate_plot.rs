@@ -1,11 +1,13 @@
 //! The rate of a test over time, with the migrations, losses and pins below it on the same axis.
 
-use super::words::{count, done, known_percent, legend_of_done, length, nominal};
+use super::lost::share_and_count;
+use super::words::{done, known_percent, legend_of_done, length, nominal, step};
 use crate::derive::ledger::Bin;
 use crate::derive::links::Basis;
+use crate::derive::summary::pinned_times;
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, ReportPlot, legend};
-use crate::report::figures::{digits, rate, scale, seconds};
+use crate::report::figures::{CommonUnit, digits, grouped as thousands, scale, seconds};
 use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotPhase, PlotText, PlotTime, lines};
 
 /// Phases that the text alternative lists.
@@ -34,8 +36,8 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
     let at = |ns| summary.columns.at_s(ns);
     let middle = |bin: &Bin| at(bin.from_ns + bin.length_ns() / 2);
     let (points, band): (Vec<_>, Vec<_>) = if bins.len() > MOST_POINTS {
-        let grouped = bins.chunks(bins.len().div_ceil(FEW_POINTS)).map(|group| grouped(group, per_unit, &middle));
-        grouped.unzip()
+        let groups = groups(bins, &cuts(test), bins.len().div_ceil(FEW_POINTS));
+        groups.into_iter().map(|group| grouped(group, per_unit, &middle)).unzip()
     } else {
         (bins.iter().map(|bin| (middle(bin), bin.bits_per_s.map(|rate| rate / per_unit))).collect(), Vec::new())
     };
@@ -56,7 +58,7 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
         y_label: format!("rate, {unit}"),
         y_to: highest.max(reach.unwrap_or(0.0)) * 1.08,
         series: vec![LineSeries { color: PlotColor::Blue, points, band: band.into_iter().flatten().collect() }],
-        lanes: vec![migrations(summary, bins), lost(summary, test)],
+        lanes: vec![migrations(summary, test), lost(summary, test)],
         level,
         done,
     };
@@ -78,34 +80,76 @@ fn grouped(group: &[Bin], bits: f64, middle: &impl Fn(&Bin) -> f64) -> (Point, B
     ((at, Some(mean)), Some((at, low, high)))
 }
 
-fn migrations(summary: &RecordingSummary, bins: &[Bin]) -> Lane {
+/// A pin carries its threads to their cores within this time, ns: what it does itself stands apart from what follows.
+const PINNING_NS: u64 = 200_000_000;
+
+/// When pinned time starts and ends, and when it has started, monotonic ns.
+fn cuts(test: &TestSummary) -> Vec<u64> {
+    let ends = |(from, to): (u64, Option<u64>)| [from, from.saturating_add(PINNING_NS)].into_iter().chain(to);
+    pinned_times(&test.incidents).into_iter().flat_map(ends).collect()
+}
+
+/// The bins, so many in one, and never from both sides of a cut: one that reaches across it stands alone.
+fn groups<'a>(bins: &'a [Bin], cuts: &[u64], most: usize) -> Vec<&'a [Bin]> {
+    // Two more for each cut that is before, one for each that it reaches across.
+    let side = |bin: &Bin| -> usize {
+        cuts.iter().map(|cut| usize::from(bin.from_ns >= *cut) + usize::from(bin.to_ns > *cut)).sum()
+    };
+    let parts = bins.chunk_by(|one, other| side(one) == side(other));
+    parts.flat_map(|part| part.chunks(most.max(1))).collect()
+}
+
+/// Bins in one bar of the migrations.
+fn bins_of_bar(test: &TestSummary) -> usize {
+    test.rate.bins.len().div_ceil(BARS).max(1)
+}
+
+fn migrations(summary: &RecordingSummary, test: &TestSummary) -> Lane {
     let bar = |group: &[Bin]| {
         let moves = group.iter().map(|bin| bin.moves.all() as f64 + bin.unclassed).sum::<f64>();
         let (from, to) = (group[0].from_ns, group[group.len() - 1].to_ns);
-        (summary.columns.at_s(from), summary.columns.at_s(to), moves)
+        let (from_s, to_s) = (summary.columns.at_s(from), summary.columns.at_s(to));
+        (from_s, to_s, moves / (to_s - from_s).max(f64::EPSILON))
     };
-    let groups = bins.chunks(bins.len().div_ceil(BARS).max(1));
-    Lane { name: "migrations".to_owned(), color: PlotColor::Purple, bars: groups.map(bar).collect() }
+    lane(
+        "migrations",
+        PlotColor::Purple,
+        groups(&test.rate.bins, &cuts(test), bins_of_bar(test)).into_iter().map(bar).collect(),
+    )
 }
 
 fn lost(summary: &RecordingSummary, test: &TestSummary) -> Lane {
     let column_s = summary.columns.seconds();
-    let bar = |(nth, packets): (usize, &f64)| (nth as f64 * column_s, (nth + 1) as f64 * column_s, *packets);
-    Lane {
-        name: "lost".to_owned(),
-        color: PlotColor::Red,
-        bars: test.lost_columns.iter().enumerate().map(bar).filter(|(_, _, packets)| *packets > 0.0).collect(),
+    let bar = |(nth, packets): (usize, &f64)| (nth as f64 * column_s, (nth + 1) as f64 * column_s, *packets / column_s);
+    let bars = test.lost_columns.iter().enumerate().map(bar).filter(|(_, _, per_s)| *per_s > 0.0);
+    lane("lost", PlotColor::Red, bars.collect())
+}
+
+/// Its highest bar says how much that is.
+fn lane(name: &str, color: PlotColor, bars: Vec<(f64, f64, f64)>) -> Lane {
+    let most = bars.iter().map(|(_, _, per_s)| *per_s).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
+    let highest = if most > 0.0 { format!("max {}/s", large_rate(most)) } else { "none".to_owned() };
+    Lane { name: name.to_owned(), color, bars, highest }
+}
+
+/// `23.5`, `940`, `14.2k`: short enough for the label of a lane.
+fn large_rate(per_s: f64) -> String {
+    match per_s {
+        999.5e3.. => format!("{}M", digits(per_s / 1e6)),
+        9_999.5.. => format!("{}k", digits(per_s / 1e3)),
+        999.5.. => thousands(per_s),
+        _ => digits(per_s),
     }
 }
 
 fn colors(summary: &RecordingSummary, test: &TestSummary, has_band: bool) -> Vec<LegendEntry> {
     let bin = test.rate.jitter.map_or(0.1, |jitter| jitter.bin_s);
-    let group = test.rate.bins.len().div_ceil(BARS).max(1) as f64;
+    let group = bins_of_bar(test) as f64;
     let band = if has_band { "; the band is from the lowest bin to the highest" } else { "" };
     vec![
         legend("blue", format!("payload in bins of {}{band}", length(bin))),
-        legend("purple", format!("migrations of its threads from core to core, in columns of {}", length(bin * group))),
-        legend("red", format!("packets lost, in columns of {}", length(summary.columns.seconds()))),
+        legend("purple", format!("migrations/s of its threads from core to core, a bar is {}", length(bin * group))),
+        legend("red", format!("packets lost/s, a bar is {}", step(summary))),
     ]
 }
 
@@ -130,12 +174,14 @@ fn done_in_words(summary: &RecordingSummary, test: &TestSummary) -> String {
 
 fn text(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> PlotText {
     let spread = test.rate.jitter.filter(|_| !is_mixed).map_or_else(String::new, |jitter| {
+        let mean = test.mean_bits_per_s.unwrap_or(jitter.mean);
+        let unit = CommonUnit::of_rates(&[jitter.p5, mean, jitter.p95]);
         format!(
             " Mean {}, CV {}, from {} (5th percentile) to {} (95th).",
-            rate(test.mean_bits_per_s.unwrap_or(jitter.mean)),
+            unit.figure(mean),
             known_percent(jitter.cv),
-            rate(jitter.p5),
-            rate(jitter.p95)
+            unit.figure(jitter.p5),
+            unit.figure(jitter.p95)
         )
     });
     let moves = test
@@ -146,9 +192,27 @@ fn text(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> PlotT
     PlotText {
         title: "Rate over time".to_owned(),
         description: format!(
-            "Rate of the test over time.{spread}{moves} {} packets lost.{}",
-            count(test.lost),
+            "Rate of the test over time.{spread}{moves} Packets lost: {}.{}",
+            share_and_count(test),
             done_in_words(summary, test)
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_column_has_time_from_both_sides_of_a_pin() {
+        let bin = |nth: u64| Bin { from_ns: nth * 100, to_ns: (nth + 1) * 100, ..Bin::default() };
+        let bins: Vec<Bin> = (0..20).map(bin).collect();
+        let ends = |cuts: &[u64]| -> Vec<(u64, u64)> {
+            groups(&bins, cuts, 4).iter().map(|group| (group[0].from_ns, group[group.len() - 1].to_ns)).collect()
+        };
+        assert_eq!(ends(&[]), [(0, 400), (400, 800), (800, 1_200), (1_200, 1_600), (1_600, 2_000)]);
+        let across = [(0, 400), (400, 500), (500, 600), (600, 1_000), (1_000, 1_400), (1_400, 1_800), (1_800, 2_000)];
+        assert_eq!(ends(&[550]), across, "the bin that the pin falls into stands alone");
+        assert_eq!(ends(&[600])[1..3], [(400, 600), (600, 1_000)], "between two bins nothing stands alone");
     }
 }

@@ -1,14 +1,15 @@
 //! Several recordings in one table, and their mean rates in one plot.
 
 use super::ReportedRecording;
+use super::lost::{limit_in_all, share_and_count};
 use super::thread_names::ThreadNames;
-use super::verdict::{self, main_test};
+use super::verdict::{self, led};
 use super::words::{UNKNOWN, count, is_udp, known, known_percent, known_rate, length};
 use crate::derive::summary::TreatedTime;
 use crate::derive::{Jitter, RecordingSummary, TestSummary};
 use crate::report::document::{Block, ReportPlot, ReportTable};
 use crate::report::figures::{digits, rate, scale};
-use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, bars};
+use crate::report::plot::{BarPlot, BarRow, BarScale, PlotColor, PlotText, bars};
 
 type Cell = fn(&RecordingSummary, Option<&TestSummary>) -> String;
 
@@ -39,8 +40,8 @@ const RATES_APART: [(&str, Cell); 6] = [
 ];
 
 const REST: [(&str, Cell); 4] = [
-    ("retransmits", |_, test| known(test.filter(|test| !is_udp(test)).and_then(|test| test.retransmits), count)),
-    ("packets lost", |_, test| known(test.map(|test| test.lost), count)),
+    ("retransmits", |_, test| known(test.filter(|test| !is_udp(test)).and_then(|test| test.own_retransmits), count)),
+    ("packets lost", |_, test| known(test, share_and_count)),
     ("limit", |summary, test| known(test.and_then(|test| limit(summary, test)), |limit| limit)),
     ("busiest softirq", |summary, _| {
         let share = |core: &&crate::derive::summary::CoreSummary| core.softirq.unwrap_or(0.0);
@@ -52,7 +53,7 @@ const REST: [(&str, Cell); 4] = [
 /// What limited it longest, with what a rate in it came to.
 fn limit(summary: &RecordingSummary, test: &TestSummary) -> Option<String> {
     let limit = &test.limits.first()?.limit;
-    let (words, in_all) = verdict::limit_in_all(test, limit, &limit.text);
+    let (words, in_all) = limit_in_all(test, limit);
     let in_all = in_all.map_or_else(String::new, |in_all| format!(" ({in_all})"));
     Some(ThreadNames::of(summary).sentence(&words) + &in_all)
 }
@@ -68,13 +69,13 @@ fn of_side(test: Option<&TestSummary>, nth: usize, words: fn(&TreatedTime) -> St
 }
 
 fn is_any_pinned(recordings: &[ReportedRecording]) -> bool {
-    let test = |one: &ReportedRecording| one.summary.as_ref().and_then(main_test).and_then(TestSummary::treated);
+    let test = |one: &ReportedRecording| led(one).and_then(TestSummary::treated);
     recordings.iter().any(|one| test(one).is_some())
 }
 
 pub(super) fn blocks(recordings: &[ReportedRecording]) -> Vec<Block> {
     let cell = |recording: &ReportedRecording, of: Cell| match &recording.summary {
-        Some(summary) => of(summary, main_test(summary)),
+        Some(summary) => of(summary, led(recording)),
         None => UNKNOWN.to_owned(),
     };
     let row = |(name, of): &(&str, Cell)| {
@@ -86,7 +87,7 @@ pub(super) fn blocks(recordings: &[ReportedRecording]) -> Vec<Block> {
     let rows = MACHINE.iter().chain(rates).chain(&REST).map(row);
     let names: Vec<String> = recordings.iter().map(|recording| format!(">{}", recording.name)).collect();
     let columns: Vec<&str> = std::iter::once("").chain(names.iter().map(String::as_str)).collect();
-    let caption = "Of each recording the test that carried most; each is shown in full below";
+    let caption = "Of each recording the test that its report starts with; all are below";
     let rows = std::iter::once(first).chain(rows).collect();
     let mut blocks = vec![Block::Table(ReportTable::new(caption, &columns, rows))];
     blocks.extend(plot(recordings));
@@ -104,7 +105,7 @@ fn bars_of(recording: &ReportedRecording, (bits, has_pinned): (f64, bool)) -> Ve
         words: format!("{}{word}", known(mean, |mean| digits(mean / bits))),
         color: if word == PINNED { PlotColor::Orange } else { PlotColor::Blue },
     };
-    let test = recording.summary.as_ref().and_then(main_test);
+    let test = led(recording);
     let of = |word: &str, of: TreatedTime| row(word, Some(of.mean_bits_per_s), of.jitter);
     if let Some([unpinned, pinned]) = test.and_then(TestSummary::treated) {
         return vec![of(UNPINNED, unpinned), of(PINNED, pinned)];
@@ -119,7 +120,7 @@ const PINNED: &str = ", pinned";
 
 /// The mean rates, each with the span from p5 to p95.
 fn plot(recordings: &[ReportedRecording]) -> Option<Block> {
-    let test = |recording: &ReportedRecording| recording.summary.as_ref().and_then(main_test)?.rate.jitter;
+    let test = |recording: &ReportedRecording| led(recording)?.rate.jitter;
     let most = recordings.iter().filter_map(test).map(|jitter| jitter.p95).fold(0.0, f64::max);
     if most <= 0.0 {
         return None;
@@ -130,6 +131,7 @@ fn plot(recordings: &[ReportedRecording]) -> Option<Block> {
     let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
     let words =
         PlotText { title: "Mean rate of each recording".to_owned(), description: format!("In {unit}. {list}.") };
-    let plot = BarPlot { x_label: format!("mean rate, {unit}; the line is from p5 to p95"), rows };
+    let plot =
+        BarPlot { scale: BarScale::Linear, x_label: format!("mean rate, {unit}; the line is from p5 to p95"), rows };
     Some(Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot))))
 }

@@ -2,23 +2,25 @@
 
 use super::key_figures::figures;
 use super::latency;
+use super::lost::{burst, finding_in_all, limit_in_all};
 use super::rate_plot::{axis, rate_plot};
 use super::thread_names::ThreadNames;
-use super::verdict::{self, Result as TestResult};
+use super::verdict::{Result as TestResult, listed_findings};
 use super::words::{
-    UNKNOWN, count, done, for_so_long, known, known_percent, known_rate, legend_of_done, length, migrations, nominal,
+    UNKNOWN, count, done, for_so_long, known, known_percent, legend_of_done, length, migrations, nominal, ran_s, step,
     test_title,
 };
-use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{HopSummary, PathSummary, StripColumn, ThreadSummary};
 use crate::derive::{Evidence, RecordingSummary, TestSummary, plural};
 use crate::report::card;
 use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
-use crate::report::figures::{digits, rate, scale};
+use crate::report::figures::{CommonUnit, digits, rate, scale};
 use crate::report::page::Page;
 use crate::report::pair::VERDICT;
-use crate::report::plot::{BarPlot, BarRow, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips};
+use crate::report::plot::{
+    BarPlot, BarRow, BarScale, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips,
+};
 use crate::sample::{CoreId, HopWay, Word};
 
 /// What limited it longest.
@@ -54,13 +56,14 @@ pub(super) fn blocks(
     if result.card.is_some_and(|card| card.pinned_at_ns.is_some()) {
         blocks.extend(before_after(test));
     }
-    let ran_s = verdict::ran_s(test);
+    let ran_s = ran_s(test);
     blocks.extend(limits((test, names), ran_s));
-    if !test.findings.is_empty() {
+    if listed_findings(test).next().is_some() {
         blocks.push(Block::Subheading("Findings, with the last figures of each".to_owned()));
-        blocks.push(Block::List(findings(test).map(|seen| finding((test, names), seen, ran_s)).collect()));
+        blocks.push(Block::List(listed_findings(test).map(|seen| finding((test, names), seen, ran_s)).collect()));
     }
     blocks.extend(losses(test));
+    blocks.extend(burst(summary, test).map(Block::Text));
     for path in &test.paths {
         blocks.extend(path_blocks(path, test.treated().is_some()));
     }
@@ -74,7 +77,7 @@ fn limits((test, names): (&TestSummary, &ThreadNames), ran_s: f64) -> Vec<Block>
         return Vec::new();
     }
     let item = |seen: &crate::derive::summary::LimitSeen| {
-        let (words, in_all) = verdict::limit_in_all(test, &seen.limit, &seen.limit.text);
+        let (words, in_all) = limit_in_all(test, &seen.limit);
         ListItem { text: names.sentence(&words), aside: aside(in_all, seen.seconds, ran_s) }
     };
     let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
@@ -86,14 +89,8 @@ fn limits((test, names): (&TestSummary, &ThreadNames), ran_s: f64) -> Vec<Block>
     vec![Block::Subheading("What limited it, with the last figures of each".to_owned()), Block::List(items)]
 }
 
-/// The findings; that no cause was found goes where one was found later.
-fn findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
-    let is_explained = test.findings.iter().any(|seen| seen.finding.id == FindingId::Jitter);
-    test.findings.iter().filter(move |seen| !(is_explained && seen.finding.id == FindingId::JitterUnexplained))
-}
-
 fn finding((test, names): (&TestSummary, &ThreadNames), seen: &Seen, ran_s: f64) -> ListItem {
-    let (words, in_all) = verdict::finding_in_all(test, &seen.finding);
+    let (words, in_all) = finding_in_all(test, &seen.finding);
     ListItem { text: names.sentence(&words), aside: aside(in_all, seen.seconds, ran_s) }
 }
 
@@ -115,6 +112,7 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
         color,
     };
     let plot = BarPlot {
+        scale: BarScale::Linear,
         x_label: format!("mean rate, {unit}; the line is from p5 to p95"),
         rows: vec![row("before", &card.before, PlotColor::Gray), row("after", &card.after, PlotColor::Blue)],
     };
@@ -156,6 +154,7 @@ fn losses(test: &TestSummary) -> Vec<Block> {
 }
 
 fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
+    let unit = unit_of_path(path);
     let name = |hop: &HopSummary| hop.name.clone().unwrap_or_else(|| "a link that is gone".to_owned());
     let cell = |(nth, hop): (usize, &HopSummary)| {
         let side = if hop.way == HopWay::Passed { "crosses" } else { hop.way.word() };
@@ -166,7 +165,7 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
             known(hop.kind.as_ref(), |kind| kind.word().to_owned()),
             side.to_owned(),
             nominal(hop.claim_mbps, hop.basis),
-            known_rate(hop.bits_per_s),
+            known(hop.bits_per_s, |bits_per_s| unit.figure(bits_per_s)),
             count(hop.lost),
             known(hop.mtu, |mtu| mtu.to_string()),
         ]
@@ -186,23 +185,30 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     blocks
 }
 
+/// One for the rates and the nominal speeds of a path.
+fn unit_of_path(path: &PathSummary) -> CommonUnit {
+    let rates = path.hops.iter().filter_map(|hop| hop.bits_per_s);
+    let claims = path.hops.iter().filter_map(|hop| hop.claim_mbps).filter(|&mbps| mbps > 0);
+    CommonUnit::of_rates(&rates.chain(claims.map(|mbps| f64::from(mbps) * 1e6)).collect::<Vec<f64>>())
+}
+
 /// The rate at each hop, beside what the link says that it can do.
 fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Option<Block> {
     let most = path.hops.iter().filter_map(|hop| hop.bits_per_s).fold(0.0, f64::max);
     if most <= 0.0 {
         return None;
     }
-    let (bits, unit) = scale(most);
+    let unit = unit_of_path(path);
     let row = |hop: &HopSummary| {
         let bits_of = |mbps: u32| f64::from(mbps) * 1e6;
         let claim = hop.claim_mbps.filter(|&mbps| mbps > 0).map(bits_of);
-        let nominal = claim.map_or_else(String::new, |claim| format!(", nominal {}", rate(claim)));
+        let nominal = claim.map_or_else(String::new, |claim| format!(", nominal {}", unit.figure(claim)));
         BarRow {
             label: name(hop),
-            value: hop.bits_per_s.map(|rate| rate / bits),
+            value: hop.bits_per_s.map(|rate| unit.number(rate)),
             interval: None,
-            nominal: claim.map(|claim| claim / bits),
-            words: known(hop.bits_per_s, |bits_per_s| format!("{}{nominal}", rate(bits_per_s))),
+            nominal: claim.map(|claim| unit.number(claim)),
+            words: known(hop.bits_per_s, |bits_per_s| format!("{}{nominal}", unit.figure(bits_per_s))),
             color: PlotColor::Blue,
         }
     };
@@ -212,12 +218,14 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
         title: "Mean rate and nominal speed along the path".to_owned(),
         description: format!("In the order of the packets: {list}."),
     };
-    let plot = BarPlot { x_label: unit.to_owned(), rows };
+    let plot = BarPlot { scale: BarScale::Linear, x_label: unit.name.to_owned(), rows };
     let mut entries = vec![legend("blue bar", "mean rate")];
     let is_drawn = plot.rows.iter().filter(|row| row.nominal.is_some()).count() > plot.beyond().count();
     entries.extend(is_drawn.then(|| legend("text", "a line: the nominal speed of the link")));
-    let beyond: Vec<String> =
-        plot.beyond().map(|row| format!("{} ({})", row.label, rate(row.nominal.unwrap_or(0.0) * bits))).collect();
+    let beyond: Vec<String> = plot
+        .beyond()
+        .map(|row| format!("{} ({} {})", row.label, digits(row.nominal.unwrap_or(0.0)), unit.name))
+        .collect();
     let all = beyond.join(", ");
     entries.extend((!beyond.is_empty()).then(|| legend("text", format!("nominal speed beyond the axis: {all}"))));
     Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
@@ -316,7 +324,7 @@ fn strip_plot(
     };
     let mut entries = vec![
         legend("red", "above a strip: it migrated"),
-        legend("blue", format!("one colour a core, gray for the rest, in columns of {}", length(column_s))),
+        legend("blue", format!("one colour a core, gray for the rest; a column is {}", step(summary))),
     ];
     entries.extend(legend_of_done(&plot.done, false));
     ReportPlot::new(words, entries, |text, width| strips(text, width, &plot))

@@ -61,6 +61,7 @@ impl ThreadNames {
         for (tid, name) in &self.0 {
             let ordinal = name.nth.map_or_else(String::new, |nth| format!(" {nth}"));
             words = words.replace(&format!(" (tid {tid})"), &ordinal);
+            words = replaced(&words, &format!("{} {tid}", name.label), &name.words());
             words = replaced(&words, &format!("{} {tid}", name.program), &name.words());
         }
         of_names(&self.lists(&self.pair(&words)))
@@ -129,6 +130,7 @@ mod tests {
         is("a core by iperf3 client (tid 72)", "a core by iperf3 client 2");
         is("30 % iperf3 server (tid 7)", "30 % iperf3 server");
         is("wake-up of reader iperf3 7, iperf3 70", "wake-up of reader iperf3 server, iperf3 70");
+        is("iperf3 server 7 and iperf3 client 72 share core 0", "iperf3 server and iperf3 client 2 share core 0");
         let siblings = "busy threads iperf3 server and iperf3 client 1 share one physical core: cores 0 and 1";
         is("busy threads 7 and 71 share one physical core: cores 0 and 1", siblings);
     }

@@ -1,24 +1,25 @@
 //! What a report says first: of a pin whether it helped, else how steady it was, what held it back and how fast it was, then why.
 
 use super::ReportedRecording;
-use super::cause::cause;
+use super::all_tests::{largest, leading, loses_much, which};
+use super::cause::{STEADY, SWINGS, asked, cause, main_kind, state, state_and_cause};
+use super::lost::{all_lost, limit_in_all, what_in_all};
 use super::thread_names::ThreadNames;
-use super::words::{count, for_so_long, known_percent, length};
+use super::words::{for_so_long, known_percent, length, ran_s};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
-use crate::derive::summary::TreatedTime;
+use crate::derive::summary::{LimitSeen, TreatedTime};
 use crate::derive::timeline::IncidentKind;
-use crate::derive::{Card, Finding, FindingParts, Limit, LimitKind, RecordingSummary, TestSummary};
+use crate::derive::{Card, Finding, FindingParts, LimitKind, TestSummary};
 use crate::report::card::pins;
 use crate::report::figures::{percent, rate, scale, signed_digits};
 use crate::report::run::best_placement;
 
-/// Below this coefficient of variation a rate is steady, from that one on unsteady, as on the screen.
-const STEADY: f64 = 0.05;
-const SWINGS: f64 = 0.10;
 /// What the line of the limit begins with.
 const LIMIT: &str = "Limit: ";
+/// What a cost says that nobody measured.
+const UNMEASURED: &str = "not measured";
 /// A finding that was there for less than this share of a test is not what it was like.
 const LONG: f64 = 0.25;
 
@@ -36,21 +37,21 @@ pub(super) struct Result<'a> {
     pub is_mixed: bool,
 }
 
-/// The test that stands for a recording: that which carried most.
-pub(super) fn main_test(summary: &RecordingSummary) -> Option<&TestSummary> {
-    let carried = |test: &TestSummary| test.mean_bits_per_s.unwrap_or(0.0) * ran_s(test);
-    summary.tests.iter().max_by(|one, other| carried(one).total_cmp(&carried(other)))
-}
-
-/// How long a test ran, seconds.
-pub(super) fn ran_s(test: &TestSummary) -> f64 {
-    test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9
-}
-
-/// That of the test that stands for it; `None` where no test ran.
+/// That of the test that leads its report; `None` where no test ran. Of several it says which one it is of.
 pub(super) fn of_recording(recording: &ReportedRecording) -> Option<Result<'_>> {
     let summary = recording.summary.as_ref()?;
-    Some(of_test((main_test(summary)?, &ThreadNames::of(summary)), recording.run.as_ref()))
+    let test = led(recording)?;
+    let mut result = of_test((test, &ThreadNames::of(summary)), recording.run.as_ref());
+    if let Some(which) = which(summary, test).filter(|_| recording.run.is_none()) {
+        result.headline = format!("{which}: {}", result.headline);
+    }
+    Some(result)
+}
+
+/// The test that leads its report: of a command, which has a card of its own, the largest.
+pub(super) fn led(recording: &ReportedRecording) -> Option<&TestSummary> {
+    let summary = recording.summary.as_ref()?;
+    if recording.run.is_some() { largest(summary) } else { leading(summary) }
 }
 
 /// That of a test; `run` is the card of the command that it is of.
@@ -87,11 +88,11 @@ pub(super) fn change(card: &Card) -> String {
     format!("{} {unit}", signed_digits(card.mean.estimate / bits))
 }
 
-/// In which interval: `99 %: +0.71 to +19.5`, in the unit of the change.
+/// In which interval: `99 % interval: +0.71 to +19.5`, in the unit of the change.
 pub(super) fn range(card: &Card) -> String {
     let (bits, _) = scale_of(card);
     let [from, to] = [card.mean.from, card.mean.to].map(|end| signed_digits(end / bits));
-    format!("{:.0} %: {from} to {to}", CONFIDENCE * 100.0)
+    format!("{:.0} % interval: {from} to {to}", CONFIDENCE * 100.0)
 }
 
 fn scale_of(card: &Card) -> (f64, &'static str) {
@@ -138,141 +139,123 @@ fn with_fix(mut reasons: Vec<String>, fix: Option<String>) -> Vec<String> {
 }
 
 /// State and cause before the figures: `Unsteady, other programs fill core 0: 3.21 Gbit/s (CV 39.9 %)`, `As asked, but unsteady: 1.95
-/// Gbit/s (asked for 2.00 Gbit/s; CV 63.0 %)`.
+/// Gbit/s (asked for 2.00 Gbit/s; CV 63.0 %)`; what is lost before both where it is much: `8.26 % of packets lost (64,118), steady: …`.
 fn state_and_rate(test: &TestSummary) -> String {
-    let lost = if test.lost > 0.0 { format!("; {} packets lost", count(test.lost)) } else { String::new() };
-    let cause = cause(test, ran_s(test)).map_or_else(String::new, |cause| format!(", {cause}"));
-    let Some(jitter) = &test.rate.jitter else {
-        return match test.mean_bits_per_s {
-            Some(mean) => format!("Too short for a spread{cause}: {}{lost}", rate(mean)),
-            None => format!("Its rate is not known{lost}"),
-        };
-    };
-    let asked = asked(test);
-    let state = match (jitter.cv, asked.is_some()) {
-        (Some(..STEADY), false) => "Steady",
-        (Some(..STEADY), true) => "As asked and steady",
-        (Some(..SWINGS), false) => "Fairly steady",
-        (Some(..SWINGS), true) => "As asked and fairly steady",
-        (Some(_), false) => "Unsteady",
-        (Some(_), true) => "As asked, but unsteady",
-        (None, false) => "Its spread is not known",
-        (None, true) => "As asked",
-    };
-    let asked = asked.map(|asked| format!("asked for {}", rate(asked)));
-    let spread = jitter.cv.map(|cv| format!("CV {}", percent(cv)));
+    let lost = all_lost(test);
+    let jitter = test.rate.jitter.as_ref();
+    let asked = asked(test).filter(|_| jitter.is_some()).map(|asked| format!("asked for {}", rate(asked)));
+    let spread = jitter.and_then(|jitter| jitter.cv).map(|cv| format!("CV {}", percent(cv)));
     let beside: Vec<String> = asked.into_iter().chain(spread).collect();
     let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
-    format!("{state}{cause}: {}{beside}{lost}", rate(test.mean_bits_per_s.unwrap_or(jitter.mean)))
-}
-
-/// What its client was asked for, bits/s, where it carried that for most of its time.
-fn asked(test: &TestSummary) -> Option<f64> {
-    let longest = test.limits.first().filter(|seen| seen.seconds >= ran_s(test) / 2.0);
-    longest.and_then(|seen| seen.limit.asked_bits_per_s())
+    let mean = test.mean_bits_per_s.or(jitter.map(|jitter| jitter.mean));
+    let mean = mean.map_or_else(String::new, |mean| format!(": {}{beside}", rate(mean)));
+    match lost {
+        Some(lost) if loses_much(test) => {
+            let cause = cause(test).filter(|_| main_kind(test).is_none_or(|(kind, _)| kind != LimitKind::Loss));
+            let cause = cause.map_or_else(String::new, |cause| format!(", {cause}"));
+            format!("{lost}, {}{cause}{mean}", state(test).to_lowercase())
+        }
+        Some(lost) => format!("{}{mean}; {lost}", state_and_cause(test)),
+        None => format!("{}{mean}", state_and_cause(test)),
+    }
 }
 
 /// What was wrong, why, what that cost, what to do, and what held it back, always in this order, which is the screen's, with how
 /// long each was so.
 fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
-    let ran_s = ran_s(test);
     let is_asked = asked(test).is_some();
     // What was asked for may vary a little.
     let usual = if is_asked { SWINGS } else { STEADY };
     let varies = test.rate.jitter.and_then(|jitter| jitter.cv).is_none_or(|cv| cv >= usual);
     let first = main_finding(test).filter(|_| varies || test.lost > 0.0);
-    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {}", names.sentence(text)));
+    let loses = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
     // The finding has the same losses, as of another moment.
-    let is_said = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
-    let words = |limit: &Limit| if is_said { limit.text_alone().to_owned() } else { limit.text.clone() };
-    let limit = test.limits.first().filter(|seen| !(is_said && seen.limit.kind == LimitKind::Loss));
-    let limit = limit.map(|seen| {
-        let (sentence, lost) = limit_in_all(test, &seen.limit, &words(&seen.limit));
-        let lost = lost.map_or_else(String::new, |lost| format!("{lost}; "));
-        format!("{LIMIT}{} ({lost}{})", names.sentence(&sentence), for_so_long(seen.seconds, ran_s))
-    });
-    let Some(Seen { finding, seconds }) = first else { return limit.into_iter().collect() };
+    let limit = test.limits.first().filter(|seen| !(loses && seen.limit.kind == LimitKind::Loss));
+    let said = limit.map(|seen| limit_line((test, names), seen));
+    let Some(Seen { finding, seconds }) = first else { return said.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit, .. } = &finding.parts;
-    let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s));
+    let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {}", names.sentence(text)));
+    let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s(test)));
+    // What the finding counts is of one moment, and so is what that costs.
+    let in_all = what_in_all(test, what).filter(|_| loses);
+    let cost = if in_all.is_some() || cost == UNMEASURED { "" } else { cost.as_str() };
+    let what = line("What", in_all.as_deref().unwrap_or(what));
     // Where the limit is why, the longest one tells it, with who waits: what the finding has is of the last core that was full.
-    let by = || test.limits.iter().find(|seen| seen.limit.lacks_cpu());
-    if let Some(by) = by().filter(|_| *by_limit) {
-        let for_long = for_so_long(by.seconds, ran_s);
-        let waits = by.limit.waits.as_deref().filter(|waits| !by.limit.text.contains(waits));
-        let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
-        let whole = format!("{}{waits}", by.limit.text);
-        let why = format!("Why: what limits it: {} ({for_long})", names.sentence(&whole));
-        let limit = limit.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
-        return [Some(why), line("Cost", cost), line("Do", fix), limit].into_iter().flatten().collect();
+    let by = test.limits.iter().find(|seen| seen.limit.lacks_cpu()).filter(|_| *by_limit && !is_another_cause(test));
+    if let Some(by) = by {
+        let said = said.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
+        return [what, Some(why_of_limit((test, names), by)), line("Cost", cost), line("Do", fix), said]
+            .into_iter()
+            .flatten()
+            .collect();
     }
-    // What the finding counts is of one moment.
-    let in_all = lost_in_all(test, what).filter(|_| is_said);
-    let (what, cost) = in_all.as_deref().map_or((what.as_str(), cost.as_str()), |in_all| (in_all, ""));
-    let mut all: Vec<String> = [line("What", what), line("Why", why)].into_iter().flatten().collect();
+    let mut all: Vec<String> = [what, line("Why", why)].into_iter().flatten().collect();
     let cost = line("Cost", cost);
     match all.last_mut() {
         Some(last) => *last = for_long(std::mem::take(last)),
-        None => return cost.map(for_long).into_iter().chain(line("Do", fix)).chain(limit).collect(),
+        None => return cost.map(for_long).into_iter().chain(line("Do", fix)).chain(said).collect(),
     }
-    all.into_iter().chain(cost).chain(line("Do", fix)).chain(limit).collect()
+    all.into_iter().chain(cost).chain(line("Do", fix)).chain(said).collect()
 }
 
-/// `8,685 packets over the whole test`: beside a rate of its last moment; none where nothing was lost.
-fn lost_over_all(test: &TestSummary) -> Option<String> {
-    (test.lost > 0.0).then(|| format!("{} packets lost over the whole test", count(test.lost)))
+/// `Limit: core 1 is 100 % busy: … (for 24.5 s of 24.5 s)`.
+fn limit_line((test, names): (&TestSummary, &ThreadNames), seen: &LimitSeen) -> String {
+    let (sentence, lost) = limit_in_all(test, &seen.limit);
+    let lost = lost.map_or_else(String::new, |lost| format!("{lost}; "));
+    format!("{LIMIT}{} ({lost}{})", names.sentence(&sentence), for_so_long(seen.seconds, ran_s(test)))
 }
 
-/// A sentence that begins with what was lost in its last moment, with what that came to instead, where most was lost at that place:
-/// `losses: 2.4 % of packets lost by link tap0` → `losses: 25,223 packets lost (4,204/s), most by link tap0`.
-fn with_all_lost(test: &TestSummary, sentence: &str) -> Option<String> {
-    let (head, rest) = sentence.split_once(" lost ")?;
-    let is_amount = head.ends_with("packets") || head.ends_with("packets/s");
-    let rest = rest.strip_prefix('(').and_then(|rest| Some(rest.split_once(") ")?.1)).unwrap_or(rest);
-    let is_place = test.losses.first().is_some_and(|most| rest.contains(&most.words()));
-    let label = if head.starts_with("losses: ") { "losses: " } else { "" };
-    let per_s = test.lost / ran_s(test).max(1.0);
-    (is_amount && is_place)
-        .then(|| format!("{label}{} packets lost ({}/s), most {rest}", count(test.lost), count(per_s)))
+/// A full core as the reason, with who waits for it.
+fn why_of_limit((test, names): (&TestSummary, &ThreadNames), by: &LimitSeen) -> String {
+    let full = by.limit.text_alone();
+    let waits = by.limit.waits.as_deref().filter(|waits| !full.contains(waits));
+    let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
+    let whole = names.sentence(&format!("{full}{waits}"));
+    format!("Why: what limits it: {whole} ({})", for_so_long(by.seconds, ran_s(test)))
 }
 
-/// A limit, and what it came to in all beside a rate that it has.
-pub(super) fn limit_in_all(test: &TestSummary, limit: &Limit, sentence: &str) -> (String, Option<String>) {
-    let says_so = !limit.lost.is_empty() && sentence.ends_with(&limit.lost);
-    let has_rate = says_so || matches!(limit.kind, LimitKind::Loss | LimitKind::Qdisc);
-    match with_all_lost(test, sentence).filter(|_| limit.kind == LimitKind::Loss) {
-        Some(words) => (words, None),
-        None => (sentence.to_owned(), lost_over_all(test).filter(|_| has_rate)),
-    }
+/// What held it back for most of its time is no lack of CPU time: one that was there for a while is not why.
+fn is_another_cause(test: &TestSummary) -> bool {
+    let lacks = |kind| test.limits.iter().any(|seen| seen.limit.kind == kind && seen.limit.lacks_cpu());
+    cause(test).is_some() && main_kind(test).is_some_and(|(kind, _)| !lacks(kind))
 }
 
-/// The same of a finding.
-pub(super) fn finding_in_all(test: &TestSummary, finding: &Finding) -> (String, Option<String>) {
-    let again = || test.retransmits.map(|again| format!("{} retransmits over the whole test", count(again)));
-    match finding.id {
-        FindingId::Loss => match with_all_lost(test, &finding.text) {
-            Some(words) => (words, None),
-            None => (finding.text.clone(), lost_over_all(test)),
-        },
-        FindingId::Retransmits => (finding.text.clone(), again()),
-        _ => (finding.text.clone(), None),
-    }
-}
-
-/// `8,685 packets lost (1,580/s), most by link nb0`: over the whole test; none where nothing was.
-fn lost_in_all(test: &TestSummary, what: &str) -> Option<String> {
-    let (_, place) = what.split_once(" lost ").filter(|_| test.lost > 0.0)?;
-    // Shares are of that moment.
-    let place = place.strip_prefix('(').and_then(|rest| Some(rest.split_once(") ")?.1)).unwrap_or(place);
-    let place = place.split_once("; ").map_or(place, |(place, _)| place);
-    let per_s = test.lost / ran_s(test).max(1.0);
-    Some(format!("{} packets lost ({}/s), most {place}", count(test.lost), count(per_s)))
-}
-
-/// The most important finding of those that were there for long, else the most important one.
-fn main_finding(test: &TestSummary) -> Option<&Seen> {
-    let is_cause = |seen: &&Seen| !matches!(seen.finding.id, FindingId::Label | FindingId::Late | FindingId::Untraced);
+/// The most important finding of those that were there for long, else the most important one. None that contradicts the cause that the
+/// headline names.
+pub(super) fn main_finding(test: &TestSummary) -> Option<&Seen> {
+    let other = is_another_cause(test);
+    let is_cause = |seen: &&Seen| {
+        let Finding { id, parts, .. } = &seen.finding;
+        let is_contradicted = (is_unexplained(seen) && cause(test).is_some())
+            || (other && parts.by_limit && *id != FindingId::Loss)
+            || is_of_others(test, seen);
+        !matches!(id, FindingId::Label | FindingId::Late | FindingId::Untraced) && !is_contradicted
+    };
     let long_s = ran_s(test) * LONG;
     let mut causes = test.findings.iter().filter(is_cause);
     let first = causes.clone().next();
-    causes.find(|seen| seen.seconds >= long_s).or(first)
+    let main = causes.find(|seen| seen.seconds >= long_s).or(first)?;
+    // What is less important than that no cause was found is none.
+    let unexplained = test.findings.iter().find(|seen| is_unexplained(seen) && is_cause(seen));
+    let is_less = main.finding.id as usize > FindingId::JitterUnexplained as usize;
+    unexplained.filter(|_| is_less).or(Some(main))
+}
+
+/// It says that no cause is known.
+fn is_unexplained(seen: &Seen) -> bool {
+    seen.finding.id == FindingId::JitterUnexplained && seen.finding.parts.why.starts_with("No cause found")
+}
+
+/// What its namespaces sent again, which is no segment of its own.
+fn is_of_others(test: &TestSummary, seen: &Seen) -> bool {
+    seen.finding.id == FindingId::Retransmits && test.own_retransmits.is_some_and(|own| own < 1.0)
+}
+
+/// The findings that a report lists: that no cause was found goes where one is named.
+pub(super) fn listed_findings(test: &TestSummary) -> impl Iterator<Item = &Seen> {
+    let is_named = main_finding(test)
+        .is_some_and(|seen| (seen.finding.id as usize) < FindingId::JitterUnexplained as usize)
+        || cause(test).is_some()
+        || test.findings.iter().any(|seen| seen.finding.id == FindingId::Jitter);
+    test.findings.iter().filter(move |seen| !(is_named && is_unexplained(seen) || is_of_others(test, seen)))
 }

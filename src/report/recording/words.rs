@@ -6,7 +6,7 @@ use crate::derive::summary::pinned_times;
 use crate::derive::timeline::{Incident, IncidentKind};
 use crate::derive::{FlowBasis, RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, legend};
-use crate::report::figures::{digits, percent, rate, seconds};
+use crate::report::figures::{digits, grouped, percent, rate, seconds};
 use crate::report::plot::{PlotDone, PlotPhase};
 use crate::report::timestamp;
 use crate::sample::Word;
@@ -37,15 +37,12 @@ pub(super) fn count(value: f64) -> String {
     if value < 99.95 && (value - value.round()).abs() > 0.05 {
         return digits(value);
     }
-    let whole = format!("{value:.0}");
-    let mut grouped = String::new();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    grouped(value)
+}
+
+/// How long a test ran, seconds.
+pub(super) fn ran_s(test: &TestSummary) -> f64 {
+    test.to_ns.saturating_sub(test.from_ns) as f64 / 1e9
 }
 
 /// `60.1 s`, `12 min 5 s`, `3 h 4 min`.
@@ -57,6 +54,12 @@ pub fn length(seconds: f64) -> String {
         120.0.. => format!("{:.0} min {:.0} s", (whole / 60.0).floor(), whole % 60.0),
         _ => format!("{} s", (seconds * 10.0).round() / 10.0),
     }
+}
+
+/// `0.2 s, from samples every 0.5 s`: how long a column is, and how often it was looked.
+pub(super) fn step(summary: &RecordingSummary) -> String {
+    let interval = length(summary.interval_ns as f64 / 1e9);
+    format!("{}, from samples every {interval}", length(summary.columns.seconds()))
 }
 
 /// `10 Gbit/s (constant of the driver)`: what a link says of itself, and what that is worth.
@@ -151,6 +154,11 @@ pub(super) fn of_names(text: &str) -> String {
             words.replace_range(at..=at + length, "");
         }
     }
+    if let Some((said, tid)) = words.rsplit_once(": taskset -apc CORES ")
+        && tid.parse::<u32>().is_ok()
+    {
+        words.truncate(said.len());
+    }
     match words.strip_prefix("taskset -cp ").and_then(|rest| rest.split_once(' ')) {
         Some((core, tid)) if tid.parse::<u32>().is_ok() => format!("pin it to core {core}"),
         _ => words,
@@ -165,8 +173,14 @@ pub(super) fn is_udp(test: &TestSummary) -> bool {
     }
 }
 
+/// What was so for this part of a test was so for all of it.
+const ALL_OF_IT: f64 = 0.995;
+
 /// Samples reach beyond both ends of a test: no part of it is longer than the whole.
 pub(super) fn for_so_long(seconds: f64, ran_s: f64) -> String {
+    if seconds >= ran_s * ALL_OF_IT {
+        return format!("for all {}", short(ran_s));
+    }
     format!("for {} of {}", short(seconds.min(ran_s)), short(ran_s))
 }
 
@@ -181,8 +195,8 @@ pub(super) const WORDS: [(&str, &str); 10] = [
     ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
     ("p5, p50, p95", "a twentieth of the bins is below p5, half below p50 (the median), a twentieth above p95"),
     (
-        "99 %: A to B",
-        "the interval in which the true difference lies with 99 % confidence; with 0 in it, it may be chance",
+        "99 % interval",
+        "the range in which the true difference lies with 99 % confidence; with 0 in it, it may be chance",
     ),
     ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
     ("only counted", "the kernel reports the number of migrations, not from which core to which"),
@@ -200,6 +214,7 @@ mod tests {
     fn no_time_is_none() {
         assert_eq!(for_so_long(0.01, 0.02), "for less than 0.1 s of less than 0.1 s");
         assert_eq!(for_so_long(0.5, 6.0), "for 0.5 s of 6 s");
+        assert_eq!(for_so_long(24.5, 24.5), "for all 24.5 s");
     }
 
     #[test]
@@ -212,6 +227,7 @@ mod tests {
         is("core 2 is idle (taskset -cp 2 77)", "core 2 is idle");
         is("taskset -cp 2 77", "pin it to core 2");
         is("waits (iperf3 (pid 9) 11 %, others 23 %)", "waits (iperf3 11 %, others 23 %)");
+        is("give iperf3 another core: taskset -apc CORES 77", "give iperf3 another core");
         is("CV 50 % (pid 7", "CV 50 % (pid 7");
         is("its queue is full (ip link set l2 up)", "its queue is full (ip link set l2 up)");
     }

@@ -40,18 +40,16 @@ fn lost_packets_are_counted_once() {
     }
     assert!(lost_there > 25_000.0, "some lose packets on their path: {lost_there}");
     let guest = report("markdown", false, &[&system("guest-on-bridge")]);
-    assert!(!guest.contains("25,126"), "the link's counter of another time stands nowhere: {guest}");
+    // As many segments were sent again.
+    let of_link = guest.lines().find(|line| line.contains("25,126") && !line.starts_with("| retransmits |"));
+    assert_eq!(of_link, None, "the link's counter of another time stands nowhere");
     let row = guest.lines().find(|line| line.starts_with("| 2 tap0 |")).expect("the link of the path");
     assert!(row.contains("| 25,223 |"), "{row}");
-    for begins in [
-        "- losses: 25,223 packets lost (4,204/s), most by link tap0",
-        "- 25,223 packets lost (4,204/s), most by link tap0",
-    ] {
+    for begins in ["- losses: 2.36 % of packets lost (25,223)", "- 2.36 % of packets lost (25,223)"] {
         assert!(guest.contains(begins), "{begins}: {guest}");
     }
-    assert!(!guest.contains("% of packets lost"), "no share of a moment: {guest}");
     let shaped = report("markdown", false, &[&root().join("tests/fixtures/latency/tbf.vnettop.zst")]);
-    let beside = "776 packets/s dropped (3,104 packets lost over the whole test; for ";
+    let beside = "776 packets/s dropped (over the whole test 3,104 packets lost (887/s); for ";
     assert!(shaped.contains(beside), "what a rate came to: {shaped}");
 }
 
@@ -76,7 +74,7 @@ fn the_verdict_comes_before_its_figures_and_a_cost_has_a_why() {
     let proxy = report("markdown", false, &[&system("docker-proxy")]);
     assert!(proxy.starts_with("# Unsteady"), "state and cause: {proxy:.80}");
     let at = |label: &str| proxy.find(&format!("\n\n{label}: ")).unwrap_or_else(|| panic!("{label}: {proxy:.900}"));
-    assert!(at("Why") < at("Cost") && at("Cost") < at("Do"), "in the screen's order");
+    assert!(at("Why") < at("Do"), "in the screen's order");
     assert!(proxy.contains("Why: what limits it: core "), "{proxy:.900}");
     for file in systems() {
         let page = report("markdown", false, &[&file]);
@@ -170,7 +168,7 @@ fn a_profile_says_how_many_rules_packets_met() {
 #[test]
 fn what_few_read_is_folded_and_paper_has_what_is_open() {
     let page = report("html", false, &[&super::shipped()]);
-    for title in ["Links", "Machine and measurement", "Words"] {
+    for title in ["Links", "The machine in detail", "Words"] {
         let summary = format!("<summary>{title}</summary>");
         assert!(page.contains(&summary), "{title} is folded");
     }

@@ -1,0 +1,111 @@
+//! SHA-256 (FIPS 180-4) of a file: what tells a recording from any other, as `sha256sum` prints it. Nothing is kept secret by it.
+
+use std::fmt::Write as _;
+use std::io::{self, Read};
+
+/// The first 32 bits of the fractions of the cube roots of the first 64 primes.
+#[rustfmt::skip]
+const ROUNDS: [u32; 64] = [
+    0x428a_2f98, 0x7137_4491, 0xb5c0_fbcf, 0xe9b5_dba5, 0x3956_c25b, 0x59f1_11f1, 0x923f_82a4, 0xab1c_5ed5,
+    0xd807_aa98, 0x1283_5b01, 0x2431_85be, 0x550c_7dc3, 0x72be_5d74, 0x80de_b1fe, 0x9bdc_06a7, 0xc19b_f174,
+    0xe49b_69c1, 0xefbe_4786, 0x0fc1_9dc6, 0x240c_a1cc, 0x2de9_2c6f, 0x4a74_84aa, 0x5cb0_a9dc, 0x76f9_88da,
+    0x983e_5152, 0xa831_c66d, 0xb003_27c8, 0xbf59_7fc7, 0xc6e0_0bf3, 0xd5a7_9147, 0x06ca_6351, 0x1429_2967,
+    0x27b7_0a85, 0x2e1b_2138, 0x4d2c_6dfc, 0x5338_0d13, 0x650a_7354, 0x766a_0abb, 0x81c2_c92e, 0x9272_2c85,
+    0xa2bf_e8a1, 0xa81a_664b, 0xc24b_8b70, 0xc76c_51a3, 0xd192_e819, 0xd699_0624, 0xf40e_3585, 0x106a_a070,
+    0x19a4_c116, 0x1e37_6c08, 0x2748_774c, 0x34b0_bcb5, 0x391c_0cb3, 0x4ed8_aa4a, 0x5b9c_ca4f, 0x682e_6ff3,
+    0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
+];
+/// The first 32 bits of the fractions of the square roots of the first eight primes.
+const START: [u32; 8] =
+    [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
+const BLOCK: usize = 64;
+
+/// How many bytes there are, and their sum in hexadecimal.
+///
+/// # Errors
+/// They cannot be read to their end.
+pub(super) fn sum(mut from: impl Read) -> io::Result<(u64, String)> {
+    let (mut state, mut bytes) = (START, 0_u64);
+    let mut buffer = vec![0; 1024 * BLOCK];
+    loop {
+        let length = fill(&mut from, &mut buffer)?;
+        bytes += length as u64;
+        let whole = length - length % BLOCK;
+        buffer[..whole].chunks_exact(BLOCK).for_each(|block| add(&mut state, block));
+        if length < buffer.len() {
+            let mut last = buffer[whole..length].to_vec();
+            last.push(0x80);
+            last.resize((last.len() + 8).next_multiple_of(BLOCK) - 8, 0);
+            last.extend((bytes * 8).to_be_bytes());
+            last.chunks_exact(BLOCK).for_each(|block| add(&mut state, block));
+            break;
+        }
+    }
+    let hexadecimal = state.iter().fold(String::new(), |mut text, word| {
+        let _ = write!(text, "{word:08x}");
+        text
+    });
+    Ok((bytes, hexadecimal))
+}
+
+/// Reads until the buffer is full or nothing is left.
+fn fill(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// Adds a block of 64 bytes, with the names that the standard has.
+#[allow(clippy::many_single_char_names, reason = "as the standard names them")]
+fn add(state: &mut [u32; 8], block: &[u8]) {
+    let mut w = [0_u32; 64];
+    for (word, bytes) in w.iter_mut().zip(block.chunks_exact(4)) {
+        *word = bytes.iter().fold(0, |word, byte| word << 8 | u32::from(*byte));
+    }
+    for at in 16..64 {
+        let (near, far) = (w[at - 2], w[at - 15]);
+        let small = far.rotate_right(7) ^ far.rotate_right(18) ^ far >> 3;
+        let large = near.rotate_right(17) ^ near.rotate_right(19) ^ near >> 10;
+        w[at] = w[at - 16].wrapping_add(small).wrapping_add(w[at - 7]).wrapping_add(large);
+    }
+    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
+    for (round, word) in ROUNDS.iter().zip(w) {
+        let large = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
+        let choice = e & f ^ !e & g;
+        let one = h.wrapping_add(large).wrapping_add(choice).wrapping_add(*round).wrapping_add(word);
+        let other = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
+        let most = a & b ^ a & c ^ b & c;
+        (h, g, f, e) = (g, f, e, d.wrapping_add(one));
+        (d, c, b, a) = (c, b, a, one.wrapping_add(other).wrapping_add(most));
+    }
+    for (kept, new) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
+        *kept = kept.wrapping_add(new);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum;
+
+    /// The examples of FIPS 180-4, and a million times `a`.
+    #[test]
+    fn it_is_what_the_standard_and_sha256sum_say() {
+        let is = |bytes: &[u8], hexadecimal: &str| {
+            assert_eq!(sum(bytes).expect("memory"), (bytes.len() as u64, hexadecimal.to_owned()));
+        };
+        is(b"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        is(b"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        is(
+            b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+        );
+        is(&vec![b'a'; 1_000_000], "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    }
+}
