@@ -54,7 +54,9 @@ pub(super) fn burst(summary: &RecordingSummary, test: &TestSummary) -> Option<St
 
 /// Beside a rate of its last moment; none where nothing was lost.
 fn beside(test: &TestSummary) -> Option<String> {
-    all_lost(test).map(|lost| format!("over the whole test {lost}"))
+    let share = test.lost_share.filter(|share| *share >= LEAST).map(percent);
+    let much = share.unwrap_or_else(|| format!("{} packets", count(test.lost)));
+    (test.lost > 0.0).then(|| format!("{much} lost over the whole test"))
 }
 
 /// A sentence that starts with what was lost in its last moment, with what was lost in all instead: `losses: 46 % of packets lost in

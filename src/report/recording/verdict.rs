@@ -189,13 +189,13 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
             .flatten()
             .collect();
     }
-    let mut all: Vec<String> = [what, line("Why", why)].into_iter().flatten().collect();
-    let cost = line("Cost", cost);
-    match all.last_mut() {
-        Some(last) => *last = for_long(std::mem::take(last)),
-        None => return cost.map(for_long).into_iter().chain(line("Do", fix)).chain(said).collect(),
-    }
-    all.into_iter().chain(cost).chain(line("Do", fix)).chain(said).collect()
+    let why = line("Why", why);
+    // How long packets were lost is not how long they had this cause.
+    let is_what = what.is_some() && (loses || why.is_none());
+    let what = what.map(|what| if is_what { for_long(what) } else { what });
+    let why = why.map(|why| if is_what { why } else { for_long(why) });
+    let cost = line("Cost", cost).map(|cost| if what.is_none() && why.is_none() { for_long(cost) } else { cost });
+    [what, why, cost, line("Do", fix), said].into_iter().flatten().collect()
 }
 
 /// `Limit: core 1 is 100 % busy: … (for 24.5 s of 24.5 s)`.
@@ -226,7 +226,9 @@ pub(super) fn main_finding(test: &TestSummary) -> Option<&Seen> {
     let other = is_another_cause(test);
     let is_cause = |seen: &&Seen| {
         let Finding { id, parts, .. } = &seen.finding;
-        let is_contradicted = (is_unexplained(seen) && cause(test).is_some())
+        // That threads migrate is no cause before it is shown to be one.
+        let is_vague = is_unexplained(seen) || *id == FindingId::Moves;
+        let is_contradicted = (is_vague && cause(test).is_some())
             || (other && parts.by_limit && *id != FindingId::Loss)
             || is_of_others(test, seen);
         !matches!(id, FindingId::Label | FindingId::Late | FindingId::Untraced) && !is_contradicted

@@ -46,6 +46,18 @@ fn a_share_of_lost_packets_is_of_the_whole_test_wherever_it_stands() {
 }
 
 #[test]
+fn a_receiver_that_stood_still_is_the_cause_and_no_small_buffer() {
+    let page = report("markdown", false, &[&root().join("tests/fixtures/tests/stopped-reader.vnettop.zst")]);
+    let first = page.split("\n## ").next().expect("the verdict");
+    assert!(first.starts_with("# 28.0 % of packets lost (84,650), unsteady: "), "{first}");
+    assert!(
+        first.contains("\n\nWhy: its reader neither runs nor waits for a core\n"),
+        "as it was when most was lost: {first}"
+    );
+    assert!(!page.contains("net.core.rmem_max"), "nor is it advised anywhere: {page}");
+}
+
+#[test]
 fn segments_sent_again_stand_at_the_test_whose_sockets_sent_them() {
     let page = report("markdown", false, &[&three_at_once()]);
     let of = |test: &str| {
@@ -87,6 +99,8 @@ fn a_report_never_says_that_no_cause_was_found_beside_a_cause() {
         let first = page.split("\n## ").next().expect("the verdict");
         let has_cause = first.contains("\n\nWhy: ") && !first.contains("Why: No cause found");
         assert!(!has_cause || !page.contains("No cause found"), "{}: {first}", file.display());
+        let names_cause = page.lines().next().is_some_and(|headline| headline.contains("teady, "));
+        assert!(!names_cause || !first.contains("migrate between cores"), "{}: one cause: {first}", file.display());
         assert!(!page.contains("not measured"), "{}: what nobody measured costs nothing", file.display());
     }
 }
