@@ -24,6 +24,8 @@ pub(crate) struct CountedStep {
     pub bytes: f64,
     /// Segments sent again; those whose sender does not tell are not in it.
     pub retransmits: f64,
+    /// The same of connections whose data are those of another one, on the other side of a program that copies them.
+    pub relayed_retransmits: f64,
     /// Some carry data, and the sender of each of these tells what it sent again.
     pub tells_retransmits: bool,
 }
@@ -34,17 +36,22 @@ impl CountedConnections {
     pub fn advance(&mut self, flow: &FlowMetrics, counts_from_start: bool) -> CountedStep {
         let mut step = CountedStep::default();
         let mut present = BTreeSet::new();
-        let own = || flow.connections.iter().filter(|one| !one.relayed).filter_map(|one| Some((one, one.tcp()?)));
-        let mut tell = own().filter(|(one, _)| one.carries).map(|(_, tcp)| tcp.retransmits.is_some());
+        let all = || flow.connections.iter().filter_map(|one| Some((one, one.tcp()?)));
+        let mut tell = all().filter(|(one, _)| one.carries).map(|(_, tcp)| tcp.retransmits.is_some());
         step.tells_retransmits = tell.next().is_some_and(|first| first && tell.all(|tells| tells));
-        for (one, tcp) in own() {
+        for (one, tcp) in all() {
             let now = (tcp.moved_bytes.unwrap_or_default(), tcp.retransmits.unwrap_or_default());
             let ends = both_ends(one);
             present.insert(ends);
             let first = if counts_from_start { (0, 0) } else { now };
             let counted = self.connections.entry(ends).or_insert(first);
-            step.bytes += now.0.saturating_sub(counted.0) as f64;
-            step.retransmits += f64::from(now.1.saturating_sub(counted.1));
+            let again = f64::from(now.1.saturating_sub(counted.1));
+            if one.relayed {
+                step.relayed_retransmits += again;
+            } else {
+                step.bytes += now.0.saturating_sub(counted.0) as f64;
+                step.retransmits += again;
+            }
             // Where one of its ends is not read any more, the other may be a little behind: nothing counts twice.
             *counted = (now.0.max(counted.0), now.1.max(counted.1));
         }

@@ -36,7 +36,7 @@ impl SentTrack {
         let step = self.connections.advance(&own.flow, counts_from_start);
         let carries = own.flow.connections.iter().any(|one| one.carries && one.tcp().is_some());
         if step.tells_retransmits {
-            self.again = Some(self.again.unwrap_or(0.0) + step.retransmits);
+            self.again = Some(self.again.unwrap_or(0.0) + step.retransmits + step.relayed_retransmits);
         } else if carries {
             self.hides_again = true;
         }
