@@ -97,8 +97,9 @@ fn fingerprint(path: &Path) -> Option<RecordingFile> {
     let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
     let mut hash = Fingerprint::default();
     let bytes = std::io::copy(&mut &file, &mut hash).ok()?;
-    let sha256 = hash.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Some(RecordingFile { bytes, sha256 })
+    let sum = hash.0.finalize();
+    let [high, low] = [&sum[..16], &sum[16..]].map(|half| half.try_into().map(u128::from_be_bytes).ok());
+    Some(RecordingFile { bytes, sha256: format!("{:032x}{:032x}", high?, low?) })
 }
 
 /// Takes what is written into it as a hash does.
