@@ -345,7 +345,8 @@ fn compared(state: &State, metrics: &Metrics) -> Option<(Tone, String)> {
     let so_far = card::final_in(state, metrics).map(|left| format!("; preliminary, final in {left:.0} s"));
     let so_far = so_far.unwrap_or_default();
     let [headline, ..] = result.headlines();
-    let keep = advice::kept(result.verdict);
+    // What is not final yet is no reason to keep it or not.
+    let keep = if so_far.is_empty() { advice::kept(result.verdict) } else { "so far: " };
     let text = format!("{keep}before {}, after {} {}: {headline}{so_far}", side(before), side(after), scale.unit);
     Some((card::verdict_tone(result.verdict, Tone::Normal), text))
 }

@@ -80,9 +80,11 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
-    let text = joined(&played(70), (80, 24));
-    for wanted in ["PIN keep it; before ", ", after ", "steadier", "(99 % interval: ", "[c] before and after"] {
-        assert!(text.contains(wanted), "{wanted}: {text}");
+    for (seconds, keep) in [(70, "PIN so far: before "), (76, "PIN keep it; before ")] {
+        let text = joined(&played(seconds), (80, 24));
+        for wanted in [keep, ", after ", "steadier", "(99 % interval: ", "[c] before and after"] {
+            assert!(text.contains(wanted), "{wanted}: {text}");
+        }
     }
 }
 
