@@ -59,6 +59,8 @@ pub(super) fn title(canvas: &mut Canvas, y: u16, traffic: &PassingTraffic) -> u1
 fn state_word(traffic: &PassingTraffic) -> (Tone, String) {
     match traffic.state() {
         TrafficState::Dropping(share) => (Tone::Bad, format!("DROPPING {}", Share(share))),
+        // That packets are not lost yet is seen at once.
+        TrafficState::CoreFull if traffic.drops.is_empty() => (Tone::Warning, "CORE FULL, 0 LOST".to_owned()),
         TrafficState::CoreFull => (Tone::Warning, "CORE FULL".to_owned()),
         TrafficState::Forwarding => (Tone::Good, "FORWARDING".to_owned()),
         TrafficState::Carrying => (Tone::Title, "CARRYING".to_owned()),

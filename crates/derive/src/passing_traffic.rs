@@ -8,7 +8,7 @@ mod words;
 use super::busiest_link::{BusiestLink, of_own_namespace};
 use super::jitter::Jitter;
 use super::ledger::{Bin, Ledger};
-use super::links::LinkMetrics;
+use super::links::{LinkMetrics, LinkRates};
 use super::losses::QdiscDrops;
 use super::machine::MachineMetrics;
 use super::timeline::{KEPT_NS, LostTime, Timeline};
@@ -39,7 +39,7 @@ pub struct PassingTraffic {
     /// It comes in there; else it goes out.
     pub comes_in: bool,
     /// Another link of the namespace that as many packets pass the other way; none where no link does.
-    pub other: Option<(LinkKey, String)>,
+    pub other: Option<OtherLink>,
     /// In the busier direction of `link`, bits/s.
     pub bits_per_s: f64,
     /// The same in packets/s.
@@ -54,6 +54,17 @@ pub struct PassingTraffic {
     pub spread: Option<Jitter>,
     /// Its rate and its losses over the last minute.
     pub timeline: Arc<Timeline>,
+}
+
+/// The other link that the same packets pass.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherLink {
+    /// The link.
+    pub link: LinkKey,
+    /// Its name.
+    pub name: String,
+    /// What passes there, bits/s, without what is dropped before.
+    pub bits_per_s: Option<f64>,
 }
 
 impl PassingTraffic {
@@ -76,7 +87,7 @@ impl PassingTraffic {
     pub fn route(&self) -> Vec<&str> {
         let own = (self.comes_in, self.name.as_str());
         let mut route: Vec<(bool, &str)> =
-            self.other.iter().map(|(_, name)| (!self.comes_in, name.as_str())).chain([own]).collect();
+            self.other.iter().map(|other| (!self.comes_in, other.name.as_str())).chain([own]).collect();
         route.sort_by_key(|(comes_in, _)| !comes_in);
         route.into_iter().map(|(_, name)| name).collect()
     }
@@ -85,7 +96,7 @@ impl PassingTraffic {
     #[must_use]
     pub fn way_in(&self) -> Option<(LinkKey, &str)> {
         let own = self.comes_in.then_some((self.link, self.name.as_str()));
-        own.or_else(|| self.other.as_ref().map(|(link, name)| (*link, name.as_str())))
+        own.or_else(|| self.other.as_ref().map(|other| (other.link, other.name.as_str())))
     }
 
     /// Packets/s that came to the place that drops most: what a queue drops has not left by its link.
@@ -189,7 +200,7 @@ fn other_link(
     (key, link): (LinkKey, &LinkMetrics),
     (comes_in, packets_per_s): (bool, f64),
     drops: &[TrafficDrop],
-) -> Option<(LinkKey, String)> {
+) -> Option<OtherLink> {
     let off = |other: &LinkMetrics| {
         let rates = other.rates?;
         let packets = if comes_in { rates.tx_packets_per_s } else { rates.rx_packets_per_s }?;
@@ -203,7 +214,10 @@ fn other_link(
     };
     let known = links.iter().filter(is_other).filter_map(|other| Some((off(other)?, other)));
     let nearest = known.min_by(|one, two| one.0.total_cmp(&two.0)).filter(|(off, _)| *off <= SAME * packets_per_s);
-    nearest.map(|(_, other)| (other.facts.key(), other.facts.name.clone()))
+    nearest.map(|(_, other)| {
+        let bits = |rates: LinkRates| if comes_in { rates.tx_bits_per_s } else { rates.rx_bits_per_s };
+        OtherLink { link: other.facts.key(), name: other.facts.name.clone(), bits_per_s: other.rates.and_then(bits) }
+    })
 }
 
 #[cfg(test)]

@@ -174,8 +174,8 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">lost", ">MTU"];
     let mixed = if is_mixed { ", pinned or not" } else { "" };
     let caption = format!(
-        "In the packets' order. Mean rate: all traffic while the path was known{mixed}. Lost: packets of the test at the link or \
-         in its qdiscs; either direction, its whole time"
+        "In the packets' order. Mean rate: all traffic while the path was known{mixed}. Lost: packets of the test at the link, in its \
+         qdiscs or in a socket behind it; either direction, its whole time"
     );
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));

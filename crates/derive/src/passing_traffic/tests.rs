@@ -77,8 +77,8 @@ fn what_a_router_forwards_is_said_with_what_was_looked_at_for_drops() {
 fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
     let dropping = Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET };
     let (said, fix) = said_of(&dropping, |_| ());
-    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4000 packets/s. more comes in than its \
-                  rate lets out. 32 Mbit/s: 4000 of 10k packets/s dropped";
+    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4000 packets/s. 80 Mbit/s come in, its \
+                  rate lets 48 Mbit/s out. 32 Mbit/s: 4000 of 10k packets/s dropped";
     assert_eq!(said, wanted);
     assert_eq!(fix, "raise its rate, or send less (tc -s qdisc show dev r1)");
     let slow = |sample: &mut Sample| {

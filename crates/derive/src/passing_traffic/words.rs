@@ -62,7 +62,7 @@ impl PassingTraffic {
         };
         // Where a queue is why they are dropped, no core is.
         let core = || self.full_core().map(|core| format!("{}{more}", core.sentence()));
-        let why = worst.and_then(why_dropped).map(str::to_owned).or_else(core).unwrap_or_default();
+        let why = worst.and_then(|worst| self.why_dropped(worst)).or_else(core).unwrap_or_default();
         let fix = match worst {
             Some(worst) => for_drop(worst, machine),
             None => self.full_core().map_or_else(String::new, |core| self.for_core(core, machine)),
@@ -110,6 +110,21 @@ impl PassingTraffic {
         words.join(", ")
     }
 
+    /// Why packets are dropped there; `None` where that is for want of CPU time, or not known.
+    fn why_dropped(&self, drop: &TrafficDrop) -> Option<String> {
+        let DropPlace::Qdisc(link, kind, _) = &drop.place else { return None };
+        let other = self.other.as_ref().filter(|other| self.comes_in && other.link == *link);
+        let (arrives, passes) = match other.and_then(|other| other.bits_per_s) {
+            Some(out) => (format!("{} come in", speed(self.bits_per_s)), format!("lets {} out", speed(out))),
+            None => ("more comes in".to_owned(), "lets less out".to_owned()),
+        };
+        Some(match kind.as_str() {
+            "netem" => "it is set up to drop".to_owned(),
+            "tbf" | "htb" | "hfsc" | "cake" | "drr" => format!("{arrives}, its rate {passes}"),
+            _ => format!("{arrives}, the link behind it {passes}"),
+        })
+    }
+
     /// What gives the packets of a full core more time.
     fn for_core(&self, core: &FullCore, machine: &MachineMetrics) -> String {
         let idle = with_room(machine);
@@ -117,7 +132,11 @@ impl PassingTraffic {
             let who = core.programs.first().map_or("programs", |(name, _)| name);
             return match idle {
                 Some(idle) => format!("give {who} another core: core {idle} has room"),
-                None => format!("stop {who} on core {}: programs use {} % of it", core.core, percent(core.process)),
+                None => format!(
+                    "stop {who}, unless it sends these packets: programs use {} % of core {}",
+                    percent(core.process),
+                    core.core
+                ),
             };
         }
         match (idle, self.way_in()) {
@@ -135,16 +154,6 @@ impl PassingTraffic {
             (None, _) => "no core has half of its time left: larger packets (GRO, MTU) need less".to_owned(),
         }
     }
-}
-
-/// Why packets are dropped there; `None` where that is for want of CPU time, or not known.
-fn why_dropped(drop: &TrafficDrop) -> Option<&'static str> {
-    let DropPlace::Qdisc(_, kind, _) = &drop.place else { return None };
-    Some(match kind.as_str() {
-        "netem" => "it is set up to drop",
-        "tbf" | "htb" | "hfsc" | "cake" | "drr" => "more comes in than its rate lets out",
-        _ => "more comes in than the link behind it takes",
-    })
 }
 
 fn for_drop(drop: &TrafficDrop, machine: &MachineMetrics) -> String {

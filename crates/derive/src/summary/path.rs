@@ -47,7 +47,8 @@ pub struct HopSummary {
     pub bits_per_s: Option<f64>,
     /// What its own counter of drops in that direction rose by while the path was known, whosever the packets are.
     pub dropped: Option<f64>,
-    /// Packets of the test lost at that link or in its qdiscs, in either direction: a part of all that it lost.
+    /// Packets of the test lost at that link, in its qdiscs, or behind it, as in the socket that they were for; in either direction: a
+    /// part of all that it lost.
     pub lost: f64,
     /// Segments are cut late, received ones put together; none where that is not known.
     pub segmentation: Option<(bool, bool)>,
