@@ -12,7 +12,7 @@ use crate::report::recording::{RecordingFile, ReportedRecording, report as writt
 use crate::sample::{Comparison, Event, Item};
 use crate::text;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -73,30 +73,41 @@ fn read(stored: &StoredIn, number: usize, options: ReportOptions) -> Result<Vec<
         StoredIn::File(path) => text::clean(path.file_name().unwrap_or(path.as_os_str()).as_bytes()),
         StoredIn::Program => "the built-in recording".to_owned(),
     };
-    let file = match stored {
-        StoredIn::File(path) if !options.anonymised => fingerprint(path),
+    let path = match stored {
+        StoredIn::File(path) if !options.anonymised => Some(path),
         _ => None,
     };
+    let length = || std::fs::metadata(path?).ok().filter(std::fs::Metadata::is_file).map(|of| of.len());
+    let length_before = length();
     let hosts = Recording::open_stored(stored)?.hosts().to_vec();
-    let mut all = Vec::new();
+    let mut all: Vec<ReportedRecording> = Vec::new();
     for at in 0..hosts.len().max(1) {
         let host = match hosts.get(at) {
             Some(_) if options.anonymised => format!(", host {}", at + 1),
             Some(host) => format!(", {host}"),
             None => String::new(),
         };
-        let read = read_host(Recording::open_stored(stored)?.of_host(at), name.clone() + &host, options);
-        all.push(ReportedRecording { file: file.clone(), ..read });
+        all.push(read_host(Recording::open_stored(stored)?.of_host(at), name.clone() + &host, options));
+    }
+    let file = path.zip(length_before).and_then(|(path, bytes)| fingerprint(path, bytes));
+    for one in &mut all {
+        one.file.clone_from(&file);
     }
     Ok(all)
 }
 
-/// None where it cannot be read to its end: the report says so elsewhere.
-fn fingerprint(path: &Path) -> Option<RecordingFile> {
-    // A pipe can be read once only.
-    let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).and_then(|_| File::open(path).ok())?;
+/// A longer file has none: to sum it would take longer than to read what is a recording of it.
+const MOST_SUMMED: u64 = 1 << 30;
+
+/// Of a file of so many bytes, once its figures are known. None where it has grown meanwhile, which its figures may not have in them, and
+/// where it cannot be read to its end: the report says so elsewhere.
+fn fingerprint(path: &Path, length: u64) -> Option<RecordingFile> {
+    if length > MOST_SUMMED {
+        return None;
+    }
+    let file = File::open(path).ok()?;
     let mut hash = Fingerprint::default();
-    let bytes = std::io::copy(&mut &file, &mut hash).ok()?;
+    let bytes = std::io::copy(&mut file.take(MOST_SUMMED), &mut hash).ok().filter(|bytes| *bytes == length)?;
     let sum = hash.0.finalize();
     let [high, low] = [&sum[..16], &sum[16..]].map(|half| half.try_into().map(u128::from_be_bytes).ok());
     Some(RecordingFile { bytes, sha256: format!("{:032x}{:032x}", high?, low?) })

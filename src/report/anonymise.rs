@@ -111,7 +111,7 @@ impl Anonymiser {
             firewall,
         } = &**facts;
         let became = Arc::new(Facts {
-            host: Arc::new(Host { name: "host".to_owned(), ..(**host).clone() }),
+            host: Arc::new(Host { name: "host".to_owned(), kernel: version(&host.kernel), ..(**host).clone() }),
             topology: Arc::clone(topology),
             links: Arc::new(links.iter().map(|link| Arc::new(self.link(link))).collect()),
             problems: Arc::new(problems.iter().map(problem).collect()),
@@ -282,6 +282,11 @@ impl Anonymiser {
             | Event::RunEnded { .. } => event,
         }
     }
+}
+
+/// A kernel's release without what its builder has added: `6.18.44`.
+fn version(release: &str) -> String {
+    release.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect()
 }
 
 /// What a core did, without the functions and files of programs; those of the kernel are everybody's.

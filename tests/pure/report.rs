@@ -236,6 +236,11 @@ fn nothing_of_an_anonymised_report_is_a_name_or_an_address_of_the_recording() {
         }
     }
     assert!(looked_for > 300, "{looked_for} names were looked for");
+    let text = report("markdown", true, &[&made]);
+    assert!(
+        text.contains("Linux 6.12.0 ") && !text.contains("acmebank"),
+        "who built the kernel is not said: {text:.900}"
+    );
     let made = hostile::names(&made);
     for wanted in ["<script>alert(1)</script>", "198.51.100.77", "2001:db8::5ec", "acme-host", "--password=hunter2"] {
         assert!(made.contains(wanted), "the test looks for {wanted}");

@@ -7,7 +7,7 @@ mod words;
 
 use super::busiest_link::{BusiestLink, of_own_namespace};
 use super::jitter::Jitter;
-use super::ledger::{Bin, Ledger};
+use super::ledger::{Bin, Ledger, MOST_BINS};
 use super::links::{LinkMetrics, LinkRates};
 use super::losses::QdiscDrops;
 use super::machine::MachineMetrics;
@@ -154,6 +154,9 @@ impl TrafficTrack {
         let since_ns = next.at_ns.saturating_sub(KEPT_NS);
         self.bins.forget(since_ns);
         self.losses.forget(since_ns);
+        // Samples of a hostile stream may be any time apart.
+        self.bins.keep_newest(MOST_BINS);
+        self.losses.keep_newest(MOST_BINS);
         let (drops, looked_at) = self.drops.observe(machine, next, key.netns);
         if let Some(worst) = drops.first() {
             let place = worst.place_word().into();

@@ -2,7 +2,7 @@
 //! what was done.
 
 use super::Losses;
-use super::ledger::{Bin, Ledger, Ticked, TimeSpan};
+use super::ledger::{Bin, Ledger, MOST_BINS, Ticked, TimeSpan};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vnettop_sample::{Event, Word};
@@ -118,6 +118,7 @@ impl TimelineTrack {
         }
         let since_ns = to_ns.saturating_sub(KEPT_NS);
         self.losses.forget(since_ns);
+        self.losses.keep_newest(MOST_BINS);
         while self.incidents.pop_front_if(|incident| incident.at_ns < since_ns).is_some() {}
         if bins.is_empty() {
             return Arc::default();

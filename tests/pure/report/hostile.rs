@@ -117,7 +117,7 @@ fn sample(second: u64, cores: u32, has_test: bool) -> Sample {
     let facts = sample.facts_mut();
     facts.host = Arc::new(Host {
         name: "acme-host".into(),
-        kernel: "6.12.0".into(),
+        kernel: "6.12.0-acmebank-alice".into(),
         arch: "x86_64".into(),
         policy: Policy { governor: Some("powersave".into()), ..Policy::default() },
     });

@@ -141,3 +141,12 @@ fn a_phone_shows_every_figure_of_a_wide_table_with_the_name_of_its_column() {
     let paper = page.split_once("@media print").expect("a style of its own").1;
     assert!(paper.contains("figure,.card,tr,") && paper.contains("break-inside:avoid"), "no page cuts a plot or a row");
 }
+
+#[test]
+fn what_is_no_recording_is_refused_however_long_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let long = folder.path().join("long");
+    std::fs::File::create(&long).and_then(|file| file.set_len(1 << 40)).expect("it has holes only");
+    let out = super::vnettop(&["report", "--format", "markdown"], &[&long]);
+    assert!(!out.status.success() && out.stdout.is_empty(), "it is no recording");
+}

@@ -3,7 +3,7 @@
 use super::*;
 use crate::losses::tests::{ROUTER, SECOND, after, before, key, link, qdisc};
 use crate::{Derivation, Metrics};
-use vnettop_sample::{CoreCounters, Item, Runner};
+use vnettop_sample::{CoreCounters, Item, LinkFacts, Runner};
 
 /// Seconds that the traffic lasts.
 const SECONDS: u64 = 12;
@@ -123,4 +123,36 @@ fn what_hardly_moves_or_is_watched_is_no_traffic() {
     let shown = metrics(&dropping, |_| ()).with_traffic();
     let drops = shown.subject.losses.of_qdiscs(key(ROUTER, 3)).and_then(|drops| drops.sent_per_s);
     assert_eq!(drops, Some(4_000.0), "the column of drops has those of the queue");
+}
+
+#[test]
+fn a_link_may_be_called_anything() {
+    let hostile = |sample: &mut Sample| {
+        let facts = sample.facts_mut();
+        let named = |link: &Arc<LinkFacts>| {
+            let name = if link.key() == key(ROUTER, 3) { "x;reboot" } else { "r$(id)" };
+            Arc::new(LinkFacts { name: name.to_owned(), ..(**link).clone() })
+        };
+        facts.links = Arc::new(facts.links.iter().map(named).collect());
+    };
+    let (_, fix) = said_of(&Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET }, hostile);
+    assert_eq!(fix, "raise its rate, or send less (tc -s qdisc show dev 'x;reboot')");
+    let (_, fix) = said_of(&Passing { ticks: [97, 0], ..QUIET }, hostile);
+    assert!(fix.contains("'r$(id)'") || fix.contains("'/sys/class/net/r$(id)/"), "{fix}");
+}
+
+#[test]
+fn samples_that_are_no_time_apart_are_bounded() {
+    let mut derivation = Derivation::default();
+    let mut newest = None;
+    for nth in 0..2 * MOST_BINS as u64 {
+        // Traffic of some seconds, then samples a nanosecond apart.
+        let mut sample = sample(&QUIET, nth.min(SECONDS));
+        let nth = nth.saturating_sub(SECONDS);
+        sample.at_ns += nth;
+        sample.counters.iter_mut().for_each(|row| (row.at_ns, row.rx_bytes) = (row.at_ns + nth, row.rx_bytes + nth));
+        newest = derivation.advance(Item::Sample(Box::new(sample)));
+    }
+    let traffic = newest.and_then(|metrics| metrics.traffic).expect("a byte each ns is much");
+    assert_eq!(traffic.timeline.bins.len(), MOST_BINS);
 }
