@@ -15,7 +15,7 @@ use super::TestMetrics;
 use super::finding::nothing;
 use super::flow::FlowTrack;
 pub use super::held_back::{Limit, LimitKind};
-pub(crate) use cores::words;
+pub(crate) use cores::{IDLE, words};
 use vnettop_sample::Sample;
 use window::Window;
 

@@ -129,6 +129,8 @@ pub(super) struct TrafficTrack {
     losses: Ledger<LostTime>,
     drops: DropTrack,
     busy_at_ns: Option<u64>,
+    /// As of then: more came in by that link than went out.
+    comes_in: bool,
 }
 
 impl TrafficTrack {
@@ -142,8 +144,12 @@ impl TrafficTrack {
         let previous = previous.filter(|previous| previous.at_ns < next.at_ns)?;
         let links = looked_at(next, &machine.links);
         let (link, bin) = self.busiest.observe(previous, next, links)?;
+        let rates = link.rates;
+        let more_comes_in = || rates.and_then(|rates| Some(rates.rx_bits_per_s? >= rates.tx_bits_per_s?));
         if self.busiest.is_busy() {
             self.busy_at_ns = Some(next.at_ns);
+            // Where nothing passes any more it stays as it was.
+            self.comes_in = more_comes_in().unwrap_or(self.comes_in);
         }
         let key = link.facts.key();
         if self.of.replace(key) != Some(key) {
@@ -157,15 +163,14 @@ impl TrafficTrack {
         // Samples of a hostile stream may be any time apart.
         self.bins.keep_newest(MOST_BINS);
         self.losses.keep_newest(MOST_BINS);
+        self.busy_at_ns.filter(|at_ns| next.at_ns.saturating_sub(*at_ns) < HELD_NS)?;
         let (drops, looked_at) = self.drops.observe(machine, next, key.netns);
         if let Some(worst) = drops.first() {
             let place = worst.place_word().into();
             let packets = worst.packets_per_s * machine.elapsed_s.unwrap_or(0.0);
             self.losses.add(LostTime { from_ns: previous.at_ns, to_ns: next.at_ns, packets, place });
         }
-        self.busy_at_ns.filter(|at_ns| next.at_ns.saturating_sub(*at_ns) < HELD_NS)?;
-        let rates = link.rates?;
-        let comes_in = rates.rx_bits_per_s? >= rates.tx_bits_per_s?;
+        let (rates, comes_in) = (rates?, self.comes_in);
         let packets_per_s = if comes_in { rates.rx_packets_per_s } else { rates.tx_packets_per_s }?;
         let spread = Jitter::of(self.bins.since(next.at_ns.saturating_sub(SPREAD_NS)));
         Some(Arc::new(PassingTraffic {

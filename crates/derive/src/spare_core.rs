@@ -4,6 +4,7 @@
 use super::TestMetrics;
 use super::cores::Shares;
 use super::first_backlog::{self, FirstBacklog};
+use super::machine::MachineMetrics;
 use super::moves::MoveClass;
 use super::paths::{self, softirq};
 use vnettop_sample::{CoreId, CoreSet, Duty, HopWay};
@@ -52,9 +53,9 @@ pub(crate) fn idle(metrics: &TestMetrics) -> CoreSet {
 }
 
 /// The core that is idle the most, though not as much as the word asks, and at least half of its time; no end's, and not isolated.
-pub(crate) fn calmest_beside(metrics: &TestMetrics, ends: [&CoreSet; 2]) -> Option<CoreId> {
-    let isolated = &metrics.machine.facts.topology.isolated;
-    let cores = metrics.machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.idle)));
+pub(crate) fn calmest_beside(machine: &MachineMetrics, ends: [&CoreSet; 2]) -> Option<CoreId> {
+    let isolated = &machine.facts.topology.isolated;
+    let cores = machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.idle)));
     let free = cores.filter(|(core, _)| !isolated.contains(*core) && !ends.iter().any(|end| end.contains(*core)));
     free.filter(|(_, idle)| *idle >= CALM).max_by(|one, other| one.1.total_cmp(&other.1)).map(|(core, _)| core)
 }

@@ -62,7 +62,9 @@ fn name(thread: &ThreadMetrics) -> String {
 fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> String {
     let Some(last) = together.last() else { return String::new() };
     let (tid, who) = (last.sample.id.tid, name(last));
-    if let Some(free) = spare_core::calmest_beside(input.metrics, [&CoreSet::single(core), &CoreSet::default()]) {
+    if let Some(free) =
+        spare_core::calmest_beside(&input.metrics.machine, [&CoreSet::single(core), &CoreSet::default()])
+    {
         return format!("pin {who} to core {free} (taskset -cp {free} {tid})");
     }
     let others = input.metrics.machine.cores.iter().filter(|one| one.place.core != core);

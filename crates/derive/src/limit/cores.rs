@@ -11,10 +11,10 @@ use crate::figure::{decimal, percent};
 use crate::losses::LossPlace;
 use crate::share;
 use vnettop_sample::{CoreId, Runner};
-use words::{programs, whole_percents};
+use words::{programs, whole_percents, within};
 
 /// A core with no more idle time than this is full: clock ticks are coarse, and a thread sleeps a moment between two packets.
-const IDLE: f64 = 0.08;
+pub(crate) const IDLE: f64 = 0.08;
 /// A core is also full with up to this share of idle time if a thread of the test that lives there could always run.
 const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for this share of the time always has something to do.
@@ -255,14 +255,7 @@ impl<'a> Full<'a> {
             }
         }
         programs.sort_by(|one, other| other.1.total_cmp(&one.1));
-        // Programs were measured over another time than the core: together they get no more than the share that others have of
-        // it.
-        let all: f64 = programs.iter().map(|(_, share)| share).sum();
-        let scale = if all > self.others { self.others / all } else { 1.0 };
-        for (_, share) in &mut programs {
-            *share *= scale;
-        }
-        programs
+        within(programs, self.others)
     }
 
     /// What fills the core, each with its share and its name, most first; what names the limit comes before.

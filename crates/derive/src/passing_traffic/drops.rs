@@ -72,34 +72,35 @@ impl DropTrack {
         if newest(&next.qdiscs) != newest(&self.qdiscs) {
             let dropped = |now: &QdiscCounters| {
                 let (packets, seconds) = qdiscs::dropped(&self.qdiscs, now)?;
+                let packets_per_s = Some(packets / seconds).filter(|per_s| *per_s >= LEAST_PER_S)?;
                 let name = machine.link(now.link)?.facts.name.clone();
                 let place = DropPlace::Qdisc(now.link, now.kind.clone(), name);
-                Some(TrafficDrop { place, packets_per_s: packets / seconds })
+                Some(TrafficDrop { place, packets_per_s })
             };
             self.by_qdiscs = next.qdiscs.iter().filter(is_here).filter_map(dropped).collect();
             self.qdiscs.clone_from(&next.qdiscs);
         }
         let mut all = self.by_qdiscs.clone();
         let mut looked_at = DropSearch { qdiscs: next.qdiscs.iter().filter(is_here).count(), ..DropSearch::default() };
+        // Most drop nothing: only what does has a row.
+        let drops = |packets_per_s: f64| packets_per_s >= LEAST_PER_S;
+        let mut by_backlogs = 0.0;
         for core in &machine.cores {
             let Some(packets_per_s) = core.load.and_then(|load| load.softnet_dropped_per_s) else { continue };
             looked_at.backlogs += 1;
-            all.push(TrafficDrop { place: DropPlace::Backlog(core.place.core), packets_per_s });
+            by_backlogs += packets_per_s;
+            let place = DropPlace::Backlog(core.place.core);
+            all.extend(drops(packets_per_s).then_some(TrafficDrop { place, packets_per_s }));
         }
-        // A link counts what a full backlog has dropped of its packets as its own.
-        let by_backlogs: f64 = all.iter().filter(|drop| is_of_backlog(drop)).map(|drop| drop.packets_per_s).sum();
         for link in machine.links.iter().filter(|link| link.facts.netns == netns) {
-            let Some(packets_per_s) = link.rates.and_then(|rates| rates.dropped_per_s()) else { continue };
+            let Some(counted) = link.rates.and_then(|rates| rates.dropped_per_s()) else { continue };
             looked_at.links += 1;
-            let place = DropPlace::Link(link.facts.key(), link.facts.name.clone());
-            all.push(TrafficDrop { place, packets_per_s: (packets_per_s - by_backlogs).max(0.0) });
+            // It counts what a full backlog has dropped of its packets as its own.
+            let packets_per_s = counted - by_backlogs;
+            let place = || DropPlace::Link(link.facts.key(), link.facts.name.clone());
+            all.extend(drops(packets_per_s).then(|| TrafficDrop { place: place(), packets_per_s }));
         }
-        all.retain(|drop| drop.packets_per_s >= LEAST_PER_S);
         all.sort_by(|one, other| other.packets_per_s.total_cmp(&one.packets_per_s));
         (all, looked_at)
     }
-}
-
-fn is_of_backlog(drop: &TrafficDrop) -> bool {
-    matches!(drop.place, DropPlace::Backlog(_))
 }

@@ -1,13 +1,10 @@
 //! Cores that have no time left while traffic passes, and who has it.
 
-use crate::limit::words::{programs, whole_percents};
+use crate::limit::IDLE;
+use crate::limit::words::{programs, whole_percents, within};
 use crate::machine::MachineMetrics;
 use vnettop_sample::{CoreId, Runner};
 
-/// A core with no more idle time than this is full.
-const IDLE: f64 = 0.08;
-/// A core has room where it is idle for this share of its time.
-const ROOM: f64 = 0.5;
 /// A smaller part is not named.
 const LEAST: f64 = 0.05;
 /// So many programs are named.
@@ -60,11 +57,7 @@ pub(super) fn list(machine: &MachineMetrics) -> Vec<FullCore> {
             .filter(|one| one.core == core.place.core && !one.name.starts_with("ksoftirqd/"))
             .map(|one| (one, one.cpu_ns as f64 / one.over_ns.max(1) as f64))
             .collect();
-        // They were measured over another time than the core.
-        let all: f64 = here.iter().map(|(_, share)| share).sum();
-        let scale = if all > process { process / all } else { 1.0 };
-        let scaled: Vec<(&Runner, f64)> = here.into_iter().map(|(one, share)| (one, share * scale)).collect();
-        let mut programs = programs(&scaled);
+        let mut programs = programs(&within(here, process));
         programs.retain(|(_, share)| *share >= LEAST);
         programs.truncate(MOST_PROGRAMS);
         let (busy, softirq, steal) = (shares.busy(), shares.softirq + shares.irq, shares.steal);
@@ -73,11 +66,4 @@ pub(super) fn list(machine: &MachineMetrics) -> Vec<FullCore> {
     let mut all: Vec<FullCore> = machine.cores.iter().filter_map(full).collect();
     all.sort_by(|one, other| other.softirq.total_cmp(&one.softirq));
     all
-}
-
-/// The core that is idle the most, at least half of its time; not an isolated one, which `rps_cpus` refuses.
-pub(super) fn with_room(machine: &MachineMetrics) -> Option<CoreId> {
-    let cores = machine.cores.iter().filter_map(|core| Some((core.place.core, core.shares()?.idle)));
-    let free = cores.filter(|(core, idle)| *idle >= ROOM && !machine.facts.topology.isolated.contains(*core));
-    free.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(core, _)| core)
 }

@@ -1,11 +1,11 @@
 //! What is to be said of passing traffic: what is wrong, why, what it costs, what to do.
 
-use super::full_core::with_room;
 use super::{DropPlace, FullCore, PassingTraffic, TrafficDrop};
 use crate::figure::{large_rate, percent, speed};
 use crate::finding::FindingParts;
 use crate::machine::MachineMetrics;
 use crate::plural;
+use crate::spare_core::calmest_beside;
 use vnettop_sample::{CoreSet, SteerRequest, SteerSetting, SteerValue, shell_word};
 
 /// Below this share of the packets a drop is in the figures only.
@@ -127,7 +127,7 @@ impl PassingTraffic {
 
     /// What gives the packets of a full core more time.
     fn for_core(&self, core: &FullCore, machine: &MachineMetrics) -> String {
-        let idle = with_room(machine);
+        let idle = calmest_beside(machine, [&CoreSet::default(), &CoreSet::default()]);
         if core.process >= OTHERS && core.process > core.softirq {
             let who = core.programs.first().map_or("programs", |(name, _)| name);
             return match idle {

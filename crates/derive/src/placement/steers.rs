@@ -26,7 +26,7 @@ pub(super) fn cores_of_target(metrics: &TestMetrics, ends: &[CoreSet; 2], target
         SteerTarget::Nobody => CoreSet::new(),
         SteerTarget::Idle => {
             let ends = [&ends[0], &ends[1]];
-            let core = idle_beside(metrics, ends).or_else(|| calmest_beside(metrics, ends));
+            let core = idle_beside(metrics, ends).or_else(|| calmest_beside(&metrics.machine, ends));
             core.map(CoreSet::single).unwrap_or_default()
         }
     }

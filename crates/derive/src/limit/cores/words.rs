@@ -2,6 +2,16 @@
 
 use vnettop_sample::Runner;
 
+/// The shares of a core that programs have, together no more than this: they were measured over another time than the core.
+pub(crate) fn within(mut programs: Vec<(&Runner, f64)>, most: f64) -> Vec<(&Runner, f64)> {
+    let all: f64 = programs.iter().map(|(_, share)| share).sum();
+    let scale = if all > most { most / all } else { 1.0 };
+    for (_, share) in &mut programs {
+        *share *= scale;
+    }
+    programs
+}
+
 /// Programs of one name as one, most first: with its process, or how many there are.
 pub(crate) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
     let mut all: Vec<(&Runner, u64, f64)> = Vec::new();
