@@ -49,7 +49,7 @@ pub(super) fn prepare(state: &State, layout: &Layout) -> Canvas {
 fn test_title(canvas: &mut Canvas, state: &State, y: u16) {
     let Some(metrics) = state.metrics() else { return };
     let is_focused = state.focus == Pane::Test;
-    if let Some((_, passing)) = traffic::shown(state) {
+    if let Some(passing) = traffic::shown(state) {
         let used = traffic::title(canvas, y, passing);
         canvas.spot(1, y, used, Action::ToggleZoom(Some(Pane::Test)));
         return;

@@ -48,10 +48,10 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
 }
 
 /// The upper border: what it is, and by which links.
-pub(super) fn title(canvas: &mut Canvas, y: u16, traffic: &PassingTraffic) -> u16 {
+pub(super) fn title(canvas: &mut Canvas, y: u16, (metrics, traffic): (&Metrics, &PassingTraffic)) -> u16 {
     let used = canvas.left(1, y, canvas.area.width, Tone::FocusedTitle, " Traffic ");
     let room = canvas.area.width.saturating_sub(used + 6);
-    let text = format!(" {}; no test runs ", traffic.route().join(" → "));
+    let text = format!(" {}; no test runs ", traffic.place(&metrics.machine));
     used + canvas.left(used + 2, y, room + 2, Tone::Title, text)
 }
 

@@ -1,7 +1,7 @@
 //! Packets of nobody that is watched, through the router of the losses' tests.
 
 use super::*;
-use crate::losses::tests::{ROUTER, SECOND, after, before, key, link, qdisc};
+use crate::losses::tests::{NEAR, ROUTER, SECOND, after, before, key, link, qdisc};
 use crate::{Derivation, Metrics};
 use vnettop_sample::{CoreCounters, Item, LinkFacts, Runner};
 
@@ -67,6 +67,14 @@ fn what_a_router_forwards_is_said_with_what_was_looked_at_for_drops() {
     let (said, fix) = said_of(&QUIET, |_| ());
     let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. 0 packets/s dropped by 2 links, 1 qdisc and 2 backlogs";
     assert_eq!((said.as_str(), fix.as_str()), (wanted, ""));
+    let from_outside = |sample: &mut Sample| sample.netns = NEAR - 1;
+    let (said, _) = said_of(&QUIET, from_outside);
+    let place = said.split_once(':').map(|(place, _)| place.to_owned()).expect("a place");
+    let there = place.split_once(" in ").expect("the namespace is named").1;
+    assert!(
+        said.ends_with(&format!(" and 2 backlogs in {there}")),
+        "and it is said that nothing else was looked at: {said}"
+    );
     let traffic = metrics(&QUIET, |_| ()).traffic.expect("something passes");
     assert_eq!(traffic.state(), TrafficState::Forwarding);
     assert_eq!(traffic.spread.map(|spread| spread.mean), Some(8e7));

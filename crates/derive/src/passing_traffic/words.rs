@@ -67,11 +67,11 @@ impl PassingTraffic {
             Some(worst) => for_drop(worst, machine),
             None => self.full_core().map_or_else(String::new, |core| self.for_core(core, machine)),
         };
-        FindingParts { what, why, cost: self.cost(), fix, by_limit: false }
+        FindingParts { what, why, cost: self.cost(machine), fix, by_limit: false }
     }
 
     /// `106.9 Mbit/s: 10.8k of 21k packets/s dropped`, else what was looked at without finding any.
-    fn cost(&self) -> String {
+    fn cost(&self, machine: &MachineMetrics) -> String {
         let all: f64 = self.drops.iter().map(|drop| drop.packets_per_s).sum();
         if let Some(packets_per_s) = self.before_the_worst() {
             let bits_per_s = all * self.packet_bytes().unwrap_or(0.0) * 8.0;
@@ -82,18 +82,31 @@ impl PassingTraffic {
         let places = [(counted.links, "link"), (counted.qdiscs, "qdisc"), (counted.backlogs, "backlog")];
         let places: Vec<String> =
             places.into_iter().filter(|(many, _)| *many > 0).map(|(many, what)| plural(many, what)).collect();
+        let there = self.elsewhere(machine);
         match places.split_last() {
-            Some((last, [])) => format!("0 packets/s dropped by {last}"),
-            Some((last, others)) => format!("0 packets/s dropped by {} and {last}", others.join(", ")),
+            Some((last, [])) => format!("0 packets/s dropped by {last}{there}"),
+            Some((last, others)) => format!("0 packets/s dropped by {} and {last}{there}", others.join(", ")),
             None => String::new(),
         }
+    }
+
+    /// ` in qa`, where it is another namespace than vnettop's own: nothing was looked at elsewhere.
+    fn elsewhere(&self, machine: &MachineMetrics) -> String {
+        let is_own = self.link.netns == machine.netns;
+        if is_own { String::new() } else { format!(" in {}", machine.space_label(self.link.netns)) }
+    }
+
+    /// `ra → rb`, `a0 in qa`
+    #[must_use]
+    pub fn place(&self, machine: &MachineMetrics) -> String {
+        format!("{}{}", self.route().join(" → "), self.elsewhere(machine))
     }
 
     /// `ra → rb: 62.1 Mbit/s, 6.3k packets/s. 0 packets/s dropped by 3 links …`
     #[must_use]
     pub fn sentence(&self, machine: &MachineMetrics) -> String {
         let parts = self.parts(machine);
-        let route = self.route().join(" → ");
+        let route = self.place(machine);
         let rate = format!("{route}: {}, {} packets/s", speed(self.bits_per_s), large_rate(self.packets_per_s));
         let rest = [parts.what, parts.why, parts.cost].into_iter().filter(|part| !part.is_empty());
         std::iter::once(rate).chain(rest).collect::<Vec<_>>().join(". ")
