@@ -74,8 +74,7 @@ impl PathPlace {
     /// Cells that it needs in so many rows.
     pub fn width(&self, rows: u16, wording: Wording) -> usize {
         let facts = self.facts(rows, wording).iter();
-        let name = cells(&self.name.1);
-        let name = if wording == Wording::Briefest { name.min(BRIEF_NAME) } else { name };
+        let name = cells(&self.name(wording).1);
         facts.map(|(_, text)| cells(text)).fold(name, usize::max)
     }
 
@@ -95,11 +94,20 @@ impl PathPlace {
     }
 }
 
+/// What stands in place of a part of the path that is not known: a sentence that begins so, and in few cells this.
+const GAP: &str = "… ";
+const BRIEF_GAP: &str = "… rest not known";
+
 /// How many forms a place has in one row.
 pub(super) const FORMS_IN_A_ROW: usize = 4;
 
 fn cut(name: &str, most: usize) -> String {
-    if cells(name) <= most { name.to_owned() } else { fitted(name, most) }
+    match name {
+        // Why the rest is not known is a sentence, of which the first letters say nothing; hop by hop it stands whole.
+        _ if name.starts_with(GAP) => if cells(name) <= cells(BRIEF_GAP) { name } else { BRIEF_GAP }.to_owned(),
+        _ if cells(name) <= most => name.to_owned(),
+        _ => fitted(name, most),
+    }
 }
 
 /// The sender, what lies between, the receiver.
@@ -114,7 +122,7 @@ pub(super) fn places(state: &State, metrics: &Metrics, group: &SameWay<'_>) -> V
                 all.push(link(state, hop));
             }
             all.extend(path.carriers.iter().filter(|carrier| carrier.carrier.at >= path.hops.len()).map(carrier));
-            all.extend(path.gap.map(|gap| unknown(&format!("… {gap}"))));
+            all.extend(path.gap.map(|gap| unknown(&format!("{GAP}{gap}"))));
         }
         None if state.settings().mode == Mode::Replay => all.push(unknown("… path not recorded")),
         None => all.push(unknown("… path not known yet")),
@@ -259,6 +267,13 @@ mod tests {
         let row = |place: &PathPlace, form| place.in_a_row(form).map(|(_, text)| text).concat();
         let forms = [0, 1, 2, 3].map(|form| row(&link, form));
         assert_eq!(forms, ["vethe61f5c0 13.2G", "vethe61… 13.2G", "vethe61… 13.2G", "vethe… 13.2G"]);
+    }
+
+    #[test]
+    fn of_a_sentence_no_first_letters_stand_alone() {
+        let gap = unknown("… the receiver is in a namespace that is not shown");
+        let brief = [gap.name(Wording::Briefest).1, gap.in_a_row(3)[0].1.trim_end().to_owned()];
+        assert_eq!((brief, gap.width(2, Wording::Briefest)), ([BRIEF_GAP, BRIEF_GAP].map(str::to_owned), 16));
     }
 
     #[test]
