@@ -70,7 +70,7 @@ pub use latency::{LATENCY_BUCKETS, Latencies, LatencyOf, LatencyRow, PathPoint, 
 pub use links::{Ifindex, Kind, LinkCounters, LinkFacts, LinkKey, LinkState, PeerRef, PortState};
 pub use losses::{
     Conntrack, GsoLimits, IpCounters, Offload, Offloads, OtherUdp, PacketSocket, ProtocolCounters, QdiscCounters,
-    SocketProcess, XdpProgram,
+    QdiscSetting, SocketProcess, XdpProgram,
 };
 pub use ovs::{OvsBridge, OvsDatapath, OvsDatapathKind, OvsPort, OvsPortKind, OvsSwitch};
 pub use owners::{Owned, Owner, OwnerBy, OwnerKind};

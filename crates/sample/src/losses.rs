@@ -29,6 +29,30 @@ pub struct QdiscCounters {
     /// tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overlimits: Option<u32>,
+    /// What it is set to; none of kinds whose options are not read, and in recordings that do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<QdiscSetting>,
+}
+
+/// What bounds what passes a qdisc (`TCA_OPTIONS` of tbf, cake, netem, pfifo and bfifo); none where it has no such bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QdiscSetting {
+    /// The rate that it lets pass, bytes/s: of tbf, cake and netem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_bytes_per_s: Option<u64>,
+    /// What tbf lets pass at once, bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub burst_bytes: Option<u64>,
+    /// Packets that may wait: netem, pfifo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_packets: Option<u32>,
+    /// Bytes that may wait: tbf, bfifo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u32>,
+    /// What netem drops at random, in 2^32nds of the packets; none where it follows a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random_loss: Option<u32>,
 }
 
 /// What the protocols of one network namespace count (`/proc/PID/net/snmp`, `netstat`, `snmp6`).

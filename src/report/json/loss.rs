@@ -13,9 +13,9 @@ impl JsonObject for Loss {
         object.serialize_entry("netns", &self.netns)?;
         object.serialize_entry("ifindex", &self.link.map(|link| link.ifindex))?;
         object.serialize_entry("link", &self.link.and_then(|key| link_named(metrics, key)))?;
-        object.serialize_entry("qdisc", &self.qdisc.as_ref().map(|(kind, _)| kind))?;
+        object.serialize_entry("qdisc", &self.qdisc.as_ref().map(|qdisc| &qdisc.kind))?;
         // As `tc` prints it.
-        object.serialize_entry("handle", &self.qdisc.as_ref().map(|(_, handle)| format!("{:x}:", handle >> 16)))?;
+        object.serialize_entry("handle", &self.qdisc.as_ref().map(|qdisc| format!("{:x}:", qdisc.handle >> 16)))?;
         object.serialize_entry("name", &self.name)?;
         object.serialize_entry("core", &self.core)?;
         object.serialize_entry("reason", &self.reason)?;

@@ -44,6 +44,7 @@ fn what_a_router_forwards_and_drops_is_told_as_the_kernel_counts_it() {
     let (rate, drops) = newest.split_once(" tbf on r1 drops ").unwrap_or_else(|| panic!("the queue drops: {newest}"));
     let [told, told_dropped] = [rate, drops].map(|text| before(text, " packets/s."));
     eprintln!("came {came:.0}/s, told {told:.0}/s; dropped {dropped:.0}/s, told {told_dropped:.0}/s");
+    assert!(newest.contains(" come in, more than the 30 Mbit/s that it is set to. "), "{newest}");
     assert!((told / came - 1.0).abs() < OFF, "{came} packets/s came in: {newest}");
     assert!((told_dropped / dropped - 1.0).abs() < OFF, "{dropped} packets/s were dropped: {newest}");
 }

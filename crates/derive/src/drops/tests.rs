@@ -101,6 +101,7 @@ fn a_queue_is_named_with_its_qdisc_and_a_reason_of_tomorrow_by_itself() {
         drops,
         backlog_packets: 0,
         overlimits: None,
+        setting: None,
     };
     let mut first = before();
     first.qdiscs = vec![root(0)];

@@ -10,7 +10,7 @@ pub(super) use doubled::same_mac;
 use super::reordered::reordered;
 use super::{Diagnostic, FindingParts, LintInput};
 use crate::denial::{self, DropsSeen};
-use crate::figure::{decimal, large_rate, percent, rate, speed};
+use crate::figure::{decimal, large_part, large_rate, percent, rate, speed};
 use crate::held_back::Limit;
 use crate::losses::{Loss, LossPlace, Losses, place_of_drop};
 use crate::{TestMetrics, paths, share};
@@ -60,12 +60,11 @@ pub(super) fn lost(input: &LintInput<'_>) -> Option<Diagnostic> {
     let text = format!("{how_many} {at}{}: {why}{beside}", kernels_word(worst));
     let is_again = input.metrics.flow.connections.iter().any(|one| one.carries && one.proto() == Proto::Tcp);
     let then = if is_again { "are sent again" } else { "do not arrive" };
-    let of_all = sent.map_or_else(String::new, |sent| format!(" of {}", large_rate(sent)));
+    let lost = sent.map_or_else(|| large_rate(whole), |sent| large_part(whole, sent));
     // What is lost of TCP is sent again: what that costs its rate is not measured.
     let bits = sent.filter(|_| !is_again).and_then(|sent| missing_bits(input.metrics, whole, whole / sent));
     let bits = bits.map_or_else(String::new, |bits| format!("{}: ", speed(bits)));
-    let cost =
-        if worst.is_of_vpn() { String::new() } else { format!("{bits}{}{of_all} packets/s {then}", large_rate(whole)) };
+    let cost = if worst.is_of_vpn() { String::new() } else { format!("{bits}{lost} packets/s {then}") };
     let parts = FindingParts { what: format!("{how_many} {at}{beside}"), cost, ..parts };
     let mut numbers = vec![("packets_per_s", here), ("all_packets_per_s", whole)];
     numbers.extend(sent.map(|sent| ("sent_per_s", sent)));
@@ -195,7 +194,7 @@ fn space(loss: &Loss, metrics: &TestMetrics) -> String {
 
 fn remedy(loss: &Loss, metrics: &TestMetrics) -> String {
     match loss.place {
-        LossPlace::Qdisc => queues::qdisc(loss),
+        LossPlace::Qdisc => return queues::qdisc(loss, metrics),
         LossPlace::Link if let Some(pair) = bridge::of_pair(loss, metrics) => return pair,
         LossPlace::Link => return queues::link(loss, metrics),
         LossPlace::Ovs if loss.function.is_some() => {

@@ -14,8 +14,11 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     let is_full = input.diagnosis.conclusion.others_everywhere;
     match limit.kind {
         LimitKind::Others if is_full => {
-            let who = programs_on(input.metrics, None).map_or_else(String::new, |who| format!(" ({who})"));
-            return format!("stop other programs or wait{who}: they use every core that this test may have");
+            let they = "use every core that this test may have";
+            return programs_on(input.metrics, None).map_or_else(
+                || format!("stop other programs, or wait for their end: they {they}"),
+                |who| format!("stop {who}, or wait for their end: other programs {they}"),
+            );
         }
         LimitKind::Others if !input.pin_may_help => {
             let who = limit.name.as_ref().zip(limit.pid).map(|(name, pid)| format!("{name} (pid {pid})"));

@@ -70,8 +70,7 @@ fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> St
     let others = input.metrics.machine.cores.iter().filter(|one| one.place.core != core);
     let idle = others.filter_map(|one| Some((one.place.core, one.shares()?.idle)));
     idle.max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |(other, _)| {
-        let fills =
-            programs_on(input.metrics, Some(other)).map_or_else(String::new, |fills| format!(" (in use by {fills})"));
-        format!("make room on core {other}{fills}, then pin {who} there (taskset -cp {other} {tid})")
+        let fills = programs_on(input.metrics, Some(other)).unwrap_or_else(|| "other programs".to_owned());
+        format!("stop {fills} on core {other}, then pin {who} there (taskset -cp {other} {tid})")
     })
 }

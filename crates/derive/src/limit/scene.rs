@@ -148,6 +148,8 @@ pub(super) struct HoldingQdisc {
     pub name: String,
     /// What it lets pass, bits/s.
     pub bits_per_s: f64,
+    /// What it is set to; none where that is not known.
+    pub set_bits_per_s: Option<f64>,
     /// How often it held one back for each packet that it let pass.
     pub times: f64,
     /// Share of the looks at which packets waited in it.

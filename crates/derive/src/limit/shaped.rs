@@ -3,7 +3,7 @@
 use super::lost::LOST_SEGMENTS_PER_S;
 use super::scene::{HoldingQdisc, Scene};
 use super::{Limit, LimitKind};
-use crate::figure::{rate, speed};
+use crate::figure::{Unit, rate, speed};
 use crate::losses::LossPlace;
 
 /// How often a qdisc held a packet back for each that it let pass, and share of the looks at which some waited.
@@ -17,7 +17,12 @@ pub(super) fn held(scene: &Scene) -> Option<Limit> {
     let lost =
         scene.losses_per_s.first().filter(|lost| lost.place == LossPlace::Qdisc && lost.packets >= LOST_SEGMENTS_PER_S);
     let dropped = lost.map_or_else(String::new, |lost| format!(", {} packets/s dropped", rate(lost.packets)));
-    let text = format!("shaping: the qdisc {} holds packets back at {}{dropped}", held.name, speed(held.bits_per_s));
+    // One unit for both.
+    let at = held.set_bits_per_s.map_or_else(
+        || speed(held.bits_per_s),
+        |set| format!("{} of its {}", Unit::of(set).figure(held.bits_per_s), speed(set)),
+    );
+    let text = format!("shaping: the qdisc {} holds packets back at {at}{dropped}", held.name);
     let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];
     Some(Limit::new(LimitKind::Qdisc, text, numbers).named(&held.name))
 }

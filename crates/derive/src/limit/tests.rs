@@ -279,11 +279,17 @@ fn what_is_lost_is_told_with_its_place() {
     is("a link that was deleted", &silent, LimitKind::Loss, text);
     let stopped = Scene { rate_bits_per_s: Some(0.0), ..with_tcp(|tcp| tcp.busy = busy(1.0, 1.0, 0.0)) };
     assert_eq!(judge(&stopped).kind, LimitKind::ReceiveWindow, "a receiver that reads nothing");
-    let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
-    let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s, 500 packets/s dropped";
+    let shaper = HoldingQdisc {
+        name: "tbf on v0".to_owned(),
+        bits_per_s: 95e6,
+        set_bits_per_s: Some(100e6),
+        times: 1.1,
+        waits: 0.9,
+    };
+    let text = "shaping: the qdisc tbf on v0 holds packets back at 95 of its 100 Mbit/s, 500 packets/s dropped";
     let dropping = Scene { held: vec![shaper.clone()], ..with(vec![queue], tcp()) };
     is("a shaper", &dropping, LimitKind::Qdisc, text);
-    let text = "shaping: the qdisc tbf on v0 holds packets back at 95 Mbit/s";
+    let text = "shaping: the qdisc tbf on v0 holds packets back at 95 of its 100 Mbit/s";
     let full = with_tcp(|tcp| tcp.busy = busy(1.0, 0.9, 0.0));
     is("what waits in it fills windows", &Scene { held: vec![shaper.clone()], ..full }, LimitKind::Qdisc, text);
     let burst = Scene { held: vec![HoldingQdisc { waits: 0.1, ..shaper }], ..tcp() };
@@ -333,7 +339,8 @@ fn a_full_core_hides_neither_losses_nor_a_shaper_nor_a_small_window() {
     let seen = Scene { losses_per_s: vec![lost(LossPlace::Firewall, Some(0.002))], ..missing };
     let text = "losses: 20 % of datagrams do not arrive; where most are lost is not known";
     is("but of a few", &beside(seen), LimitKind::Loss, text);
-    let shaper = HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, times: 1.1, waits: 0.9 };
+    let shaper =
+        HoldingQdisc { name: "tbf on v0".to_owned(), bits_per_s: 95e6, set_bits_per_s: None, times: 1.1, waits: 0.9 };
     let held = Scene { held: vec![shaper], ..tcp() };
     assert_eq!(judge(&beside(held)).kind, LimitKind::Qdisc, "a shaper");
     let small = || with_tcp(|tcp| (tcp.busy, tcp.under_way) = (busy(0.66, 0.64, 0.0), Some(0.04)));

@@ -4,10 +4,9 @@ use super::scene::{Core, Tcp};
 use crate::cores::CoreMetrics;
 use crate::flow::{BusyShares, Connection, DatagramTest, TcpFigures};
 use crate::ledger::{Ticked, TimeSpan};
-use crate::losses::qdiscs;
+use crate::losses::{KnownQdisc, qdiscs};
 use crate::threads::ThreadMetrics;
 use crate::{Basis, Mean, TestMetrics};
-use compact_str::CompactString;
 use std::collections::BTreeSet;
 use vnettop_sample::{CoreId, HopWay, LinkKey, QdiscCounters, Quota, Sample, ThreadId, ThreadSample};
 
@@ -77,8 +76,7 @@ impl Ticked for HeldTick {
 #[derive(Debug, Clone)]
 pub(super) struct HeldTick {
     pub link: LinkKey,
-    pub kind: CompactString,
-    pub handle: u32,
+    pub qdisc: KnownQdisc,
     pub bytes: f64,
     pub packets: f64,
     pub overlimits: f64,
@@ -140,8 +138,7 @@ fn held(previous: &Sample, next: &Sample, span: TimeSpan) -> Vec<HeldTick> {
         let before = qdiscs::before(&previous.qdiscs, now)?;
         Some(HeldTick {
             link: now.link,
-            kind: now.kind.clone(),
-            handle: now.handle,
+            qdisc: KnownQdisc::from(now),
             bytes: now.bytes.checked_sub(before.bytes)? as f64,
             packets: now.packets.checked_sub(before.packets)? as f64,
             overlimits: f64::from(now.overlimits?.wrapping_sub(before.overlimits?)),

@@ -9,8 +9,7 @@ use crate::flow::{BusyShares, Connection, FlowTrack};
 use crate::ledger::{Ledger, Ticked, TimeSpan};
 use crate::losses::{Loss, LossPlace};
 use crate::paths::{self, SoftirqBy};
-use crate::threads::ThreadMetrics;
-use crate::{Mean, TestMetrics, Worker, denial};
+use crate::{Mean, TestMetrics, ThreadMetrics, Worker, denial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use vnettop_sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
@@ -221,13 +220,14 @@ impl Window {
     fn held(&self, metrics: &TestMetrics) -> Vec<HoldingQdisc> {
         let mut all: BTreeMap<(LinkKey, u32), Vec<&HeldTick>> = BTreeMap::new();
         for held in self.ticks.iter().flat_map(|tick| &tick.held) {
-            all.entry((held.link, held.handle)).or_default().push(held);
+            all.entry((held.link, held.qdisc.handle)).or_default().push(held);
         }
         let reported = |((link, _), ticks): ((LinkKey, u32), Vec<&HeldTick>)| {
             let link = metrics.machine.link(link).map_or("a link", |link| link.facts.name.as_str());
             let counted = |of: fn(&HeldTick) -> f64| self.span().counted(ticks.iter().copied(), |tick| Some(of(tick)));
             HoldingQdisc {
-                name: format!("{} on {link}", ticks[0].kind),
+                name: format!("{} on {link}", ticks[0].qdisc.kind),
+                set_bits_per_s: ticks.last().and_then(|tick| tick.qdisc.rate_bits_per_s()),
                 bits_per_s: counted(|tick| tick.bytes).value().unwrap_or(0.0) * 8.0,
                 times: counted(|tick| tick.overlimits).sum / counted(|tick| tick.packets).sum.max(1.0),
                 waits: ticks.iter().filter(|tick| tick.waits).count() as f64 / ticks.len() as f64,

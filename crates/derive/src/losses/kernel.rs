@@ -113,7 +113,7 @@ fn loss(step: &SampleStep<'_>, row: &DropCount, place: LossPlace, packets: f64, 
     let name = link.and_then(|link| step.name(link));
     let root = link.filter(|_| place == LossPlace::Qdisc).and_then(|link| super::qdiscs::root(step.next, link));
     let name = match &root {
-        Some((kind, _)) => name.map(|name| format!("{kind} on {name}")),
+        Some(root) => name.map(|name| format!("{} on {name}", root.kind)),
         None => name,
     };
     let core = (place == LossPlace::Backlog).then(|| super::backlog::only_core(step)).flatten();

@@ -1,7 +1,7 @@
 //! A loss and the losses of a tick: plain values, in packets.
 
+use super::KnownQdisc;
 use super::fragments::Fragments;
-use compact_str::CompactString;
 use std::sync::Arc;
 use vnettop_sample::{CoreId, LinkKey, row_of};
 
@@ -105,8 +105,8 @@ pub struct Loss {
     /// What people call it: the link; the qdisc's kind and the link; the datapath; of a receive buffer that is not the test's
     /// own, the VPN whose it is.
     pub name: Option<String>,
-    /// Kind and handle of a qdisc.
-    pub qdisc: Option<(CompactString, u32)>,
+    /// Of a qdisc, what it is and is set to.
+    pub qdisc: Option<KnownQdisc>,
     /// The core, of a backlog.
     pub core: Option<CoreId>,
     /// Packets lost between the two samples. No whole number where only a share of what is lost there is the flows'.

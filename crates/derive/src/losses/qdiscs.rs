@@ -2,8 +2,7 @@
 
 use super::counted::SampleStep;
 use super::route::Route;
-use super::{Loss, LossPlace, QdiscDrops};
-use compact_str::CompactString;
+use super::{KnownQdisc, Loss, LossPlace, QdiscDrops};
 use vnettop_sample::{LinkKey, QDISC_KINDS, QdiscCounters, Sample, row_of};
 
 /// Drops of the root qdiscs that the flows' packets leave through, and of what stands before a link (`clsact`, `ingress`).
@@ -15,7 +14,7 @@ pub(super) fn lost(step: &SampleStep<'_>, route: &Route) -> Vec<Loss> {
         };
         let (packets, _) = dropped(&step.previous.qdiscs, now).filter(|_| stands)?;
         let name = format!("{} on {}", now.kind, step.name(now.link)?);
-        let qdisc = Some((now.kind.clone(), now.handle));
+        let qdisc = Some(KnownQdisc::from(now));
         Some(Loss { qdisc, ..Loss::on_link(LossPlace::Qdisc, now.link, name, packets) })
     };
     step.next.qdiscs.iter().filter_map(lost).collect()
@@ -36,11 +35,11 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
     all
 }
 
-/// Kind and handle of a link's root qdisc; none where it has none that is read.
-pub(crate) fn root(sample: &Sample, link: LinkKey) -> Option<(CompactString, u32)> {
+/// A link's root qdisc; none where it has none that is read.
+pub(crate) fn root(sample: &Sample, link: LinkKey) -> Option<KnownQdisc> {
     let first = sample.qdiscs.partition_point(|one| one.link < link);
     let here = sample.qdiscs[first..].iter().take_while(|one| one.link == link);
-    here.into_iter().find(|one| one.parent == ROOT).map(|one| (one.kind.clone(), one.handle))
+    here.into_iter().find(|one| one.parent == ROOT).map(KnownQdisc::from)
 }
 
 /// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.

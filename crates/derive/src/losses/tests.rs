@@ -120,6 +120,7 @@ pub(crate) fn qdisc(link: LinkKey, parent: u32, at_ns: u64, drops: u64) -> Qdisc
         drops,
         backlog_packets: 0,
         overlimits: None,
+        setting: None,
     }
 }
 

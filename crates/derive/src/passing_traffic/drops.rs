@@ -1,8 +1,8 @@
 //! What of passing traffic is dropped, as far as counters tell: qdiscs, links, backlogs.
 
+use crate::losses::KnownQdisc;
 use crate::losses::qdiscs::{self, ROOT};
 use crate::machine::MachineMetrics;
-use compact_str::CompactString;
 use vnettop_sample::{CoreId, LinkKey, QdiscCounters, Sample};
 
 /// Fewer packets a second are no drop worth the name.
@@ -11,8 +11,8 @@ const LEAST_PER_S: f64 = 0.5;
 /// What drops packets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DropPlace {
-    /// A root qdisc, of this kind, on a link of this name.
-    Qdisc(LinkKey, CompactString, String),
+    /// A root qdisc on a link of this name.
+    Qdisc(LinkKey, KnownQdisc, String),
     /// A link, on the way in or out, of this name.
     Link(LinkKey, String),
     /// The queue of received packets of a core.
@@ -33,7 +33,7 @@ impl TrafficDrop {
     #[must_use]
     pub fn place_word(&self) -> String {
         match &self.place {
-            DropPlace::Qdisc(_, kind, name) => format!("{kind} on {name}"),
+            DropPlace::Qdisc(_, qdisc, name) => format!("{} on {name}", qdisc.kind),
             DropPlace::Link(_, name) => name.clone(),
             DropPlace::Backlog(core) => format!("the backlog of core {core}"),
         }
@@ -74,7 +74,7 @@ impl DropTrack {
                 let (packets, seconds) = qdiscs::dropped(&self.qdiscs, now)?;
                 let packets_per_s = Some(packets / seconds).filter(|per_s| *per_s >= LEAST_PER_S)?;
                 let name = machine.link(now.link)?.facts.name.clone();
-                let place = DropPlace::Qdisc(now.link, now.kind.clone(), name);
+                let place = DropPlace::Qdisc(now.link, KnownQdisc::from(now), name);
                 Some(TrafficDrop { place, packets_per_s })
             };
             self.by_qdiscs = next.qdiscs.iter().filter(is_here).filter_map(dropped).collect();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::losses::tests::{NEAR, ROUTER, SECOND, after, before, key, link, qdisc};
 use crate::{Derivation, Metrics};
-use vnettop_sample::{CoreCounters, Item, LinkFacts, Runner};
+use vnettop_sample::{CoreCounters, Item, LinkFacts, QdiscSetting, Runner};
 
 /// Seconds that the traffic lasts.
 const SECONDS: u64 = 12;
@@ -85,8 +85,8 @@ fn what_a_router_forwards_is_said_with_what_was_looked_at_for_drops() {
 fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
     let dropping = Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET };
     let (said, fix) = said_of(&dropping, |_| ());
-    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4000 packets/s. 80 Mbit/s come in, its \
-                  rate lets 48 Mbit/s out. 32 Mbit/s: 4000 of 10k packets/s dropped";
+    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4000 packets/s. 80 Mbit/s come in, \
+                  more than its rate; 48 Mbit/s go out. 32 Mbit/s: 4k of 10k packets/s dropped";
     assert_eq!(said, wanted);
     assert_eq!(fix, "raise its rate, or send less (tc -s qdisc show dev r1)");
     let slow = |sample: &mut Sample| {
@@ -95,6 +95,15 @@ fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
         (sample.qdiscs[0].at_ns, sample.qdiscs[0].drops) = (before().at_ns + second * SECOND, 4_000 * second);
     };
     assert_eq!(said_of(&dropping, slow).0, wanted, "it stands between two readings of the qdisc");
+    let set = |sample: &mut Sample| {
+        let (rate_bytes_per_s, burst_bytes, limit_bytes) = (Some(6_000_000), Some(20_000), Some(20_000));
+        let setting = QdiscSetting { rate_bytes_per_s, burst_bytes, limit_bytes, ..QdiscSetting::default() };
+        sample.qdiscs[0].setting = Some(setting);
+    };
+    let (said, fix) = said_of(&dropping, set);
+    assert!(said.contains(". 80 Mbit/s come in, more than the 48 Mbit/s that it is set to. "), "{said}");
+    let command = "tc qdisc change dev r1 root tbf rate 88mbit burst 37000 limit 37000";
+    assert_eq!(fix, format!("raise its rate, or send less ({command})"), "what comes in, and a tenth");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What is to be said of passing traffic: what is wrong, why, what it costs, what to do.
 
 use super::{DropPlace, FullCore, PassingTraffic, TrafficDrop};
-use crate::figure::{large_rate, percent, speed};
+use crate::figure::{large_part, large_rate, percent, speed};
 use crate::finding::FindingParts;
 use crate::machine::MachineMetrics;
 use crate::plural;
@@ -64,7 +64,7 @@ impl PassingTraffic {
         let core = || self.full_core().map(|core| format!("{}{more}", core.sentence()));
         let why = worst.and_then(|worst| self.why_dropped(worst)).or_else(core).unwrap_or_default();
         let fix = match worst {
-            Some(worst) => for_drop(worst, machine),
+            Some(worst) => for_drop(worst, self.offered(), machine),
             None => self.full_core().map_or_else(String::new, |core| self.for_core(core, machine)),
         };
         FindingParts { what, why, cost: self.cost(machine), fix, by_limit: false }
@@ -75,8 +75,8 @@ impl PassingTraffic {
         let all: f64 = self.drops.iter().map(|drop| drop.packets_per_s).sum();
         if let Some(packets_per_s) = self.before_the_worst() {
             let bits_per_s = all * self.packet_bytes().unwrap_or(0.0) * 8.0;
-            let of = large_rate(packets_per_s.max(all));
-            return format!("{}: {} of {of} packets/s dropped", speed(bits_per_s), large_rate(all));
+            let part = large_part(all, packets_per_s.max(all));
+            return format!("{}: {part} packets/s dropped", speed(bits_per_s));
         }
         let counted = self.looked_at;
         let places = [(counted.links, "link"), (counted.qdiscs, "qdisc"), (counted.backlogs, "backlog")];
@@ -125,17 +125,20 @@ impl PassingTraffic {
 
     /// Why packets are dropped there; `None` where that is for want of CPU time, or not known.
     fn why_dropped(&self, drop: &TrafficDrop) -> Option<String> {
-        let DropPlace::Qdisc(link, kind, _) = &drop.place else { return None };
+        let DropPlace::Qdisc(link, qdisc, _) = &drop.place else { return None };
         let other = self.other.as_ref().filter(|other| self.comes_in && other.link == *link);
-        let (arrives, passes) = match other.and_then(|other| other.bits_per_s) {
-            Some(out) => (format!("{} come in", speed(self.bits_per_s)), format!("lets {} out", speed(out))),
-            None => ("more comes in".to_owned(), "lets less out".to_owned()),
-        };
-        Some(match kind.as_str() {
-            "netem" => "it is set up to drop".to_owned(),
-            "tbf" | "htb" | "hfsc" | "cake" | "drr" => format!("{arrives}, its rate {passes}"),
-            _ => format!("{arrives}, the link behind it {passes}"),
-        })
+        let Some(other) = other else { return Some(qdisc.cause("more is sent")) };
+        let comes = format!("{} come in, more", speed(self.bits_per_s));
+        let cause = qdisc.cause(&comes);
+        // What goes out stands for a rate that is not known.
+        let is_unknown = qdisc.rate_bits_per_s().is_none() && cause.starts_with(&comes);
+        let out = other.bits_per_s.filter(|_| is_unknown).map(|out| format!("; {} go out", speed(out)));
+        Some(cause + &out.unwrap_or_default())
+    }
+
+    /// What comes to the place that drops most, bits/s.
+    fn offered(&self) -> Option<f64> {
+        Some(self.before_the_worst()? * self.packet_bytes()? * 8.0)
     }
 
     /// What gives the packets of a full core more time.
@@ -169,17 +172,12 @@ impl PassingTraffic {
     }
 }
 
-fn for_drop(drop: &TrafficDrop, machine: &MachineMetrics) -> String {
+fn for_drop(drop: &TrafficDrop, offered: Option<f64>, machine: &MachineMetrics) -> String {
     let inside = |netns: u64, line: &str| machine.space_entry(netns).command(line);
     match &drop.place {
-        DropPlace::Qdisc(link, kind, name) => {
-            let look = inside(link.netns, &format!("tc -s qdisc show dev {}", shell_word(name)));
-            match kind.as_str() {
-                "netem" => format!("see what it is set up to do ({look})"),
-                "tbf" | "htb" | "hfsc" | "cake" | "drr" => format!("raise its rate, or send less ({look})"),
-                kind if kind.contains("fifo") => format!("raise its limit, or send less ({look})"),
-                _ => format!("send less ({look})"),
-            }
+        DropPlace::Qdisc(link, qdisc, name) => {
+            let (fix, command) = qdisc.remedy(name, offered);
+            format!("{fix} ({})", inside(link.netns, &command))
         }
         DropPlace::Link(link, name) => {
             let look = inside(link.netns, &format!("ip -s -s link show {}", shell_word(name)));

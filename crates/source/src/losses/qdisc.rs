@@ -1,14 +1,18 @@
 //! `RTM_GETQDISC`: the dump of a namespace's qdiscs, and what a message says of one. Every byte is treated as hostile: what
 //! does not fit is no qdisc, nothing panics.
 
+mod setting;
+
 use crate::netlink::message::{DUMP, Message, Request, attribute, text, u32_at, u64_at};
+use setting::setting;
 use vnettop_sample::text::clean;
 use vnettop_sample::{Ifindex, LinkKey, QdiscCounters};
 
 /// `struct tcmsg`, bytes: the index at 4, the handle at 8, the parent at 12.
 const FIXED: usize = 20;
-/// `TCA_KIND`, `TCA_STATS2`.
+/// `TCA_KIND`, `TCA_OPTIONS`, `TCA_STATS2`.
 const KIND: u16 = 1;
+const OPTIONS: u16 = 2;
 const STATS2: u16 = 7;
 /// Within `TCA_STATS2`: `TCA_STATS_BASIC` (what a card does itself is in it), `TCA_STATS_QUEUE`, `TCA_STATS_PKT64`
 /// (Linux 5.5, only once the packets do not fit 32 bits).
@@ -38,6 +42,9 @@ pub(super) fn qdisc(message: &Message<'_>, netns: u64, at_ns: u64) -> Option<Qdi
         drops: u64::from(u32_at(queue, 8)?),
         backlog_packets: u32_at(queue, 0)?,
         overlimits: u32_at(queue, 16),
+        setting: attribute(attributes, KIND)
+            .zip(attribute(attributes, OPTIONS))
+            .and_then(|(kind, options)| setting(text(kind), options)),
     })
 }
 

@@ -1,8 +1,9 @@
 //! Buffers and queues that overflow: why, as far as what they are tells, and what mends that.
 
+use crate::flow::Connection;
 use crate::losses::Loss;
 use crate::{TestMetrics, ThreadMetrics};
-use vnettop_sample::{Kind, shell_word};
+use vnettop_sample::{Kind, Proto, shell_word};
 
 /// A thread that could run for less than this share of the time has time to spare.
 const SPARE: f64 = 0.6;
@@ -13,7 +14,7 @@ const RESTS: f64 = 0.005;
 
 /// The receiver is not seen to lack CPU time: what it cannot read at once is lost.
 pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
-    let is_reader = |pid| metrics.flow.connections.iter().any(|one| one.carries && one.to.pid == Some(pid));
+    let is_reader = |pid| carries(metrics).any(|one| one.to.pid == Some(pid));
     let readers = || metrics.threads.iter().filter(|thread| is_reader(thread.sample.id.pid));
     let rests = |thread: &ThreadMetrics| Some(thread.cpu? + thread.wait? <= RESTS);
     if readers().next().is_some() && readers().all(|thread| rests(thread) == Some(true)) {
@@ -33,19 +34,23 @@ pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
     }
 }
 
-/// By what kind of qdisc it is.
-pub(super) fn qdisc(loss: &Loss) -> &'static str {
-    match loss.qdisc.as_ref().map(|(kind, _)| kind.as_str()) {
-        Some("netem") => "it is set up to drop some (tc qdisc show)",
-        Some("tbf" | "htb" | "hfsc" | "cake" | "drr") => {
-            "more is sent than its rate: raise it, or send less (tc -s qdisc)"
-        }
-        Some("fq_codel" | "codel" | "red" | "pie" | "sfq" | "fq") => {
-            "more is sent than its link takes, and it drops what waits too long (tc -s qdisc)"
-        }
-        Some(kind) if kind.contains("fifo") => "its queue is full: raise its limit (tc -s qdisc)",
-        _ => "its queue is full, or it is set up to drop: tc -s qdisc shows which",
-    }
+/// By what kind of qdisc it is, and what that is set to.
+pub(super) fn qdisc(loss: &Loss, metrics: &TestMetrics) -> String {
+    let link = loss.link.and_then(|link| metrics.machine.link(link));
+    let (Some(qdisc), Some(link)) = (&loss.qdisc, link) else {
+        return "its queue is full, or it is set to drop: tc -s qdisc shows which".to_owned();
+    };
+    // What TCP would send is not known: it sends what arrives.
+    let is_udp = carries(metrics).all(|one| one.proto() == Proto::Udp);
+    let rate = qdisc.rate_bits_per_s().filter(|_| is_udp);
+    let offered = rate.zip(loss.share.filter(|share| *share < 1.0)).map(|(rate, share)| rate / (1.0 - share));
+    let (fix, command) = qdisc.remedy(&link.facts.name, offered);
+    let command = metrics.machine.space_entry(link.facts.netns).command(&command);
+    format!("{}: {fix} ({command})", qdisc.cause("more is sent"))
+}
+
+fn carries(metrics: &TestMetrics) -> impl Iterator<Item = &Connection> {
+    metrics.flow.connections.iter().filter(|one| one.carries)
 }
 
 /// By what the link is, and what is behind it.
