@@ -11,7 +11,7 @@ use crate::state::{Mode, State};
 /// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
 pub(super) fn more(state: &State) -> Option<String> {
     let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
-    let text = || format!("({key}: {more} more)");
+    let text = || format!("(+{more} more: {key})");
     (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
 }
 

@@ -94,7 +94,7 @@ fn softnet(load: &CoreLoad) -> Vec<Phrase> {
         rate.map(|rate| (tone, format!("{} {word}/s", Count(Some(rate)))))
     };
     let mut phrases: Vec<Phrase> = Vec::new();
-    phrases.extend(trouble(load.softnet_dropped_per_s, "dropped", Tone::Bad));
+    phrases.extend(trouble(load.softnet_dropped_per_s, "backlog drops", Tone::Bad));
     phrases.extend(trouble(load.softnet_squeezed_per_s, "squeezed", Tone::Warning));
     phrases.extend(trouble(load.softnet_processed_per_s, "processed", Tone::Muted));
     phrases

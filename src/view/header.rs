@@ -7,7 +7,7 @@ use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::action::{Action, WorldAction};
 use crate::derive::Metrics;
-use crate::sample::Problem;
+use crate::sample::{Host, Problem};
 use crate::state::{Mode, State};
 use std::time::Duration;
 
@@ -40,6 +40,16 @@ pub(super) fn prepare(state: &State, area: Area) -> Canvas {
     canvas
 }
 
+/// `Linux 6.12.9 aarch64`; of a recording that does not tell its kernel the architecture alone.
+fn system(host: &Host) -> String {
+    let kernel = if host.kernel.starts_with(|first: char| first.is_ascii_digit()) {
+        format!("Linux {} ", host.kernel)
+    } else {
+        String::new()
+    };
+    format!("{kernel}{}", host.arch)
+}
+
 fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     let piece = Piece::new;
     let host = &metrics.machine.facts.host;
@@ -51,16 +61,15 @@ fn pieces(state: &State, metrics: &Metrics) -> Vec<Piece> {
     let mut pieces = vec![
         // Which machine it is comes first: a recording may be of any.
         piece(1, Tone::Normal, name),
-        piece(6, Tone::Muted, format!("Linux {} {}", host.kernel, host.arch)),
+        piece(6, Tone::Muted, system(host)),
         piece(2, Tone::Muted, machine),
         piece(3, Tone::Normal, Interval(interval(state, metrics)).to_string()).up_to(6),
         piece(4, Tone::Muted, own_cost(state, metrics)).up_to(OWN_CPU),
-        piece(
-            5,
-            Tone::Muted,
-            if metrics.machine.own.realtime { "real-time priority" } else { "no real-time priority" }.to_owned(),
-        ),
     ];
+    // It is meant to have it.
+    if !metrics.machine.own.realtime {
+        pieces.push(piece(5, Tone::Muted, "no real-time priority".to_owned()));
+    }
     if metrics.machine.own.late_ticks > 0 {
         pieces.push(piece(0, Tone::Warning, format!("{} late", plural(metrics.machine.own.late_ticks, "sample"))));
     }

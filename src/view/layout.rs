@@ -100,7 +100,7 @@ impl Layout {
         let height = whole - graph;
         let base = Self::empty(width, height, whole);
         let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
-        let finding = finding_rows(whole) + limit;
+        let finding = finding_rows(state, whole) + limit;
         let panes = rows(Pane::LISTS.into_iter().filter(|pane| state.shows(*pane)).count());
         let is_whole = usize::from(panes) == Pane::LISTS.len();
         if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
@@ -236,8 +236,11 @@ impl Layout {
     }
 }
 
-fn finding_rows(height: u16) -> u16 {
+/// Rows below the panes for what there is to say, without the limit.
+fn finding_rows(state: &State, height: u16) -> u16 {
     match height {
+        // What passes is said above, and little else is to be said.
+        _ if traffic::shown(state).is_some() => 2,
         0..30 => 2,
         30..40 => 3,
         40..50 => 5,

@@ -112,8 +112,8 @@ pub(super) fn title(state: &State, Area { width, height, .. }: Area) -> String {
     let elapsed_s = metrics.and_then(|metrics| metrics.machine.elapsed_s).filter(|_| width >= WIDE && !hops.is_empty());
     parts.extend(elapsed_s.map(|seconds| format!("over {}", Seconds(seconds))));
     parts.push(match groups.len() {
-        0 | 1 => format!("{key} hop by hop"),
-        more => format!("{key} hop by hop, {} beside it", plural(more - 1, "path")),
+        0 | 1 => format!("hop by hop: {key}"),
+        more => format!("hop by hop, {} beside it: {key}", plural(more - 1, "path")),
     });
     parts.join(" · ")
 }

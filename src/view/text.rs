@@ -59,14 +59,14 @@ mod tests {
 
     #[test]
     fn a_command_breaks_where_a_shell_reads_on() {
-        let text = "one core keeps them in order (echo 2 | tee /sys/class/net/l2/queues/rx-*/rps_cpus) (F: 1 more)";
+        let text = "one core keeps them in order (echo 2 | tee /sys/class/net/l2/queues/rx-*/rps_cpus) (+1 more: F)";
         let lines = wrap_commands(text, 60);
-        let command = "(echo 2 | tee /sys/class/net/l2/queues/rx-*/rps_cpus) (F: 1";
-        assert_eq!(lines, ["one core keeps them in order", command, "more)"]);
+        let command = "(echo 2 | tee /sys/class/net/l2/queues/rx-*/rps_cpus) (+1";
+        assert_eq!(lines, ["one core keeps them in order", command, "more: F)"]);
         let lines = wrap_commands(text, 40);
         let wanted = ["one core keeps them in order", "(echo 2 | tee \\", "/sys/class/net/l2/queues/rx-*/rps_cpus)"];
         assert_eq!(lines[..3], wanted, "no path is broken");
-        assert_eq!(wrap_commands("(F: 1 more) and (see there)", 12), wrap("(F: 1 more) and (see there)", 12));
+        assert_eq!(wrap_commands("(+1 more: F) and (see there)", 12), wrap("(+1 more: F) and (see there)", 12));
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl Parts {
         let sentence = metrics.conclusions.limit.is_some() || state.axis.selected_ns().is_some();
         let latency = height >= LEAST_FOR_LATENCY && is_timed(metrics);
         // Where no test runs the panes below have little else to show.
-        let graph = if metrics.traffic.is_some() { (height / 4).max(graph) } else { graph };
+        let graph = if metrics.traffic.is_some() { (height / 3).max(graph) } else { graph };
         let (graph, events) = with_events(graph);
         Some(Self { graph, events, latency, threads: thread_lanes(metrics, most), sentence })
     }

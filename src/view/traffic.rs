@@ -90,7 +90,9 @@ fn first_line(traffic: &PassingTraffic, width: u16, is_large: bool) -> Line {
     let mut figures = vec![format!("{} packets/s{size}", Count(Some(traffic.packets_per_s)))];
     if let Some(spread) = &traffic.spread {
         figures.push(format!("mean of {} {}", Seconds(spread.window_s), scale.number(spread.mean)));
-        figures.push(format!("90 % within {} to {}", scale.number(spread.p5), scale.number(spread.p95)));
+        let (low, high) = (scale.number(spread.p5), scale.number(spread.p95));
+        // Where both are one figure it is the mean.
+        figures.extend((low != high).then(|| format!("90 % within {low} to {high}")));
     }
     let used: usize = line.iter().map(|(_, text)| cells(text)).sum();
     while figures.len() > 1 && cells(&figures.join(" · ")) > usize::from(width).saturating_sub(used) {

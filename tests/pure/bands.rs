@@ -76,7 +76,7 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
         "threads migrate 1.6/s",
         " Gbit/s: 34.8 while none migrates; 72 ms of traffic per migration",
         "DO pin client to core 4, server to core 5 (live: press p)",
-        "(F: 1 more)",
+        "(+1 more: F)",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
