@@ -9,10 +9,12 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// Two nodes, a pod on the first one, one that runs nowhere; CODE and READY come from the test.
+/// Two nodes, a pod on the first one, one that runs nowhere; CODE, READY, WHO and PODS come from the test.
 const KUBECTL: &str = r#"#!/bin/sh
 printf '%s\n' "$*" >>"$LOG/asked"
 case " $* " in
+  *" auth whoami "*) printf '%s' "$WHO" ;;
+  *" get pods "*) printf '%s' "$PODS" ;;
   *" get node worker-1 "*InternalIP*) printf '198.18.0.11' ;;
   *" get node worker-1 "* | *" get node worker-2 "*) printf 'node/%s\n' "$(printf '%s' "$*" | sed 's/.*\(worker-.\).*/\1/')" ;;
   *" get node "*) ;;
@@ -110,7 +112,7 @@ fn a_pod_stands_for_its_node_and_is_named_with_its_address() {
     assert!(asked.contains("--context lab --namespace shop get pod web-1 "), "{asked}");
     assert!(asked.contains("--context lab --namespace tools create "), "{asked}");
     assert!(asked.contains("-- /vnettop --readonly\n"), "{asked}");
-    assert!(!cluster.file("made").contains("SYS_NICE"), "what changes nothing may not change anything");
+    assert!(!cluster.file("made").contains("SYS_NICE"), "what changes nothing needs no right for it");
 }
 
 #[test]
@@ -190,28 +192,74 @@ fn what_is_wrong_is_one_sentence() {
     }
     let cluster = Cluster::new();
     assert!(cluster.ask(&["--clean"], &[]).status.success());
-    assert!(cluster.asked().contains("delete pods --selector app.kubernetes.io/name=kubectl-vnettop"));
+    assert!(cluster.asked().contains("get pods --selector app.kubernetes.io/name=kubectl-vnettop,"));
+    assert!(!cluster.asked().contains("delete"), "there is nothing to delete");
+}
+
+/// Whose the pod is that is made with this environment: its labels.
+fn labels(environment: &[(&str, &str)]) -> Value {
+    let cluster = Cluster::new();
+    assert!(cluster.ask(&["worker-1"], environment).status.success());
+    let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON");
+    pod["metadata"]["labels"].clone()
+}
+
+fn owner(environment: &[(&str, &str)]) -> String {
+    let user = labels(environment)["kubectl-vnettop/user"].as_str().expect("whose it is").to_owned();
+    let ends = |end: Option<char>| end.is_some_and(|end| end.is_ascii_alphanumeric());
+    assert!(ends(user.chars().next()) && ends(user.chars().last()), "a label: {user}");
+    assert!(user.len() <= 63 && user.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-'), "{user}");
+    user
 }
 
 #[test]
-fn clean_deletes_your_own_pods_and_of_others_what_has_ended() {
-    let cluster = Cluster::new();
-    assert!(cluster.ask(&["worker-1"], &[]).status.success());
-    let pod: Value = serde_json::from_str(&cluster.file("made")).expect("JSON");
-    let user = pod["metadata"]["labels"]["kubectl-vnettop/user"].as_str().expect("whose it is").to_owned();
-    let ends = |text: &str, at: fn(&str) -> Option<char>| at(text).is_some_and(|end| end.is_ascii_alphanumeric());
-    assert!(ends(&user, |text| text.chars().next()) && ends(&user, |text| text.chars().last()), "a label: {user}");
-    assert!(user.len() <= 63 && user.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-'), "{user}");
+fn two_people_who_are_root_on_one_machine_are_two_owners() {
+    let long = format!("arn:aws:sts::1:assumed-role/{}", "x".repeat(200));
+    let people: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("WHO", "one@shop.example")],
+        &[("WHO", "two@shop.example")],
+        &[("WHO", &long)],
+        &[("WHO", "one@shop.example"), ("SUDO_USER", "-ann.lee-")],
+    ];
+    let owners: Vec<String> = people.iter().map(|environment| owner(environment)).collect();
+    for (at, one) in owners.iter().enumerate() {
+        assert!(!owners[..at].contains(one), "{owners:?}");
+        assert_eq!(*one, owner(people[at]), "the same person is the same owner");
+    }
+    assert!(owners[4].starts_with("ann-lee-"), "{}", owners[4]);
+}
 
-    let own = format!("delete pods --selector app.kubernetes.io/name=kubectl-vnettop,kubectl-vnettop/user={user}");
+#[test]
+fn clean_deletes_your_own_pods_whose_session_has_ended_and_of_others_what_has_ended() {
+    let who = [("WHO", "one@shop.example")];
+    let user = owner(&who);
+    let session = labels(&who)["kubectl-vnettop/session"].as_str().expect("a label").to_owned();
+    assert!(session.parse::<u32>().is_ok(), "the process that made it: {session}");
+
+    // One session runs, the number of another is another program's by now, and one made its pod before there was such a label.
+    let mut waits = Command::new("sh");
+    waits.args(["-c", "read line", "kubectl-vnettop"]).stdin(Stdio::piped());
+    let mut runs = waits.spawn().expect("there is a sh");
+    let pods = format!("kv-1={} kv-2={} kv-3=1 kv-4= ../nodes/x=1 ", runs.id(), session);
     let cluster = Cluster::new();
-    assert!(cluster.ask(&["--clean"], &[]).status.success());
-    assert_eq!(cluster.asked().lines().collect::<Vec<_>>(), [&*own], "nobody else's");
+    let done = cluster.ask(&["--clean"], &[who[0], ("PODS", &pods)]);
+    runs.kill().and_then(|()| runs.wait()).expect("it is ours");
+    assert!(done.status.success(), "{}", said(&done));
+    assert!(said(&done).contains("left alone: pod/kv-1, "), "{}", said(&done));
+    let selector = format!("get pods --selector app.kubernetes.io/name=kubectl-vnettop,kubectl-vnettop/user={user} ");
+    let asked = cluster.asked();
+    assert!(asked.lines().any(|line| line.starts_with(&selector)), "{asked}");
+    let deletes = |asked: &str| -> Vec<String> {
+        asked.lines().filter(|line| line.starts_with("delete ")).map(ToOwned::to_owned).collect()
+    };
+    assert_eq!(deletes(&asked), ["delete pod/kv-2 pod/kv-3 pod/kv-4 --ignore-not-found"], "nobody else's");
+
     let cluster = Cluster::new();
     assert!(cluster.ask(&["--clean", "--everybody"], &[]).status.success());
     let ended = "delete pods --selector app.kubernetes.io/name=kubectl-vnettop \
                  --field-selector status.phase!=Running,status.phase!=Pending";
-    assert_eq!(cluster.asked().lines().collect::<Vec<_>>(), [&*own, ended]);
+    assert_eq!(deletes(&cluster.asked()), [ended]);
 }
 
 #[test]
