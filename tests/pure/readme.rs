@@ -12,6 +12,16 @@ const OTHERS: &[&str] = &[
     "--no-default-features",
     "--features",
     "--release",
+    // Of cargo's tests, git, rpmbuild and packaging/notices.
+    "--frozen",
+    "--workspace",
+    "--lib",
+    "--test",
+    "--skip",
+    "--ignored",
+    "--exit-code",
+    "--with",
+    "--static",
     // Of systemctl, curl and docker.
     "--now",
     "--cacert",
