@@ -45,7 +45,11 @@ impl ExportDesk {
             }
             loop {
                 match feed.next()? {
-                    Next::Item(item) => self.take(item),
+                    Next::Item(item) => {
+                        if let Some(interval) = self.take(item) {
+                            exporter.sampled(interval);
+                        }
+                    }
                     Next::Waiting => break,
                     Next::End => return Err(AppError::SourceEnded),
                 }
@@ -105,18 +109,21 @@ impl ExportDesk {
         }
     }
 
-    fn take(&mut self, item: crate::sample::Item) {
+    /// Takes what came; of a sample the time since the one before.
+    fn take(&mut self, item: crate::sample::Item) -> Option<Duration> {
         if let Some(black_box) = &mut self.black_box {
             black_box.record(&item);
         }
-        let Some(metrics) = self.derivation.advance(item) else { return };
+        let metrics = self.derivation.advance(item)?;
         self.totals.observe(&metrics);
         if let Some(news) = self.black_box.as_mut().and_then(|black_box| black_box.observe(&metrics)) {
             self.tell_saved(&news);
         }
+        let interval = Duration::try_from_secs_f64(metrics.machine.elapsed_s.unwrap_or(0.0)).unwrap_or_default();
         self.newest = Some(metrics);
         self.answered.clear();
         self.asked = false;
+        Some(interval)
     }
 
     fn tell_saved(&mut self, news: &SaveNews) {

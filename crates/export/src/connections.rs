@@ -42,6 +42,9 @@ const PAGE: &str = concat!(
     "<p><a href=\"/metrics\">Metrics</a> for Prometheus</p></html>\n"
 );
 
+/// As exporters of Prometheus call it.
+const HEALTHY: &str = "/-/healthy";
+
 /// One that is open.
 struct OpenConnection {
     task: AbortHandle,
@@ -203,6 +206,16 @@ impl Service {
     }
 
     async fn response(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+        // It says nothing but that, and probes have no password.
+        if request.uri().path() == HEALTHY && [Method::GET, Method::HEAD].contains(request.method()) {
+            return match self.handover.freshness.check() {
+                Ok(()) => plain(StatusCode::OK, "samples come\n", None),
+                Err(text) => {
+                    let body = Full::new(Bytes::from(text));
+                    with_type(StatusCode::SERVICE_UNAVAILABLE, "text/plain; charset=utf-8", body)
+                }
+            };
+        }
         let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
         match self.access.check(header(AUTHORIZATION)).await {
             Admission::Allowed => self.uses.asks(true),

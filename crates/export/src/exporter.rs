@@ -1,6 +1,7 @@
 //! The listening thread, and what passes between it and whoever answers.
 
 use super::access::AccessRules;
+use super::freshness::Freshness;
 use super::listener::Listener;
 use super::scrape::{Scrape, ScrapeHandover};
 use super::web_config::{Secured, WebConfigError};
@@ -11,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::time::Duration;
 
 /// Why nothing is exported.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +37,7 @@ pub enum ExportError {
 pub struct Exporter {
     scrapes: Receiver<Scrape>,
     ready: Arc<OwnedFd>,
+    freshness: Arc<Freshness>,
     /// What is told at the start: where it listens, and who may ask.
     pub welcome: String,
     /// The socket that was made for it, and its device and inode.
@@ -66,7 +69,8 @@ impl Exporter {
         let welcome = welcome(&listener, tls.is_some(), &access);
         let ready = Arc::new(bell().map_err(ExportError::Thread)?);
         let (sender, scrapes) = mpsc::channel();
-        let handover = ScrapeHandover { scrapes: sender, ready: Arc::clone(&ready) };
+        let freshness = Arc::new(Freshness::new());
+        let handover = ScrapeHandover { scrapes: sender, ready: Arc::clone(&ready), freshness: Arc::clone(&freshness) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(1)
@@ -81,7 +85,12 @@ impl Exporter {
                 runtime.block_on(connections::serve(listener, tls, Arc::new(access), handover));
             })
             .map_err(ExportError::Thread)?;
-        Ok(Self { scrapes, ready, welcome, socket })
+        Ok(Self { scrapes, ready, freshness, welcome, socket })
+    }
+
+    /// A sample has come, so long after the one before: `/-/healthy` says so until it is too old.
+    pub fn sampled(&self, interval: Duration) {
+        self.freshness.sampled(interval);
     }
 
     /// Readable when a scrape waits.

@@ -26,6 +26,8 @@ mod connections;
 #[cfg(feature = "server")]
 mod exporter;
 #[cfg(feature = "server")]
+mod freshness;
+#[cfg(feature = "server")]
 mod listener;
 mod place;
 #[cfg(feature = "server")]

@@ -1,5 +1,6 @@
 //! A scrape on its way from the connection that asks to whoever answers, and back.
 
+use super::freshness::Freshness;
 use http_body_util::Full;
 use hyper::body::Bytes;
 use std::os::fd::OwnedFd;
@@ -44,6 +45,7 @@ impl Scrape {
 pub(super) struct ScrapeHandover {
     pub(super) scrapes: mpsc::Sender<Scrape>,
     pub(super) ready: Arc<OwnedFd>,
+    pub(super) freshness: Arc<Freshness>,
 }
 
 impl ScrapeHandover {

@@ -76,6 +76,27 @@ fn a_scrape_is_answered_and_everything_else_says_what_is_wrong() {
 }
 
 #[test]
+fn whether_samples_come_is_said_without_a_password_and_nothing_else_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("web.yml");
+    let hash = bcrypt::hash("secret", 4).expect("hashed");
+    std::fs::write(&path, format!("basic_auth_users:\n  ada: {hash}\n")).expect("written");
+    let exporter = started(&anywhere(), Some(&path));
+    let probe = |exporter: &Exporter, method: &str| {
+        let mut stream = TcpStream::connect(address(exporter)).expect("it listens");
+        ask(&mut stream, &format!("{method} /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+        read(&mut stream)
+    };
+    let before = probe(&exporter, "GET");
+    assert!(before.starts_with("HTTP/1.1 503 ") && before.ends_with("\r\n\r\nno sample yet\n"), "{before}");
+    exporter.sampled(Duration::from_secs(1));
+    let after = probe(&exporter, "GET");
+    assert!(after.starts_with("HTTP/1.1 200 OK") && after.ends_with("\r\n\r\nsamples come\n"), "{after}");
+    assert!(probe(&exporter, "HEAD").starts_with("HTTP/1.1 200 OK"));
+    assert!(exporter.waiting().expect("it runs").is_empty(), "none of them asks for a sample");
+}
+
+#[test]
 fn a_thousand_that_say_nothing_keep_nobody_out() {
     let exporter = started(&anywhere(), None);
     let held: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address(&exporter)).expect("accepted")).collect();

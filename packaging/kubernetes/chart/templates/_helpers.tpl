@@ -8,3 +8,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "vnettop-export.image" -}}
 {{- with .Values.image.digest }}{{ $.Values.image.repository }}@{{ . }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
+
+{{/* Whether samples come, where it is known how to ask; else whether the port answers. */}}
+{{- define "vnettop-export.probe" -}}
+{{- $scheme := .Values.probeScheme | default (ternary "" "HTTP" (ne .Values.webConfigSecret "")) -}}
+{{- if $scheme -}}
+httpGet:
+  path: /-/healthy
+  scheme: {{ $scheme }}
+{{- else -}}
+tcpSocket:
+{{- end }}
+  port: metrics
+  {{- if eq .Values.listen "loopback" }}
+  host: 127.0.0.1
+  {{- end }}
+{{- end }}

@@ -1,0 +1,68 @@
+//! Whether samples still come, for probes that have no password: `/-/healthy`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A sample stands for so long at least.
+const LEAST: Duration = Duration::from_secs(30);
+/// Times between two samples, for so many of which it stands as well.
+const INTERVALS: u32 = 3;
+
+/// When the newest sample came, and how long it stands.
+#[derive(Debug)]
+pub(super) struct Freshness {
+    began: Instant,
+    /// Milliseconds after it began, and 1; 0 before the first sample.
+    came_ms: AtomicU64,
+    stands_ms: AtomicU64,
+}
+
+impl Freshness {
+    pub fn new() -> Self {
+        Self { began: Instant::now(), came_ms: AtomicU64::new(0), stands_ms: AtomicU64::new(0) }
+    }
+
+    /// A sample has come, so long after the one before.
+    pub fn sampled(&self, interval: Duration) {
+        self.stands_ms.store(millis((interval.saturating_mul(INTERVALS)).max(LEAST)), Ordering::Relaxed);
+        self.came_ms.store(millis(self.began.elapsed()) + 1, Ordering::Release);
+    }
+
+    /// # Errors
+    /// In words: there was no sample, or the newest is too old.
+    pub fn check(&self) -> Result<(), String> {
+        self.check_at(self.began.elapsed())
+    }
+
+    fn check_at(&self, now: Duration) -> Result<(), String> {
+        let Some(came_ms) = self.came_ms.load(Ordering::Acquire).checked_sub(1) else {
+            return Err("no sample yet\n".to_owned());
+        };
+        let age_ms = millis(now).saturating_sub(came_ms);
+        if age_ms > self.stands_ms.load(Ordering::Relaxed) {
+            return Err(format!("no sample for {} s\n", age_ms / 1000));
+        }
+        Ok(())
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1).min(u64::MAX - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_stands_for_three_intervals_and_half_a_minute_at_least() {
+        let freshness = Freshness::new();
+        assert_eq!(freshness.check_at(Duration::ZERO), Err("no sample yet\n".to_owned()));
+        freshness.sampled(Duration::from_secs(1));
+        let later = |seconds| freshness.check_at(freshness.began.elapsed() + Duration::from_secs(seconds));
+        assert_eq!((later(0), later(29)), (Ok(()), Ok(())));
+        assert_eq!(later(40).map_err(|text| text.starts_with("no sample for ")), Err(true), "the sampler is stuck");
+        freshness.sampled(Duration::from_secs(60));
+        assert_eq!((later(170), later(200).is_err()), (Ok(()), true), "once a minute");
+    }
+}
