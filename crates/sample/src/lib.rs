@@ -90,6 +90,7 @@ pub use steering::{
     Interrupts, NapiThread, ProposalPart, QDISC_KINDS, SettingPlace, SpaceEntry, SteerRequest, SteerSetting,
     SteerTarget, SteerValue, SteeredFile, Steering, interrupt_line, qdisc_kind,
 };
+pub use text::quoted;
 pub use threads::{Direction, Duty, PathWork, Quota, Runner, Side, ThreadId, ThreadSample, WorkerRole};
 pub use trace::{Move, ShortLived, Trace, TraceSource};
 

@@ -1,6 +1,8 @@
 //! Text that comes from outside is cleaned where it enters, so that nothing behind has to think of it; and text that goes out is broken
 //! into lines.
 
+use std::borrow::Cow;
+
 /// Bytes from outside as text that changes nothing on a screen but its own cell: invalid UTF-8, control characters and
 /// characters that steer (bidirectional marks, zero-width, line separators) each become `?`.
 #[must_use]
@@ -39,6 +41,17 @@ pub fn shortened(mut text: String, most: usize) -> String {
     text
 }
 
+/// The name of a program as a sentence has it: in quotes where it could pass for several, or for words of the sentence, as
+/// `init (pid 1)`. Whoever runs a program names it as they like.
+#[must_use]
+pub fn quoted(name: &str) -> Cow<'_, str> {
+    if name.contains(['(', ')', ',', ';', '"']) {
+        format!("\"{}\"", name.replace('"', "'")).into()
+    } else {
+        name.into()
+    }
+}
+
 /// Breaks a text at spaces into lines that measure at most so much; a word that measures more stays whole.
 #[must_use]
 pub fn wrap(text: &str, width: usize, measure: impl Fn(&str) -> usize) -> Vec<String> {
@@ -64,6 +77,12 @@ mod tests {
         assert_eq!(shortened("x".repeat(100_000), 2000).chars().count(), 2001, "what is left, and the sign of more");
         assert_eq!(shortened("网络".to_owned(), 1), "网…", "characters, not bytes");
         assert_eq!(shortened("网络".to_owned(), 2), "网络");
+    }
+
+    #[test]
+    fn a_name_passes_for_nothing_else() {
+        assert_eq!(["rustc", "kworker/0:1", "Web Content"].map(quoted), ["rustc", "kworker/0:1", "Web Content"]);
+        assert_eq!(["init (pid 1)", "a, b", "a\", b"].map(quoted), ["\"init (pid 1)\"", "\"a, b\"", "\"a', b\""]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::LintInput;
 use crate::held_back::{Limit, LimitKind};
 use crate::placement::programs_on;
+use vnettop_sample::quoted;
 
 /// Why, and behind a semicolon what is to be done.
 pub(super) fn sentence(because: &str, fix: &str) -> String {
@@ -21,7 +22,7 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
             );
         }
         LimitKind::Others if !input.pin_may_help => {
-            let who = limit.name.as_ref().zip(limit.pid).map(|(name, pid)| format!("{name} (pid {pid})"));
+            let who = limit.name.as_ref().zip(limit.pid).map(|(name, pid)| format!("{} (pid {pid})", quoted(name)));
             let them = if who.is_some() { "it" } else { "them" };
             let who = who.unwrap_or_else(|| "other programs".to_owned());
             let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));

@@ -4,6 +4,7 @@ use super::busy_threads::busy_threads;
 use super::candidates::{CandidateCore, Inputs, inputs};
 use super::phrases::percent;
 use crate::TestMetrics;
+use vnettop_sample::quoted;
 use vnettop_sample::{CoreId, Runner};
 
 /// Share of a full core that others have from which on they want more than half of it: the scheduler shares it out fairly, so that
@@ -80,7 +81,7 @@ fn named<'a>(runners: impl Iterator<Item = &'a Runner>, most: usize) -> Option<S
     }
     programs.retain(|(_, share)| *share >= LEAST);
     programs.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let names: Vec<&str> = programs.iter().take(most).map(|(name, _)| *name).collect();
+    let names: Vec<_> = programs.iter().take(most).map(|(name, _)| quoted(name)).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 

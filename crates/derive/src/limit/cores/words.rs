@@ -1,6 +1,7 @@
 //! What a core's time is called in words.
 
 use vnettop_sample::Runner;
+use vnettop_sample::quoted;
 
 /// The shares of a core that programs have, together no more than this: they were measured over another time than the core.
 pub(crate) fn within(mut programs: Vec<(&Runner, f64)>, most: f64) -> Vec<(&Runner, f64)> {
@@ -24,7 +25,7 @@ pub(crate) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
     all.sort_by(|one, other| other.2.total_cmp(&one.2));
     let named = |(runner, count, share): (&Runner, u64, f64)| {
         let which = if count == 1 { format!("pid {}", runner.pid) } else { format!("{count} processes") };
-        (format!("{} ({which})", runner.name), share)
+        (format!("{} ({which})", quoted(&runner.name)), share)
     };
     all.into_iter().map(named).collect()
 }
