@@ -1,7 +1,7 @@
 //! What to do about a test: the key that helps most, the remedy of its first finding, and after a pin whether to keep it.
 
 use super::lines::Line;
-use super::{Tone, finding};
+use super::{Tone, finding, flow};
 use crate::derive::experiment::Verdict;
 use crate::derive::placement::ProposedPin;
 use crate::derive::{FindingId, Limit, Metrics};
@@ -26,6 +26,18 @@ pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
         None => line.push((Tone::Normal, text)),
     }
     line
+}
+
+/// Why nothing needs doing, where that is so: it is worth a line to whoever looks for what to press.
+pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static str> {
+    let conclusions = &metrics.conclusions;
+    let is_good = flow::state_word(metrics).0 == Tone::Good && !state.is_placed();
+    let limit = conclusions.limit.as_ref().filter(|_| is_good && conclusions.findings.is_empty())?;
+    Some(if limit.meets_what_was_asked() {
+        "nothing: the test gets what it asks for"
+    } else {
+        "nothing: the rate is steady, and LIMIT says what holds it"
+    })
 }
 
 /// Whether what was placed shall stay, as the comparison says.

@@ -158,7 +158,10 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
         all.add_line("DO", advice::to_do(state, metrics, fix));
     } else {
-        all.add_line("DO", advice::to_do(state, metrics, ""));
+        let todo = advice::to_do(state, metrics, "");
+        let is_done = todo.is_empty() && says_cause;
+        all.add_line("DO", todo);
+        all.add("DO", Tone::Normal, advice::needs_nothing(state, metrics).filter(|_| is_done).unwrap_or_default());
         if says_cause && !leads && !state.is_placed() {
             all.add("", Tone::Normal, &finding::aside(state).unwrap_or_default());
         }

@@ -17,8 +17,8 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
         LimitKind::Others if is_full => {
             let they = "use every core that this test may have";
             return programs_on(input.metrics, None).map_or_else(
-                || format!("stop other programs, or wait for their end: they {they}"),
-                |who| format!("stop {who}, or wait for their end: other programs {they}"),
+                || format!("stop other programs, or test later: they {they}"),
+                |who| format!("stop {who}, or test later: other programs {they}"),
             );
         }
         LimitKind::Others if !input.pin_may_help => {
