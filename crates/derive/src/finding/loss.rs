@@ -97,7 +97,8 @@ pub(super) fn is_explained(input: &LintInput<'_>) -> bool {
 /// Why they are lost there, as far as LIMIT knows that; else what is done about that place. In one sentence, and in parts.
 fn why(loss: &Loss, input: &LintInput<'_>) -> (String, FindingParts) {
     // Who does not answer upcalls in time is in their own remedy.
-    let limit = input.limit.filter(|_| loss.place != LossPlace::Upcall);
+    let is_paused = || loss.place == LossPlace::ReceiveBuffer && queues::paused(input.metrics).is_some();
+    let limit = input.limit.filter(|_| loss.place != LossPlace::Upcall && !is_paused());
     let Some((limit, because)) = limit.and_then(|limit| Some((limit, limit.explains(loss.place)?))) else {
         let text = remedy(loss, input.metrics);
         let parts = FindingParts::of_remedy(&text);

@@ -12,6 +12,30 @@ const WAITS: f64 = 0.1;
 /// Who neither ran nor waited for a core for more than this share of a tick does not read.
 const RESTS: f64 = 0.005;
 
+/// Who runs and waits for a core for less than this part of what it usually does has paused.
+const PAUSED: f64 = 0.5;
+/// A sender that does this part of what it usually does sends as before.
+const SENDS_ON: f64 = 0.7;
+/// Less than that swings by itself, share of a core.
+const LITTLE: f64 = 0.02;
+
+/// How much the reader runs and waits for a core, now and in the last seconds, where it stood still for a part of this sample while
+/// the sender went on.
+pub(super) fn paused(metrics: &TestMetrics) -> Option<(f64, f64)> {
+    let carrying = || metrics.flow.connections.iter().filter(|one| one.carries);
+    let now_and_before = |pids: Vec<Option<u32>>| {
+        let own = metrics.threads.iter().filter(|thread| pids.contains(&Some(thread.sample.id.pid)));
+        let both = own.filter_map(|thread| {
+            let before = metrics.recent.thread_need(thread.sample.id)?;
+            Some((thread.cpu? + thread.wait?, before)).filter(|_| before >= LITTLE)
+        });
+        both.reduce(|one, other| (one.0 + other.0, one.1 + other.1))
+    };
+    let (now, before) = now_and_before(carrying().map(|one| one.to.pid).collect())?;
+    let (sends, sent) = now_and_before(carrying().map(|one| one.from.pid).collect())?;
+    (now <= PAUSED * before && sends >= SENDS_ON * sent).then_some((now, before))
+}
+
 /// The receiver is not seen to lack CPU time: what it cannot read at once is lost.
 pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
     let is_reader = |pid| carries(metrics).any(|one| one.to.pid == Some(pid));
@@ -19,6 +43,14 @@ pub(super) fn receive_buffer(metrics: &TestMetrics) -> String {
     let rests = |thread: &ThreadMetrics| Some(thread.cpu? + thread.wait? <= RESTS);
     if readers().next().is_some() && readers().all(|thread| rests(thread) == Some(true)) {
         return "its reader neither runs nor waits for a core: find what stops it (ps -o stat)".to_owned();
+    }
+    if let Some((now, before)) = paused(metrics) {
+        let percent = |share: f64| format!("{:.0} %", share * 100.0);
+        return format!(
+            "its reader paused (ran or waited {} of the time, {} before): find what stops it",
+            percent(now),
+            percent(before)
+        );
     }
     let recent = &metrics.recent;
     let need = readers().filter_map(|thread| {
@@ -91,6 +123,28 @@ mod tests {
         for (cpu, wait) in [(Some(0.0), Some(0.9)), (Some(0.4), Some(0.0)), (Some(0.0), None), (None, None)] {
             let reads = remedy(cpu, wait);
             assert!(!reads.contains("neither runs"), "it waits, runs, or nobody knows: {cpu:?} {wait:?}: {reads}");
+        }
+    }
+
+    #[test]
+    fn a_reader_that_stood_still_for_a_part_of_a_sample_is_no_small_buffer() {
+        let machine = Machine::small(2).pair(0, 1).each_thread(|one| (one.cpu, one.wait) = (Some(0.2), Some(0.1)));
+        let end = |pid| End { pid: Some(pid), ..End::default() };
+        let connections = vec![Connection { carries: true, ..Connection::between(end(39082), end(39081)) }];
+        let usual = TestMetrics { flow: FlowMetrics { connections, ..FlowMetrics::default() }, ..machine.metrics() };
+        let remedy = |reader: f64, sender: f64| {
+            let mut metrics = usual.clone();
+            for one in std::sync::Arc::make_mut(&mut metrics.threads) {
+                let cpu = if one.sample.id.pid == 39081 { reader } else { sender };
+                (one.cpu, one.wait) = (Some(cpu), Some(0.0));
+            }
+            receive_buffer(&metrics)
+        };
+        let paused = remedy(0.08, 0.3);
+        assert!(paused.starts_with("its reader paused (ran or waited 8 % of the time, 30 % before): "), "{paused}");
+        for (reader, sender) in [(0.25, 0.3), (0.08, 0.1)] {
+            let reads = remedy(reader, sender);
+            assert!(!reads.contains("paused"), "it reads on, or nothing is sent: {reads}");
         }
     }
 }
