@@ -55,6 +55,12 @@ impl CommonUnit {
         Self { per, name }
     }
 
+    /// That of one rate, bits/s, for what stands beside it.
+    pub(in crate::report) fn of_rate(rate: f64) -> Self {
+        let (per, name) = scale(rate);
+        Self { per, name }
+    }
+
     /// That of these times, s.
     pub(in crate::report) fn of_times(times: &[f64]) -> Self {
         let (per, name) = Self::common(times, time_scale);
@@ -71,6 +77,11 @@ impl CommonUnit {
     /// The number of it.
     pub(in crate::report) fn number(self, value: f64) -> f64 {
         value / self.per
+    }
+
+    /// Of that number, bits/s or s.
+    pub(in crate::report) fn bits(self, number: f64) -> f64 {
+        number * self.per
     }
 
     /// `1,008`, `26.0`, `0.0023`.
@@ -108,7 +119,7 @@ pub(in crate::report) fn grouped(value: f64) -> String {
 /// Three digits that say something, of small figures too: `0.0123`.
 pub(in crate::report) fn small_digits(value: f64) -> String {
     match value.abs() {
-        0.0 | 0.995.. => digits(value),
+        0.0 | 0.9995.. => digits(value),
         ..0.00995 => format!("{value:.5}"),
         ..0.0995 => format!("{value:.4}"),
         _ => format!("{value:.3}"),

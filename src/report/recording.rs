@@ -75,6 +75,9 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
         |recording: &ReportedRecording| Section { title: recording.name.clone(), blocks: blocks(recording, is_alone) };
     let title = match recordings {
         [one] => one.name.clone(),
+        [first, rest @ ..] if first.file.is_some() && rest.iter().all(|one| one.file == first.file) => {
+            format!("{} hosts of one recording side by side", recordings.len())
+        }
         many => format!("{} recordings side by side", many.len()),
     };
     let mut notes = Vec::new();
@@ -116,7 +119,7 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
     let rest = summary.tests.iter().filter(|test| !led.is_some_and(|led| std::ptr::eq(led, *test)));
     for test in led.into_iter().chain(rest) {
         let is_led = led.is_some_and(|led| std::ptr::eq(led, test));
-        let result = verdict::of_test((test, &names), recording.run.as_ref().filter(|_| is_led));
+        let result = verdict::of_test((summary, test, &names), recording.run.as_ref().filter(|_| is_led));
         let of_test = test::blocks((summary, &names), test, &result, is_led);
         if is_led || ran_s(test) >= SHORT_S { blocks.extend(of_test) } else { short.push(of_test) }
     }

@@ -61,6 +61,8 @@ pub struct Seen {
     pub finding: Finding,
     /// Seconds it was there.
     pub seconds: f64,
+    /// The sample that its figures are of, monotonic ns.
+    pub at_ns: u64,
 }
 
 /// Everything a card is made of, collected item by item. Takes 80 bytes for every bin of 100 ms.
@@ -195,14 +197,14 @@ impl Observation {
     }
 
     fn findings(&mut self, metrics: &Metrics) {
-        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        let (elapsed_s, at_ns) = (metrics.machine.elapsed_s.unwrap_or(0.0), metrics.machine.at_ns);
         for finding in &metrics.conclusions.findings {
             match self.known.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
                 Some(seen) => {
                     seen.seconds += elapsed_s;
-                    seen.finding.clone_from(finding);
+                    (seen.finding, seen.at_ns) = (finding.clone(), at_ns);
                 }
-                None => self.known.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
+                None => self.known.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s, at_ns }),
             }
         }
     }

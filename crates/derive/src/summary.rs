@@ -5,6 +5,7 @@ mod columns;
 mod cores;
 mod latency;
 mod links;
+mod lost;
 mod path;
 mod profiles;
 mod rate;
@@ -19,14 +20,15 @@ use std::sync::Arc;
 use vnettop_sample::{Facts, Problem, ProblemSource, TraceSource};
 
 pub use columns::TimeColumns;
-pub use cores::{CoreColumn, CoreSummary};
+pub use cores::{CoreColumn, CoreFigures, CoreSummary};
 pub use latency::StageSummary;
 pub use links::LinkSummary;
+pub use lost::LossSummary;
 pub use path::{HopSummary, PathSummary};
 pub use profiles::ProfileSummary;
 pub use rate::RateSummary;
-pub use test::{LimitSeen, LossSummary, TestSummary};
-pub use threads::{StripColumn, ThreadSummary};
+pub use test::{LimitSeen, TestSummary};
+pub use threads::{StripColumn, ThreadFigures, ThreadSummary};
 pub use treated::{TreatedTime, pinned_times};
 
 use cores::CoresTrack;
@@ -72,6 +74,7 @@ pub struct SummaryTrack {
     late_ticks: u64,
     left_out: u64,
     own_cpu: super::Mean,
+    tests_s: f64,
     restarts: u32,
     saved: Option<SavedFor>,
     origin: Option<String>,
@@ -107,6 +110,8 @@ pub struct RecordingSummary {
     pub left_out: u64,
     /// Mean CPU time of vnettop itself, share of one core; none of fewer than two samples.
     pub own_cpu: Option<f64>,
+    /// How long the samples are together that lie within a test, seconds: what `in_tests` of a core and of a link is of.
+    pub tests_s: f64,
     /// How often its clock went back: another stream begins there, and this is of the last one.
     pub restarts: u32,
     /// Why it was saved by itself; none where somebody asked for it.
@@ -137,6 +142,20 @@ impl RecordingSummary {
         (sum(ThreadSummary::only_counted), sum(|thread| thread.moves))
     }
 
+    /// The means of a core while tests ran; over all the time where no sample lies within a test. What is counted is of all the time.
+    #[must_use]
+    pub fn of_core(&self, core: &CoreSummary) -> CoreFigures {
+        let CoreFigures { backlog_drops, squeezes, .. } = core.whole;
+        if self.tests_s > 0.0 { CoreFigures { backlog_drops, squeezes, ..core.in_tests } } else { core.whole }
+    }
+
+    /// The rates of a link, received and sent, in the same time; none of one that was not there then.
+    #[must_use]
+    pub fn of_link(&self, link: &LinkSummary) -> [Option<f64>; 2] {
+        let whole = [link.rx_bits_per_s, link.tx_bits_per_s];
+        if self.tests_s > 0.0 { link.in_tests.map_or([None; 2], |both| both.map(Some)) } else { whole }
+    }
+
     /// Its length, seconds.
     #[must_use]
     pub fn seconds(&self) -> f64 {
@@ -160,6 +179,7 @@ impl SummaryTrack {
             late_ticks: 0,
             left_out: 0,
             own_cpu: super::Mean::default(),
+            tests_s: 0.0,
             restarts: 0,
             saved: None,
             origin: None,
@@ -199,12 +219,17 @@ impl SummaryTrack {
         self.trace = metrics.machine.trace.map(|(source, _)| source).or(self.trace);
         (self.interval_ns, self.late_ticks, self.left_out) =
             (metrics.machine.own.interval_ns, metrics.machine.own.late_ticks, metrics.machine.own.left_out);
-        self.own_cpu.add(metrics.machine.own_cpu, metrics.machine.elapsed_s.unwrap_or(0.0));
-        self.links.observe(metrics);
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        self.own_cpu.add(metrics.machine.own_cpu, elapsed_s);
+        let began_ns = metrics.machine.began_ns();
+        let is_in_test = began_ns
+            .is_some_and(|began_ns| metrics.tests.iter().any(|test| test.covers(began_ns, metrics.machine.at_ns)));
+        self.tests_s += if is_in_test { elapsed_s } else { 0.0 };
+        self.links.observe(metrics, is_in_test);
         self.profiles.observe(metrics);
-        let Some(from_ns) = metrics.machine.began_ns() else { return };
+        let Some(from_ns) = began_ns else { return };
         let spans: Vec<_> = self.columns.spans(from_ns, metrics.machine.at_ns).collect();
-        self.cores.observe(metrics, &spans);
+        self.cores.observe(metrics, &spans, is_in_test);
         self.threads.observe(metrics, from_ns, &self.columns);
         self.tests.observe(metrics, &spans);
     }
@@ -229,6 +254,7 @@ impl SummaryTrack {
             late_ticks: self.late_ticks,
             left_out: self.left_out,
             own_cpu: self.own_cpu.value(),
+            tests_s: self.tests_s,
             restarts: self.restarts,
             saved: self.saved,
             origin: self.origin.clone(),

@@ -110,7 +110,18 @@ pub(super) struct Tests {
     leading: Option<u32>,
 }
 
+/// Its last bin may end that much before a sample that lies within it, ns.
+const LAG_NS: u64 = 200_000_000;
+
 impl Test {
+    /// It sent from the one instant to the other: what is measured in a sample between them is all of it.
+    #[must_use]
+    pub fn covers(&self, from_ns: u64, to_ns: u64) -> bool {
+        let known = self.metrics.timeline.bins.iter().rev().find(|bin| bin.bits_per_s.is_some());
+        let has_stopped = known.is_some_and(|bin| bin.to_ns + LAG_NS.max(bin.length_ns()) < to_ns);
+        self.ended_ns.is_none() && self.began_ns <= from_ns && !has_stopped
+    }
+
     /// The threads that work for it now; none where it has ended.
     /// Its threads between the ends; none of a test that has ended.
     pub(super) fn workers(&self) -> &[Worker] {

@@ -14,7 +14,7 @@ use super::threads::ThreadMetrics;
 use super::timeline::Timeline;
 use super::workers::Worker;
 use std::sync::Arc;
-use vnettop_sample::{Benchmark, FlowPath};
+use vnettop_sample::{Benchmark, Direction, FlowPath, Program, Proto, Side};
 
 /// Flows, threads and losses of one test between two samples; of everything watched, when that counts as one test.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -71,6 +71,25 @@ impl TestMetrics {
     pub fn latency_ground(&self) -> LatencyGround<'_> {
         let Self { machine, threads, workers, paths, flow, .. } = self;
         LatencyGround { machine, threads, workers, paths, flow }
+    }
+}
+
+impl TestMetrics {
+    /// Payload that the clients were asked for, bits/s; `None` when one of them sends as fast as it can.
+    #[must_use]
+    pub fn asked_bits_per_s(&self) -> Option<f64> {
+        let clients = self.benchmarks.iter().filter(|one| one.side == Side::Client && one.runs());
+        let mut all = clients.map(|client| {
+            let unasked = match (client.proto?, client.program) {
+                (Proto::Udp, Program::Iperf3 | Program::Iperf) => Some(1_000_000),
+                (Proto::Tcp, _) => None,
+            };
+            let rate = client.asked_bits_per_s.or(unasked).filter(|&rate| rate > 0)?;
+            let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
+            Some(rate as f64 * f64::from(client.streams?) * ways)
+        });
+        let first = all.next()??;
+        all.try_fold(first, |sum, one| Some(sum + one?))
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) const STEADY: f64 = 0.05;
 pub(super) const SWINGS: f64 = 0.10;
 /// A limit that was there for less than this share of a test is not what it was like.
 const MOST: f64 = 0.5;
+/// A smaller part of the packets says nothing of the rate.
+const LITTLE_LOST: f64 = 0.000_05;
 
 /// `Unsteady, other programs fill core 0`.
 pub(super) fn state_and_cause(test: &TestSummary) -> String {
@@ -39,19 +41,31 @@ pub(super) fn state(test: &TestSummary) -> &'static str {
 
 /// What its client was asked for, bits/s, where it carried that for most of its time.
 pub(super) fn asked(test: &TestSummary) -> Option<f64> {
-    let longest = test.limits.first().filter(|seen| seen.seconds >= ran_s(test) / 2.0);
+    let longest = limits(test).next().filter(|seen| seen.seconds >= ran_s(test) / 2.0);
     longest.and_then(|seen| seen.limit.asked_bits_per_s())
 }
 
 /// The kind of limit that was there for most of the time, and for how long, s.
 pub(super) fn main_kind(test: &TestSummary) -> Option<(LimitKind, f64)> {
     let seconds = |kind: LimitKind| of_kind(test, kind).map(|seen| seen.seconds).sum::<f64>();
-    let kinds = test.limits.iter().map(|seen| (seen.limit.kind, seconds(seen.limit.kind)));
+    let kinds = limits(test).map(|seen| (seen.limit.kind, seconds(seen.limit.kind)));
     kinds.max_by(|one, other| one.1.total_cmp(&other.1))
 }
 
 fn of_kind(test: &TestSummary, kind: LimitKind) -> impl Iterator<Item = &LimitSeen> {
-    test.limits.iter().filter(move |seen| seen.limit.kind == kind)
+    limits(test).filter(move |seen| seen.limit.kind == kind)
+}
+
+/// What held it back, the longest first: a few packets of millions did not.
+pub(super) fn limits(test: &TestSummary) -> impl Iterator<Item = &LimitSeen> {
+    let is_little = test.lost_share.is_some_and(|share| share < LITTLE_LOST);
+    test.limits.iter().filter(move |seen| !(is_little && seen.limit.kind == LimitKind::Loss))
+}
+
+/// The limit that the headline names, else the one that was there longest.
+pub(super) fn main_limit(test: &TestSummary) -> Option<&LimitSeen> {
+    let kind = main_kind(test).map(|(kind, _)| kind).filter(|_| cause(test).is_some());
+    limits(test).find(|seen| Some(seen.limit.kind) == kind).or(limits(test).next())
 }
 
 /// `other programs fill core 0`; none where no kind of limit was there for most of the time, or nothing was saturated.

@@ -187,8 +187,8 @@ fn thread(of: &ThreadSummary) -> Value {
 fn core(of: &CoreSummary) -> Value {
     let hundredths = |share: Option<f64>| share.map(|share| (share * 100.0).round() / 100.0);
     json!({
-        "core": of.place.core, "node": of.place.node, "busy": of.busy, "softirq": of.softirq,
-        "net_rx_per_s": of.net_rx_per_s, "backlog_drops": of.backlog_drops, "squeezes": of.squeezes,
+        "core": of.place.core, "node": of.place.node, "busy": of.whole.busy, "softirq": of.whole.softirq,
+        "net_rx_per_s": of.whole.net_rx_per_s, "backlog_drops": of.whole.backlog_drops, "squeezes": of.whole.squeezes,
         "busy_columns": of.columns.iter().map(|column| hundredths(column.busy())).collect::<Vec<_>>(),
         "softirq_columns": of.columns.iter().map(|column| hundredths(column.softirq())).collect::<Vec<_>>(),
     })

@@ -49,7 +49,14 @@ pub(super) fn blocks(test: &TestSummary, names: &ThreadNames) -> Vec<Block> {
 /// What held packets or threads longest. That no stage did is said of those that were measured.
 fn lead((test, names): (&TestSummary, &ThreadNames), known: &[(&StageSummary, Spread)]) -> String {
     if let Some(seen) = test.findings.iter().find(|seen| seen.finding.id == FindingId::Latency) {
-        return format!("Longest, as it was last: {}.", names.sentence(&seen.finding.text));
+        let said = &seen.finding.text;
+        // The sentence has the figures of a moment, the stage those of all of the test.
+        let stage = known.iter().filter(|(stage, _)| said.contains(&stage.place));
+        if let Some((stage, spread)) = stage.max_by_key(|(stage, _)| stage.place.len()) {
+            let place = names.sentence(&stage.place);
+            let [p50, p99] = [spread.p50_s, spread.p99_s].map(time);
+            return format!("Longest wait: {place}, {p50} (median; p99 {p99}).");
+        }
     }
     let stages = known.iter().filter(|(stage, _)| stage.key.stage != Stage::Whole);
     match stages.max_by(|(_, one), (_, other)| one.p99_s.total_cmp(&other.p99_s)) {

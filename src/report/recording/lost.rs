@@ -10,6 +10,8 @@ use crate::report::figures::{percent, seconds};
 const LEAST: f64 = 0.000_05;
 /// A place has most of what was lost from this part on.
 const MOST: f64 = 0.5;
+/// Of fewer packets nobody asks when they were lost.
+const FEW: f64 = 100.0;
 /// A test is so many times as long as a burst in it.
 const MUCH_LONGER: f64 = 8.0;
 /// From this part on it has all, but for what came in between two readings.
@@ -47,7 +49,7 @@ pub(super) fn burst(summary: &RecordingSummary, test: &TestSummary) -> Option<St
     let all: f64 = test.lost_columns.iter().sum();
     let sums = test.lost_columns.windows(as_long).map(|window| window.iter().sum::<f64>());
     let (at, most) = sums.enumerate().max_by(|one, other| one.1.total_cmp(&other.1))?;
-    let is_burst = most >= MOST * all && all > 0.0 && ran_s(test) >= MUCH_LONGER * within_s;
+    let is_burst = most >= MOST * all && all >= FEW && ran_s(test) >= MUCH_LONGER * within_s;
     let (share, at_s) = (percent(most / all), at as f64 * column_s);
     is_burst.then(|| format!("{share} of them were lost within {}, at {}.", length(within_s), seconds(at_s)))
 }

@@ -1,7 +1,8 @@
 //! What a report says of the machine: what it is, what its cores and links did.
 
 use super::words::{
-    UNKNOWN, all_done, count, known, known_percent, known_rate, legend_of_done, length, machine, nominal, step, when,
+    UNKNOWN, all_done, count, in_tests, known, known_percent, known_rate, legend_of_done, length, machine, nominal,
+    step, when,
 };
 use super::{ReportedRecording, profile, provenance};
 use crate::derive::profile::rules_counted;
@@ -114,8 +115,13 @@ fn map(
         color,
         done: all_done(summary),
     };
-    let mut entries =
-        vec![legend(word, format!("the darker the busier, up to 100 % of its time; a column is {}", step(summary)))];
+    let mut entries = vec![legend(
+        word,
+        format!(
+            "share of its time, 0 % (nothing drawn) to 100 % (darkest) in steps of 10 %; a column is {}",
+            step(summary)
+        ),
+    )];
     entries.extend(legend_of_done(&plot.done, false));
     Block::Plot(ReportPlot::new(text, entries, |text, width| heat(text, width, &plot)))
 }
@@ -124,29 +130,36 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
     let peak = |core: &CoreSummary| core.columns.iter().filter_map(|column| column.busy()).fold(0.0, f64::max);
     let mut busy: Vec<&CoreSummary> = summary.cores.iter().filter(|core| peak(core) >= QUIET).collect();
     if busy.is_empty() {
-        let is_known = summary.cores.iter().any(|core| core.busy.is_some());
+        let is_known = summary.cores.iter().any(|core| core.whole.busy.is_some());
         let sentence = if is_known { "No core was busy." } else { "How busy the cores were is not known." };
         return vec![Block::Text(sentence.to_owned())];
     }
-    let mean = |core: &CoreSummary| core.busy.unwrap_or(0.0);
+    let mean = |core: &CoreSummary| summary.of_core(core).busy.unwrap_or(0.0);
     busy.sort_by(|one, other| mean(other).total_cmp(&mean(one)));
     let quiet = summary.cores.len() - busy.len().min(CORES);
     let first: Vec<String> = busy
         .iter()
         .take(BUSIEST)
-        .map(|core| format!("core {} {}", core.place.core, known_percent(core.busy)))
+        .map(|core| format!("core {} {}", core.place.core, known_percent(summary.of_core(core).busy)))
         .collect();
     busy.truncate(CORES);
     let rest = if busy.len() > FIRST + FIRST / 4 { busy.split_off(FIRST) } else { Vec::new() };
     let text = PlotText {
         title: "Busy share of each core over time".to_owned(),
-        description: format!("User, system, irq and softirq time. Busiest on average: {}.", first.join(", ")),
+        description: format!(
+            "User, system, irq and softirq time. Busiest, mean of {}: {}.",
+            in_tests(summary),
+            first.join(", ")
+        ),
     };
     let mut blocks = vec![map(summary, busy, (text, PlotColor::Blue, "blue"), CoreColumn::busy)];
     if let Some(first) = rest.first() {
         let text = PlotText {
             title: "Busy share of less busy cores over time".to_owned(),
-            description: format!("The same of those of {} and less on average.", known_percent(first.busy)),
+            description: format!(
+                "The same of those of {} and less on average.",
+                known_percent(summary.of_core(first).busy)
+            ),
         };
         let title = format!("{} that were less busy", plural(rest.len(), "core"));
         let map = map(summary, rest, (text, PlotColor::Blue, "blue"), CoreColumn::busy);
@@ -159,13 +172,15 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
 }
 
 fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
-    let share = |core: &CoreSummary| core.softirq.unwrap_or(0.0);
-    let has_softirqs =
-        |core: &&CoreSummary| share(core) >= FEW_SOFTIRQS || core.backlog_drops > 0.0 || core.squeezes >= 1.0;
+    let share = |core: &CoreSummary| summary.of_core(core).softirq.unwrap_or(0.0);
+    let has_softirqs = |core: &&CoreSummary| {
+        let of = summary.of_core(core);
+        share(core) >= FEW_SOFTIRQS || of.backlog_drops > 0.0 || of.squeezes >= 1.0
+    };
     let mut cores: Vec<&CoreSummary> = summary.cores.iter().filter(has_softirqs).collect();
     let mut blocks = vec![Block::Subheading("Softirqs".to_owned())];
     if cores.is_empty() {
-        let is_known = summary.cores.iter().any(|core| core.softirq.is_some());
+        let is_known = summary.cores.iter().any(|core| core.whole.softirq.is_some());
         let sentence =
             if is_known { "No core spent 1 % of its time in softirqs." } else { "The softirq time is not known." };
         blocks.push(Block::Text(sentence.to_owned()));
@@ -173,26 +188,33 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
     }
     cores.sort_by(|one, other| share(other).total_cmp(&share(one)));
     cores.truncate(SOFTIRQ_CORES);
-    let first: Vec<String> =
-        cores.iter().take(5).map(|core| format!("core {} {}", core.place.core, known_percent(core.softirq))).collect();
+    let named =
+        |core: &&CoreSummary| format!("core {} {}", core.place.core, known_percent(summary.of_core(core).softirq));
+    let first: Vec<String> = cores.iter().take(5).map(named).collect();
     let text = PlotText {
         title: "Softirq share of each core over time".to_owned(),
-        description: format!("Where the kernel handles packets. Most on average: {}.", first.join(", ")),
+        description: format!(
+            "Where the kernel handles packets. Most, mean of {}: {}.",
+            in_tests(summary),
+            first.join(", ")
+        ),
     };
     blocks.push(map(summary, cores.clone(), (text, PlotColor::Orange, "orange"), CoreColumn::softirq));
     let row = |core: &&CoreSummary| {
+        let of = summary.of_core(core);
         vec![
             core_label(&summary.facts.topology, core),
-            known_percent(core.busy),
-            known_percent(core.softirq),
-            known(core.net_rx_per_s, count),
-            count(core.backlog_drops),
-            count(core.squeezes),
+            known_percent(of.busy),
+            known_percent(of.softirq),
+            known(of.net_rx_per_s, count),
+            count(of.backlog_drops),
+            count(of.squeezes),
         ]
     };
     let columns = ["core", ">busy", ">softirq", ">NET_RX/s", ">backlog drops", ">squeezes"];
     let caption = format!(
-        "Means over the {} of the recording, with a test or without; drops and squeezes are totals of all traffic",
+        "All traffic, means of {}; drops and squeezes are totals of the whole {}",
+        in_tests(summary),
         length(summary.seconds())
     );
     let named = named_cores(summary);
@@ -211,18 +233,20 @@ fn named_cores(summary: &RecordingSummary) -> BTreeSet<CoreId> {
     let numbers = summary.tests.iter().flat_map(|test| &test.findings).flat_map(|seen| &seen.finding.numbers);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the number of a core")]
     let findings = numbers.filter(|(name, _)| *name == "core").map(|(_, core)| *core as CoreId);
-    let mut busiest: Vec<&CoreSummary> = summary.cores.iter().filter(|core| core.busy.is_some()).collect();
-    busiest.sort_by(|one, other| other.busy.unwrap_or(0.0).total_cmp(&one.busy.unwrap_or(0.0)));
+    let mut busiest: Vec<&CoreSummary> = summary.cores.iter().filter(|core| core.whole.busy.is_some()).collect();
+    let mean = |core: &CoreSummary| summary.of_core(core).busy.unwrap_or(0.0);
+    busiest.sort_by(|one, other| mean(other).total_cmp(&mean(one)));
     limits.chain(findings).chain(busiest.iter().take(BUSIEST).map(|core| core.place.core)).collect()
 }
 
 fn links(summary: &RecordingSummary) -> Block {
-    let peak = |link: &LinkSummary| link.rx_bits_per_s.unwrap_or(0.0).max(link.tx_bits_per_s.unwrap_or(0.0));
+    let peak = |link: &LinkSummary| summary.of_link(link).into_iter().flatten().fold(0.0, f64::max);
     let most = summary.links.iter().map(peak).fold(0.0, f64::max);
     let is_shown =
         |link: &&LinkSummary| most > 0.0 && (peak(link) >= most * IDLE_LINK || link.dropped.is_some_and(|n| n > 0));
     let shown: Vec<&LinkSummary> = summary.links.iter().filter(is_shown).take(LINKS).collect();
     let row = |link: &&LinkSummary| {
+        let [received, sent] = summary.of_link(link);
         let nominal_bits = link.facts.speed_mbps.filter(|&mbps| mbps > 0).map(|mbps| f64::from(mbps) * 1e6);
         vec![
             link.facts.name.clone(),
@@ -230,8 +254,8 @@ fn links(summary: &RecordingSummary) -> Block {
             known(link.owner.as_ref(), |owner| owner.name.clone()),
             link.facts.kind.word().to_owned(),
             nominal(link.facts.speed_mbps, link.basis),
-            known_rate(link.rx_bits_per_s),
-            known_rate(link.tx_bits_per_s),
+            known_rate(received),
+            known_rate(sent),
             known(nominal_bits.filter(|_| peak(link) > 0.0), |bits| percent(peak(link) / bits)),
             known(link.dropped, |packets| count(packets as f64)),
         ]
@@ -245,8 +269,9 @@ fn links(summary: &RecordingSummary) -> Block {
     let columns =
         ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">drops counted"];
     let caption = format!(
-        "Means of the whole time of each link, with a test or without; drops are what its own counters rose by, qdiscs and \
-         sockets have others{rest}"
+        "All traffic, means of {}; drops are of its own counters in the whole {}; qdiscs and sockets have others{rest}",
+        in_tests(summary),
+        length(summary.seconds())
     );
     Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
 }
@@ -256,6 +281,10 @@ fn facts(summary: &RecordingSummary) -> Block {
     let policy = &host.policy;
     let yes = |of: Option<bool>| known(of, |is| if is { "on" } else { "off" }.to_owned());
     let ghz = |khz: u64| format!("{:.2} GHz", khz as f64 / 1e6);
+    let clock = match (policy.limit_khz, policy.most_khz) {
+        (None, None) => UNKNOWN.to_owned(),
+        (limit, most) => format!("{} of {}", known(limit, ghz), known(most, ghz)),
+    };
     let ovs = summary.facts.ovs.iter().map(|switch| known(switch.version.clone(), |version| version));
     let ovs: Vec<String> = ovs.collect();
     let row = |name: &str, value: String| vec![name.to_owned(), value];
@@ -266,7 +295,7 @@ fn facts(summary: &RecordingSummary) -> Block {
             if topology.isolated.is_empty() { "none".to_owned() } else { topology.isolated.to_string() },
         ),
         row("governor", known(policy.governor.clone(), |governor| governor)),
-        row("clock", format!("{} of {}", known(policy.limit_khz, ghz), known(policy.most_khz, ghz))),
+        row("clock", clock),
         row("NUMA balancing", yes(policy.numa_balancing)),
         row("irqbalance", yes(policy.irqbalance)),
     ];

@@ -1,6 +1,7 @@
 //! Several recordings in one table, and their mean rates in one plot.
 
 use super::ReportedRecording;
+use super::cause::main_limit;
 use super::lost::{limit_in_all, share_and_count};
 use super::thread_names::ThreadNames;
 use super::verdict::{self, led};
@@ -44,15 +45,15 @@ const REST: [(&str, Cell); 4] = [
     ("packets lost", |_, test| known(test, share_and_count)),
     ("limit", |summary, test| known(test.and_then(|test| limit(summary, test)), |limit| limit)),
     ("busiest softirq", |summary, _| {
-        let share = |core: &&crate::derive::summary::CoreSummary| core.softirq.unwrap_or(0.0);
+        let share = |core: &&crate::derive::summary::CoreSummary| summary.of_core(core).softirq.unwrap_or(0.0);
         let busiest = summary.cores.iter().max_by(|one, other| share(one).total_cmp(&share(other)));
-        known(busiest, |core| format!("core {}: {}", core.place.core, known_percent(core.softirq)))
+        known(busiest, |core| format!("core {}: {}", core.place.core, known_percent(summary.of_core(core).softirq)))
     }),
 ];
 
 /// What limited it longest, with what a rate in it came to.
 fn limit(summary: &RecordingSummary, test: &TestSummary) -> Option<String> {
-    let limit = &test.limits.first()?.limit;
+    let limit = &main_limit(test)?.limit;
     let (words, in_all) = limit_in_all(test, limit);
     let in_all = in_all.map_or_else(String::new, |in_all| format!(" ({in_all})"));
     Some(ThreadNames::of(summary).sentence(&words) + &in_all)

@@ -1,18 +1,19 @@
 //! What a report says of one test: the figures first, then why, then its threads and its path.
 
+use super::cause::limits as limits_of;
 use super::key_figures::figures;
 use super::latency;
 use super::lost::{burst, finding_in_all, limit_in_all};
 use super::rate_plot::{axis, rate_plot};
 use super::thread_names::ThreadNames;
-use super::verdict::{Result as TestResult, listed_findings};
+use super::verdict::{ReportedTest, Result as TestResult, listed_findings};
 use super::words::{
-    UNKNOWN, count, done, for_so_long, known, known_percent, legend_of_done, length, migrations, nominal, ran_s, step,
-    test_title,
+    UNKNOWN, count, done, figures_of, for_so_long, known, known_percent, legend_of_done, length, migrations, nominal,
+    ran_s, step, test_title,
 };
 use crate::derive::run::{RunCard, Seen};
-use crate::derive::summary::{HopSummary, PathSummary, StripColumn, ThreadSummary};
-use crate::derive::{Evidence, RecordingSummary, TestSummary, plural};
+use crate::derive::summary::{HopSummary, LimitSeen, PathSummary, StripColumn, ThreadSummary};
+use crate::derive::{Evidence, LimitKind, RecordingSummary, TestSummary, plural};
 use crate::report::card;
 use crate::report::document::{Block, ListItem, ReportPlot, ReportTable, legend};
 use crate::report::figures::{CommonUnit, digits, rate, scale};
@@ -57,10 +58,12 @@ pub(super) fn blocks(
         blocks.extend(before_after(test));
     }
     let ran_s = ran_s(test);
-    blocks.extend(limits((test, names), ran_s));
+    blocks.extend(limits((summary, test, names), ran_s));
     if listed_findings(test).next().is_some() {
-        blocks.push(Block::Subheading("Findings, with the last figures of each".to_owned()));
-        blocks.push(Block::List(listed_findings(test).map(|seen| finding((test, names), seen, ran_s)).collect()));
+        blocks.push(Block::Subheading("Findings".to_owned()));
+        blocks.push(Block::List(
+            listed_findings(test).map(|seen| finding((summary, test, names), seen, ran_s)).collect(),
+        ));
     }
     blocks.extend(losses(test));
     blocks.extend(burst(summary, test).map(Block::Text));
@@ -72,31 +75,50 @@ pub(super) fn blocks(
     blocks
 }
 
-fn limits((test, names): (&TestSummary, &ThreadNames), ran_s: f64) -> Vec<Block> {
-    if test.limits.is_empty() {
+fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
+    let limits = with_one_loss(limits_of(test));
+    if limits.is_empty() {
         return Vec::new();
     }
-    let item = |seen: &crate::derive::summary::LimitSeen| {
+    let item = |seen: &LimitSeen| {
         let (words, in_all) = limit_in_all(test, &seen.limit);
-        ListItem { text: names.sentence(&words), aside: aside(in_all, seen.seconds, ran_s) }
+        let is_fixed = seen.limit.meets_what_was_asked() || words != seen.limit.text_alone();
+        let moment = figures_of(summary, seen.at_ns, &words).filter(|_| !is_fixed);
+        ListItem { text: names.sentence(&words), aside: aside([moment, in_all], seen.seconds, ran_s) }
     };
-    let mut items: Vec<ListItem> = test.limits.iter().take(LIMITS).map(item).collect();
-    let rest = test.limits.get(LIMITS..).unwrap_or_default();
+    let mut items: Vec<ListItem> = limits.iter().take(LIMITS).map(item).collect();
+    let rest = limits.get(LIMITS..).unwrap_or_default();
     if !rest.is_empty() {
-        let words = format!("{} more, each for less time", rest.len());
+        let words = if rest.len() > 1 { ", each for less time" } else { ", for less time" };
+        let words = format!("{} more{words}", rest.len());
         items.push(ListItem { text: words, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
     }
-    vec![Block::Subheading("What limited it, with the last figures of each".to_owned()), Block::List(items)]
+    vec![Block::Subheading("What limited it".to_owned()), Block::List(items)]
 }
 
-fn finding((test, names): (&TestSummary, &ThreadNames), seen: &Seen, ran_s: f64) -> ListItem {
+/// What was lost is said once, for as long as anything was: the table of losses has its places.
+fn with_one_loss<'a>(limits: impl Iterator<Item = &'a LimitSeen>) -> Vec<LimitSeen> {
+    let mut all: Vec<LimitSeen> = Vec::new();
+    for seen in limits {
+        let is_loss = |one: &LimitSeen| one.limit.kind == LimitKind::Loss;
+        match all.iter_mut().find(|one| is_loss(one) && is_loss(seen)) {
+            Some(loss) => loss.seconds += seen.seconds,
+            None => all.push(seen.clone()),
+        }
+    }
+    all.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    all
+}
+
+fn finding((summary, test, names): ReportedTest<'_>, seen: &Seen, ran_s: f64) -> ListItem {
     let (words, in_all) = finding_in_all(test, &seen.finding);
-    ListItem { text: names.sentence(&words), aside: aside(in_all, seen.seconds, ran_s) }
+    let moment = figures_of(summary, seen.at_ns, &words).filter(|_| words == seen.finding.text);
+    ListItem { text: names.sentence(&words), aside: aside([moment, in_all], seen.seconds, ran_s) }
 }
 
-/// What it came to in all, where the sentence has a rate of its last moment, and how long it was so.
-fn aside(in_all: Option<String>, seconds: f64, ran_s: f64) -> String {
-    in_all.into_iter().chain([for_so_long(seconds, ran_s)]).collect::<Vec<_>>().join("; ")
+/// When the sentence's figures were so, what it was in all, and how long it was there.
+fn aside(beside: [Option<String>; 2], seconds: f64, ran_s: f64) -> String {
+    beside.into_iter().flatten().chain([for_so_long(seconds, ran_s)]).collect::<Vec<_>>().join("; ")
 }
 
 fn before_after(test: &TestSummary) -> Vec<Block> {
@@ -173,9 +195,11 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     let rows: Vec<Vec<String>> = path.hops.iter().enumerate().map(cell).collect();
     let columns = ["link", "netns", "owner", "kind", "packets", ">nominal speed", ">mean rate", ">lost", ">MTU"];
     let mixed = if is_mixed { ", pinned or not" } else { "" };
+    let is_crossed = path.hops.iter().any(|hop| hop.way == HopWay::Passed && hop.bits_per_s.is_none());
+    let crossed = if is_crossed { "; – at a bridge, which counts nothing that only crosses it" } else { "" };
     let caption = format!(
-        "In the packets' order. Mean rate: all traffic while the path was known{mixed}. Lost: packets of the test at the link, in its \
-         qdiscs or in a socket behind it; either direction, its whole time"
+        "In the packets' order. Mean rate: all traffic, headers too, while the test ran{mixed}{crossed}. Lost: packets of the test at \
+         the link, in its qdiscs or in a socket behind it; either direction, its whole time"
     );
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
@@ -185,11 +209,9 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     blocks
 }
 
-/// One for the rates and the nominal speeds of a path.
+/// One for the rates of a path.
 fn unit_of_path(path: &PathSummary) -> CommonUnit {
-    let rates = path.hops.iter().filter_map(|hop| hop.bits_per_s);
-    let claims = path.hops.iter().filter_map(|hop| hop.claim_mbps).filter(|&mbps| mbps > 0);
-    CommonUnit::of_rates(&rates.chain(claims.map(|mbps| f64::from(mbps) * 1e6)).collect::<Vec<f64>>())
+    CommonUnit::of_rate(path.hops.iter().filter_map(|hop| hop.bits_per_s).fold(0.0, f64::max))
 }
 
 /// The rate at each hop, beside what the link says that it can do.
@@ -202,10 +224,10 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
     let row = |hop: &HopSummary| {
         let bits_of = |mbps: u32| f64::from(mbps) * 1e6;
         let claim = hop.claim_mbps.filter(|&mbps| mbps > 0).map(bits_of);
-        let nominal = claim.map_or_else(String::new, |claim| format!(", nominal {}", unit.figure(claim)));
+        let nominal = claim.map_or_else(String::new, |claim| format!(", nominal {}", rate(claim)));
         BarRow {
             label: name(hop),
-            value: hop.bits_per_s.map(|rate| unit.number(rate)),
+            value: hop.bits_per_s.map(|bits_per_s| unit.number(bits_per_s)),
             interval: None,
             nominal: claim.map(|claim| unit.number(claim)),
             words: known(hop.bits_per_s, |bits_per_s| format!("{}{nominal}", unit.figure(bits_per_s))),
@@ -222,10 +244,8 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
     let mut entries = vec![legend("blue bar", "mean rate")];
     let is_drawn = plot.rows.iter().filter(|row| row.nominal.is_some()).count() > plot.beyond().count();
     entries.extend(is_drawn.then(|| legend("text", "a line: the nominal speed of the link")));
-    let beyond: Vec<String> = plot
-        .beyond()
-        .map(|row| format!("{} ({} {})", row.label, digits(row.nominal.unwrap_or(0.0)), unit.name))
-        .collect();
+    let beyond: Vec<String> =
+        plot.beyond().map(|row| format!("{} ({})", row.label, rate(unit.bits(row.nominal.unwrap_or(0.0))))).collect();
     let all = beyond.join(", ");
     entries.extend((!beyond.is_empty()).then(|| legend("text", format!("nominal speed beyond the axis: {all}"))));
     Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
@@ -246,8 +266,10 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
     }
     let rows = own.iter().take(THREADS).map(|thread| row(names, thread)).collect();
     let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
-    let caption = "Its threads while each was watched, before and after the test too; mean CPU time and time waiting for a core \
-                   as shares of one core; all migrations";
+    let whole = own.iter().all(|thread| thread.in_test.is_none());
+    let time = if whole { "while each was watched" } else { "while the test ran" };
+    let caption =
+        &format!("Its threads {time}; mean CPU time and time waiting for a core as shares of one core; all migrations");
     blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
     if own.len() > THREADS {
         blocks.push(Block::Text(format!("{} more used less.", plural(own.len() - THREADS, "thread"))));
@@ -257,13 +279,14 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
 
 fn row(names: &ThreadNames, thread: &ThreadSummary) -> Vec<String> {
     let at_least = if thread.evidence == Evidence::Sampled { "≥ " } else { "" };
-    let classes = migrations(thread.by_class, thread.only_counted() as f64);
+    let of = thread.figures();
+    let classes = migrations(of.by_class, of.only_counted() as f64);
     vec![
         names.of_thread(thread),
-        length(thread.seconds),
-        known_percent(thread.cpu),
-        known_percent(thread.wait),
-        format!("{at_least}{}", count(thread.moves as f64)),
+        length(of.seconds),
+        known_percent(of.cpu),
+        known_percent(of.wait),
+        format!("{at_least}{}", count(of.moves as f64)),
         if classes.is_empty() { UNKNOWN.to_owned() } else { classes },
         if thread.pinned { "yes" } else { "no" }.to_owned(),
     ]
@@ -311,7 +334,8 @@ fn strip_plot(
     };
     let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), done: done(summary, &test.incidents) };
     let moved = |thread: &&ThreadSummary| {
-        format!("{}: {} migrations in {}", names.of_thread(thread), count(thread.moves as f64), length(thread.seconds))
+        let of = thread.figures();
+        format!("{}: {} migrations in {}", names.of_thread(thread), count(of.moves as f64), length(of.seconds))
     };
     let list = threads.iter().map(moved);
     let words = PlotText {

@@ -2,16 +2,16 @@
 
 use super::ReportedRecording;
 use super::all_tests::{largest, leading, loses_much, which};
-use super::cause::{STEADY, SWINGS, asked, cause, main_kind, state, state_and_cause};
+use super::cause::{STEADY, SWINGS, asked, cause, main_kind, main_limit, state, state_and_cause};
 use super::lost::{all_lost, limit_in_all, what_in_all};
 use super::thread_names::ThreadNames;
-use super::words::{for_so_long, known_percent, length, ran_s};
+use super::words::{figures_of, for_so_long, known_percent, length, ran_s};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{LimitSeen, TreatedTime};
 use crate::derive::timeline::IncidentKind;
-use crate::derive::{Card, Finding, FindingParts, LimitKind, TestSummary};
+use crate::derive::{Card, Finding, FindingParts, LimitKind, RecordingSummary, TestSummary};
 use crate::report::card::pins;
 use crate::report::figures::{percent, rate, scale, signed_digits};
 use crate::report::run::best_placement;
@@ -22,6 +22,11 @@ const LIMIT: &str = "Limit: ";
 const UNMEASURED: &str = "not measured";
 /// A finding that was there for less than this share of a test is not what it was like.
 const LONG: f64 = 0.25;
+/// So much of what did not arrive is what was lost at a known place.
+const MOST_LOST: f64 = 0.5;
+
+/// A test in its recording, and what its threads are called.
+pub(super) type ReportedTest<'a> = (&'a RecordingSummary, &'a TestSummary, &'a ThreadNames);
 
 /// What came out of a test.
 pub(super) struct Result<'a> {
@@ -41,7 +46,7 @@ pub(super) struct Result<'a> {
 pub(super) fn of_recording(recording: &ReportedRecording) -> Option<Result<'_>> {
     let summary = recording.summary.as_ref()?;
     let test = led(recording)?;
-    let mut result = of_test((test, &ThreadNames::of(summary)), recording.run.as_ref());
+    let mut result = of_test((summary, test, &ThreadNames::of(summary)), recording.run.as_ref());
     if let Some(which) = which(summary, test).filter(|_| recording.run.is_none()) {
         result.headline = format!("{which}: {}", result.headline);
     }
@@ -55,11 +60,14 @@ pub(super) fn led(recording: &ReportedRecording) -> Option<&TestSummary> {
 }
 
 /// That of a test; `run` is the card of the command that it is of.
-pub(super) fn of_test<'a>((test, names): (&'a TestSummary, &ThreadNames), run: Option<&'a RunCard>) -> Result<'a> {
+pub(super) fn of_test<'a>(
+    (summary, test, names): (&RecordingSummary, &'a TestSummary, &ThreadNames),
+    run: Option<&'a RunCard>,
+) -> Result<'a> {
     let compared = run.and_then(|run| run.comparison.as_ref()).map(|both| both.card.as_ref());
     let of_screen = || test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
     let card = compared.unwrap_or_else(of_screen);
-    let (reasons, sentence) = (reasons(test, names), None);
+    let (reasons, sentence) = (reasons((summary, test, names)), None);
     if let Some(headline) = run.and_then(best_placement) {
         return Result { headline, sentence, reasons, card: None, is_mixed: true };
     }
@@ -143,7 +151,11 @@ fn with_fix(mut reasons: Vec<String>, fix: Option<String>) -> Vec<String> {
 fn state_and_rate(test: &TestSummary) -> String {
     let lost = all_lost(test);
     let jitter = test.rate.jitter.as_ref();
-    let asked = asked(test).filter(|_| jitter.is_some()).map(|asked| format!("asked for {}", rate(asked)));
+    let asked = test
+        .asked_bits_per_s
+        .or(asked(test))
+        .filter(|_| jitter.is_some())
+        .map(|asked| format!("asked for {}", rate(asked)));
     let spread = jitter.and_then(|jitter| jitter.cv).map(|cv| format!("CV {}", percent(cv)));
     let beside: Vec<String> = asked.into_iter().chain(spread).collect();
     let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
@@ -162,7 +174,7 @@ fn state_and_rate(test: &TestSummary) -> String {
 
 /// What was wrong, why, what that cost, what to do, and what held it back, always in this order, which is the screen's, with how
 /// long each was so.
-fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
+fn reasons((summary, test, names): ReportedTest<'_>) -> Vec<String> {
     let is_asked = asked(test).is_some();
     // What was asked for may vary a little.
     let usual = if is_asked { SWINGS } else { STEADY };
@@ -170,21 +182,27 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
     let first = main_finding(test).filter(|_| varies || test.lost > 0.0);
     let loses = first.is_some_and(|seen| seen.finding.id == FindingId::Loss);
     // The finding has the same losses, as of another moment.
-    let limit = test.limits.first().filter(|seen| !(loses && seen.limit.kind == LimitKind::Loss));
-    let said = limit.map(|seen| limit_line((test, names), seen));
-    let Some(Seen { finding, seconds }) = first else { return said.into_iter().collect() };
+    let limit = main_limit(test).filter(|seen| !(loses && seen.limit.kind == LimitKind::Loss));
+    let said = limit.map(|seen| limit_line((summary, test, names), seen));
+    let Some(Seen { finding, seconds, at_ns }) = first else { return said.into_iter().collect() };
     let FindingParts { what, why, cost, fix, by_limit, .. } = &finding.parts;
     let line = |label: &str, text: &str| (!text.is_empty()).then(|| format!("{label}: {}", names.sentence(text)));
-    let for_long = |said: String| format!("{said} ({})", for_so_long(*seconds, ran_s(test)));
     // What the finding counts is of one moment, and so is what that costs.
     let in_all = what_in_all(test, what).filter(|_| loses);
+    let for_long = |said: String| {
+        let moment = figures_of(summary, *at_ns, &said).filter(|_| in_all.is_none());
+        let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
+        format!("{said} ({moment}{})", for_so_long(*seconds, ran_s(test)))
+    };
     let cost = if in_all.is_some() || cost == UNMEASURED { "" } else { cost.as_str() };
     let what = line("What", in_all.as_deref().unwrap_or(what));
     // Where the limit is why, the longest one tells it, with who waits: what the finding has is of the last core that was full.
-    let by = test.limits.iter().find(|seen| seen.limit.lacks_cpu()).filter(|_| *by_limit && !is_another_cause(test));
+    let by =
+        limit.filter(|seen| seen.limit.lacks_cpu()).or_else(|| test.limits.iter().find(|seen| seen.limit.lacks_cpu()));
+    let by = by.filter(|_| *by_limit && !is_another_cause(test));
     if let Some(by) = by {
-        let said = said.filter(|_| !test.limits.first().is_some_and(|first| std::ptr::eq(first, by)));
-        return [what, Some(why_of_limit((test, names), by)), line("Cost", cost), line("Do", fix), said]
+        let said = said.filter(|_| !limit.is_some_and(|first| std::ptr::eq(first, by)));
+        return [what, Some(why_of_limit((summary, test, names), by)), line("Cost", cost), line("Do", fix), said]
             .into_iter()
             .flatten()
             .collect();
@@ -198,20 +216,24 @@ fn reasons(test: &TestSummary, names: &ThreadNames) -> Vec<String> {
     [what, why, cost, line("Do", fix), said].into_iter().flatten().collect()
 }
 
-/// `Limit: core 1 is 100 % busy: … (for 24.5 s of 24.5 s)`.
-fn limit_line((test, names): (&TestSummary, &ThreadNames), seen: &LimitSeen) -> String {
+/// `Limit: core 1 is 100 % busy: … (figures of 0:24; for 24.5 s of 24.5 s)`.
+fn limit_line((summary, test, names): ReportedTest<'_>, seen: &LimitSeen) -> String {
     let (sentence, lost) = limit_in_all(test, &seen.limit);
-    let lost = lost.map_or_else(String::new, |lost| format!("{lost}; "));
-    format!("{LIMIT}{} ({lost}{})", names.sentence(&sentence), for_so_long(seen.seconds, ran_s(test)))
+    let is_fixed = seen.limit.meets_what_was_asked() || sentence != seen.limit.text_alone();
+    let moment = figures_of(summary, seen.at_ns, &sentence).filter(|_| !is_fixed);
+    let all = [moment, lost, Some(for_so_long(seen.seconds, ran_s(test)))];
+    let beside = all.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    format!("{LIMIT}{} ({beside})", names.sentence(&sentence))
 }
 
 /// A full core as the reason, with who waits for it.
-fn why_of_limit((test, names): (&TestSummary, &ThreadNames), by: &LimitSeen) -> String {
+fn why_of_limit((summary, test, names): ReportedTest<'_>, by: &LimitSeen) -> String {
     let full = by.limit.text_alone();
     let waits = by.limit.waits.as_deref().filter(|waits| !full.contains(waits));
     let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
     let whole = names.sentence(&format!("{full}{waits}"));
-    format!("Why: what limits it: {whole} ({})", for_so_long(by.seconds, ran_s(test)))
+    let moment = figures_of(summary, by.at_ns, &whole).map_or_else(String::new, |moment| format!("{moment}; "));
+    format!("Why: {whole} ({moment}{})", for_so_long(by.seconds, ran_s(test)))
 }
 
 /// What held it back for most of its time is no lack of CPU time: one that was there for a while is not why.
@@ -230,12 +252,15 @@ pub(super) fn main_finding(test: &TestSummary) -> Option<&Seen> {
         let is_vague = is_unexplained(seen) || *id == FindingId::Moves;
         let is_contradicted = (is_vague && cause(test).is_some())
             || (other && parts.by_limit && *id != FindingId::Loss)
+            || (*id == FindingId::Retransmits && cause(test).is_some())
             || is_of_others(test, seen);
         !matches!(id, FindingId::Label | FindingId::Late | FindingId::Untraced) && !is_contradicted
     };
     let long_s = ran_s(test) * LONG;
     let mut causes = test.findings.iter().filter(is_cause);
-    let first = causes.clone().next();
+    // What was there for a moment is not why, where something else is.
+    let is_why = |seen: &&Seen| cause(test).is_none() || seen.finding.id == FindingId::Loss;
+    let first = causes.clone().next().filter(is_why);
     let main = causes.find(|seen| seen.seconds >= long_s).or(first)?;
     // What is less important than that no cause was found is none.
     let unexplained = test.findings.iter().find(|seen| is_unexplained(seen) && is_cause(seen));
@@ -259,5 +284,19 @@ pub(super) fn listed_findings(test: &TestSummary) -> impl Iterator<Item = &Seen>
         .is_some_and(|seen| (seen.finding.id as usize) < FindingId::JitterUnexplained as usize)
         || cause(test).is_some()
         || test.findings.iter().any(|seen| seen.finding.id == FindingId::Jitter);
-    test.findings.iter().filter(move |seen| !(is_named && is_unexplained(seen) || is_of_others(test, seen)))
+    // The figures of the test have its spread.
+    let has_cause = cause(test).is_some();
+    let is_said = move |seen: &Seen| match seen.finding.id {
+        FindingId::JitterUnexplained => has_cause || is_named && is_unexplained(seen),
+        FindingId::NothingArrives => is_lost_elsewhere(test, seen),
+        _ => is_of_others(test, seen),
+    };
+    test.findings.iter().filter(move |seen| !is_said(seen))
+}
+
+/// Packets that a finding of losses has a place for: that nothing arrived is the same loss once more.
+fn is_lost_elsewhere(test: &TestSummary, seen: &Seen) -> bool {
+    let numbers = seen.finding.numbers.iter();
+    let sent_per_s = numbers.map(|(_, value)| *value).fold(0.0, f64::max);
+    test.lost > 0.0 && test.lost >= MOST_LOST * sent_per_s * seen.seconds
 }

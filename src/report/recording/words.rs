@@ -56,6 +56,30 @@ pub fn length(seconds: f64) -> String {
     }
 }
 
+/// What figures of the machine are of: `the 24.5 s in which a test ran`, `the whole 80 s`.
+pub(super) fn in_tests(summary: &RecordingSummary) -> String {
+    let whole_s = summary.seconds();
+    let tests = if summary.tests.len() > 1 { "tests" } else { "the test" };
+    match summary.tests_s {
+        ..=0.0 => format!("the whole {}", length(whole_s)),
+        some_s if some_s >= ALL_OF_IT * whole_s => format!("the whole {}", length(whole_s)),
+        some_s => format!("the {} in which {tests} ran", length(some_s)),
+    }
+}
+
+/// `0:38`: a moment of the recording, as `--at` of replay takes it.
+pub(super) fn moment(summary: &RecordingSummary, at_ns: u64) -> String {
+    let (whole, minute) = (summary.columns.at_s(at_ns).floor(), 60.0);
+    format!("{:.0}:{:02.0}", (whole / minute).floor(), whole % minute)
+}
+
+/// `figures of 0:38`: beside a sentence with figures of a moment; none where it has no figure.
+pub(super) fn figures_of(summary: &RecordingSummary, at_ns: u64, text: &str) -> Option<String> {
+    const UNITS: [&str; 6] = [" %", "/s", " ms ", " us ", " cores", " times"];
+    let is_timed = UNITS.iter().any(|unit| text.contains(unit));
+    is_timed.then(|| format!("figures of {}", moment(summary, at_ns)))
+}
+
 /// `0.2 s, from samples every 0.5 s`: how long a column is, and how often it was looked.
 pub(super) fn step(summary: &RecordingSummary) -> String {
     let interval = length(summary.interval_ns as f64 / 1e9);

@@ -89,6 +89,7 @@ fn never() -> RunCard {
                 key: Some('p'),
             },
             seconds: 12.0,
+            at_ns: 0,
         }],
         busy_s: 20.0,
         proposal: Some(Err("only core 0 may run the busy threads".to_owned())),

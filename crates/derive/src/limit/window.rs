@@ -12,7 +12,7 @@ use crate::paths::{self, SoftirqBy};
 use crate::{Mean, TestMetrics, ThreadMetrics, Worker, denial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use vnettop_sample::{CoreId, CoreSet, Direction, Duty, LinkKey, Program, Proto, Sample, Side, row_of};
+use vnettop_sample::{CoreId, CoreSet, Duty, LinkKey, Proto, Sample, row_of};
 
 /// What is looked at, ns: `now`, and not one tick.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -104,7 +104,7 @@ impl Window {
             runners: next.facts.runners.to_vec(),
             proto,
             rate_bits_per_s: sent.or_else(|| flow.mean_of_last(WINDOW_NS)),
-            asked_bits_per_s: asked(metrics),
+            asked_bits_per_s: metrics.asked_bits_per_s(),
             sender: sender(metrics).map(String::from),
             tcp: self.tcp(),
             losses_per_s: self.losses(metrics, proto),
@@ -306,22 +306,6 @@ fn most_of_receivers(metrics: &TestMetrics, of: fn(&Connection) -> Option<u64>) 
 fn waiting(metrics: &TestMetrics) -> Option<f64> {
     let senders = carrying(metrics).filter(|one| one.udp().is_some());
     senders.map(|one| Some(one.tx_queue_bytes? as f64)).reduce(|sum, one| Some(sum? + one?))?
-}
-
-/// Payload that the clients were asked for, bits/s; `None` when one of them sends as fast as it can.
-fn asked(metrics: &TestMetrics) -> Option<f64> {
-    let clients = metrics.benchmarks.iter().filter(|one| one.side == Side::Client && one.runs());
-    let mut all = clients.map(|client| {
-        let unasked = match (client.proto?, client.program) {
-            (Proto::Udp, Program::Iperf3 | Program::Iperf) => Some(1_000_000),
-            (Proto::Tcp, _) => None,
-        };
-        let rate = client.asked_bits_per_s.or(unasked).filter(|&rate| rate > 0)?;
-        let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
-        Some(rate as f64 * f64::from(client.streams?) * ways)
-    });
-    let first = all.next()??;
-    all.try_fold(first, |sum, one| Some(sum + one?))
 }
 
 /// The name of the program that sends.

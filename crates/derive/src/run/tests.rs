@@ -221,7 +221,7 @@ fn moves_are_told_of_the_whole_run_and_as_traced_where_each_was() {
         key: Some('p'),
     };
     let mut seen = observed(PinMode::Never, 0, &[(0, UNPINNED)], &[Some(10e9); 100]);
-    seen.known.findings = vec![Seen { finding, seconds: 14.1 }];
+    seen.known.findings = vec![Seen { finding, seconds: 14.1, at_ns: 0 }];
     seen.traced = true;
     let card = seen.card().expect("a run");
     let reported = &card.findings[0].finding;

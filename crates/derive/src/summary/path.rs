@@ -60,10 +60,19 @@ pub(super) struct PathTrack {
     rates: BTreeMap<(LinkKey, bool), (Mean, Mean)>,
     /// As of the last sample of the test that had any.
     paths: Vec<PathSummary>,
+    /// What is in `rates` is of samples that lie within the test.
+    is_whole: bool,
 }
 
 impl PathTrack {
-    pub fn observe(&mut self, metrics: &TestMetrics) {
+    /// A sample that begins before the test counts as long as there is no other: most of it is idle.
+    pub fn observe(&mut self, metrics: &TestMetrics, is_whole: bool) {
+        if is_whole && !self.is_whole {
+            self.rates.clear();
+            self.is_whole = true;
+        } else if !is_whole && self.is_whole {
+            return;
+        }
         let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
         let mut counted: Vec<(LinkKey, bool)> = Vec::new();
         for hop in metrics.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way != HopWay::Passed) {

@@ -3,18 +3,17 @@
 use super::SummaryRoom;
 use super::columns::{column, halve};
 use super::latency::{StageSummary, StagesTrack};
+use super::lost::{LossCauses, LossSummary};
 use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
 use super::sent::SentTrack;
-use crate::finding::loss::place_alone;
 use crate::latency::UnknownLatency;
 use crate::limit::Limit;
 use crate::run::Seen;
 use crate::timeline::Incident;
-use crate::{Conclusions, Finding, FindingId, Loss, LossPlace, Metrics, Test, TestMetrics};
+use crate::{Conclusions, FindingId, Mean, Metrics, Test, TestMetrics};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use vnettop_sample::{CoreId, LinkKey, Word};
 
 /// Places of losses, kinds of limits and incidents that are kept.
 const MOST_PLACES: usize = 64;
@@ -45,13 +44,19 @@ pub struct TestSummary {
     pub losses: Vec<LossSummary>,
     /// Packets lost by column of time.
     pub lost_columns: Vec<f64>,
+    /// Payload that its client was started with, all streams together, bits/s; none where it sends as fast as it can.
+    pub asked_bits_per_s: Option<f64>,
+    /// CPU time of its threads on this machine, cores' worth; none of a test without a whole sample.
+    pub own_cores: Option<f64>,
+    /// CPU time of all softirqs of this machine meanwhile, cores' worth.
+    pub softirq_cores: Option<f64>,
     /// TCP segments sent again in the senders' namespaces; none where nothing counts them.
     pub retransmits: Option<f64>,
     /// TCP segments that its own connections sent again; none where one of them does not tell.
     pub own_retransmits: Option<f64>,
     /// What held it back, the longest first.
     pub limits: Vec<LimitSeen>,
-    /// What was found, as it was last (a loss: as it was worst), and for how long, most important first.
+    /// What was found, as it was last (a loss: with the cause of most of it, as that was worst), and for how long, most important first.
     pub findings: Vec<Seen>,
     /// What was done meanwhile.
     pub incidents: Vec<Incident>,
@@ -63,29 +68,6 @@ pub struct TestSummary {
     pub unknown_stages: Vec<UnknownLatency>,
 }
 
-/// What was lost at one place.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LossSummary {
-    /// What kind of place.
-    pub place: LossPlace,
-    /// The link, where it is at one, and the namespace that it is in, by inode and by name.
-    pub link: Option<LinkKey>,
-    /// Inode of the namespace; none where that is not known.
-    pub netns: Option<u64>,
-    /// What that namespace is called, as in the paths.
-    pub space: Option<String>,
-    /// What it is called.
-    pub name: Option<String>,
-    /// The core, of a backlog.
-    pub core: Option<CoreId>,
-    /// The kernel's reason and function.
-    pub reason: Option<Arc<str>>,
-    /// The kernel's function that dropped it.
-    pub function: Option<Arc<str>>,
-    /// Packets.
-    pub packets: f64,
-}
-
 /// What held a test back, and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitSeen {
@@ -93,6 +75,8 @@ pub struct LimitSeen {
     pub limit: Limit,
     /// Seconds.
     pub seconds: f64,
+    /// The sample that its figures are of, monotonic ns.
+    pub at_ns: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -108,10 +92,14 @@ struct OneTest {
     sent: SentTrack,
     limits: Vec<LimitSeen>,
     findings: Vec<Seen>,
+    loss_causes: LossCauses,
     incidents: BTreeMap<u64, Incident>,
     path: PathTrack,
     stages: StagesTrack,
     looked_at_ns: u64,
+    asked_bits_per_s: Option<f64>,
+    own_cores: Mean,
+    softirq_cores: Mean,
 }
 
 #[derive(Debug, Clone)]
@@ -144,7 +132,8 @@ impl TestsTrack {
             }
             let one = self.tests.entry(Some(test.number)).or_insert_with(|| OneTest::new(self.room, test.began_ns));
             let was_over = one.test.as_ref().is_some_and(|last| last.ended_ns.is_some());
-            one.observe(&test.metrics, &test.conclusions, spans, test.ended_ns.is_none());
+            let covers = metrics.machine.began_ns().is_some_and(|from_ns| test.covers(from_ns, metrics.machine.at_ns));
+            one.observe(&test.metrics, &test.conclusions, spans, (test.ended_ns.is_none(), covers));
             if test.ended_ns.is_none() {
                 one.sent.observe(&test.metrics, self.samples > 1);
             }
@@ -157,7 +146,7 @@ impl TestsTrack {
         if metrics.test.is_none() && !metrics.subject.timeline.bins.is_empty() {
             let began_ns = metrics.subject.timeline.bins.first().map_or(metrics.machine.at_ns, |bin| bin.from_ns);
             let one = self.tests.entry(None).or_insert_with(|| OneTest::new(self.room, began_ns));
-            one.observe(&metrics.subject, &metrics.conclusions, spans, true);
+            one.observe(&metrics.subject, &metrics.conclusions, spans, (true, true));
             one.sent.observe(&metrics.subject, self.samples > 1);
             one.to_ns = metrics.machine.at_ns;
             one.lost += metrics.subject.losses.packets();
@@ -214,15 +203,25 @@ impl OneTest {
             sent: SentTrack::default(),
             limits: Vec::new(),
             findings: Vec::new(),
+            loss_causes: LossCauses::default(),
             incidents: BTreeMap::new(),
             path: PathTrack::default(),
             stages: StagesTrack::default(),
             looked_at_ns: 0,
+            asked_bits_per_s: None,
+            own_cores: Mean::default(),
+            softirq_cores: Mean::default(),
         }
     }
 
-    /// Takes the figures of a sample. A test that is over may still lose packets for a moment.
-    fn observe(&mut self, own: &Arc<TestMetrics>, concluded: &Conclusions, spans: &[(usize, f64)], runs: bool) {
+    /// Takes the figures of a sample, of which all is of the test where it `is_whole`. A test that is over may still lose packets for a moment.
+    fn observe(
+        &mut self,
+        own: &Arc<TestMetrics>,
+        concluded: &Conclusions,
+        spans: &[(usize, f64)],
+        (runs, is_whole): (bool, bool),
+    ) {
         self.take_losses(own, spans);
         if !runs {
             return;
@@ -238,20 +237,25 @@ impl OneTest {
         let of_test_s = own.machine.at_ns.saturating_sub(self.from_ns) as f64 / 1e9;
         let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0).min(of_test_s);
         if let Some(limit) = &concluded.limit {
-            self.add_limit(limit, elapsed_s);
+            self.add_limit(limit, (elapsed_s, own.machine.at_ns));
         }
         for finding in &concluded.findings {
-            match self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
-                Some(seen) => {
-                    seen.seconds += elapsed_s;
-                    if !is_milder(finding, &seen.finding) {
-                        seen.finding.clone_from(finding);
-                    }
-                }
-                None => self.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s }),
+            if finding.id == FindingId::Loss {
+                self.loss_causes.observe(finding, elapsed_s, own.machine.at_ns);
+            }
+            let at_ns = own.machine.at_ns;
+            if let Some(seen) = self.findings.iter_mut().find(|seen| seen.finding.id == finding.id) {
+                seen.seconds += elapsed_s;
+                (seen.finding, seen.at_ns) = (finding.clone(), at_ns);
+            } else {
+                self.findings.push(Seen { finding: finding.clone(), seconds: elapsed_s, at_ns });
             }
         }
-        self.path.observe(own);
+        self.path.observe(own, is_whole);
+        self.asked_bits_per_s = own.asked_bits_per_s().or(self.asked_bits_per_s);
+        if is_whole {
+            self.add_cost(own);
+        }
         self.stages.observe(own);
         if own.machine.at_ns.saturating_sub(self.looked_at_ns) >= LOOK_EVERY_NS {
             self.looked_at_ns = own.machine.at_ns;
@@ -261,7 +265,7 @@ impl OneTest {
 
     /// Each core and each name by itself: a test that was elsewhere first was limited by another one. Of very many the rest is told
     /// by its kind.
-    fn add_limit(&mut self, limit: &Limit, elapsed_s: f64) {
+    fn add_limit(&mut self, limit: &Limit, (elapsed_s, at_ns): (f64, u64)) {
         let is_same = |seen: &LimitSeen| {
             seen.limit.kind == limit.kind && seen.limit.core == limit.core && seen.limit.name == limit.name
         };
@@ -274,9 +278,20 @@ impl OneTest {
             Some(at) => {
                 self.limits[at].seconds += elapsed_s;
                 self.limits[at].limit.clone_from(limit);
+                self.limits[at].at_ns = at_ns;
             }
-            None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s }),
+            None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s, at_ns }),
         }
+    }
+
+    /// The CPU time that a sample took: of its own threads, and of softirqs, whosever packets they handle.
+    fn add_cost(&mut self, own: &TestMetrics) {
+        let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
+        let threads = own.threads.iter().map(|thread| thread.cpu).chain(own.workers.iter().map(|one| one.thread.cpu));
+        let all = threads.map(|cpu| cpu.filter(|cpu| cpu.is_finite())).reduce(|sum, one| Some(sum? + one?)).flatten();
+        self.own_cores.add(all, elapsed_s);
+        let softirqs = own.machine.cores.iter().filter_map(|core| Some(core.shares()?.softirq));
+        self.softirq_cores.add(softirqs.reduce(|sum, one| sum + one), elapsed_s);
     }
 
     fn take_losses(&mut self, own: &TestMetrics, spans: &[(usize, f64)]) {
@@ -321,6 +336,11 @@ impl OneTest {
         losses.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         limits.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
         let mut findings = self.findings.clone();
+        if let Some((seen, cause)) =
+            findings.iter_mut().find(|seen| seen.finding.id == FindingId::Loss).zip(self.loss_causes.main())
+        {
+            (seen.finding, seen.at_ns) = cause;
+        }
         // As they are listed, the most important first.
         findings.sort_by_key(|seen| seen.finding.id as usize);
         let mut paths = self.path.summaries();
@@ -341,6 +361,9 @@ impl OneTest {
             lost_share: self.sent.lost_share(),
             losses,
             lost_columns: self.lost_columns.clone(),
+            asked_bits_per_s: self.asked_bits_per_s,
+            own_cores: self.own_cores.value(),
+            softirq_cores: self.softirq_cores.value(),
             retransmits: self.retransmits,
             own_retransmits: self.sent.again(),
             limits,
@@ -350,39 +373,6 @@ impl OneTest {
             stages: self.stages.summaries(),
             unknown_stages: self.stages.unknown(),
             test: self.test.clone(),
-        }
-    }
-}
-
-/// A loss has the cause that it had when most was lost: what trickles away afterwards may have another one.
-fn is_milder(new: &Finding, known: &Finding) -> bool {
-    let much =
-        |of: &Finding| of.numbers.iter().find(|(name, _)| *name == "all_packets_per_s").map(|(_, packets)| *packets);
-    new.id == FindingId::Loss && much(new) < much(known)
-}
-
-impl LossSummary {
-    /// `in the receiver's socket buffer`: as sentences of findings and limits have the place.
-    #[must_use]
-    pub fn place_in_sentence(&self) -> String {
-        place_alone(&Loss {
-            place: self.place,
-            name: self.name.clone(),
-            core: self.core,
-            reason: self.reason.clone(),
-            function: self.function.clone(),
-            ..Loss::default()
-        })
-    }
-
-    /// `qdisc fq veth0`, `backlog of core 3`, `receive buffer`.
-    #[must_use]
-    pub fn words(&self) -> String {
-        let kind = self.place.word().replace('_', " ");
-        match (&self.name, self.core) {
-            (_, Some(core)) => format!("{kind} of core {core}"),
-            (Some(name), None) => format!("{kind} {name}"),
-            (None, None) => kind,
         }
     }
 }

@@ -65,13 +65,66 @@ pub struct ThreadSummary {
     pub pinned: bool,
     /// By column of time.
     pub columns: Vec<StripColumn>,
+    /// While its test ran; none where no sample lies within that.
+    pub in_test: Option<ThreadFigures>,
 }
 
-impl ThreadSummary {
+/// What a thread did in a time: see [`ThreadSummary`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(missing_docs, reason = "as in ThreadSummary")]
+pub struct ThreadFigures {
+    pub cpu: Option<f64>,
+    pub wait: Option<f64>,
+    pub moves: u64,
+    pub by_class: MovesByClass,
+    pub seconds: f64,
+}
+
+impl ThreadFigures {
     /// Migrations of which only the number is known, not from which core to which.
     #[must_use]
     pub fn only_counted(&self) -> u64 {
         self.moves.saturating_sub(self.by_class.all())
+    }
+}
+
+impl ThreadSummary {
+    /// While its test ran, else while it was watched.
+    #[must_use]
+    pub fn figures(&self) -> ThreadFigures {
+        let Self { cpu, wait, moves, by_class, seconds, .. } = *self;
+        self.in_test.unwrap_or(ThreadFigures { cpu, wait, moves, by_class, seconds })
+    }
+
+    /// Migrations of which only the number is known, not from which core to which.
+    #[must_use]
+    pub fn only_counted(&self) -> u64 {
+        self.moves.saturating_sub(self.by_class.all())
+    }
+}
+
+/// A thread while its test runs.
+#[derive(Debug, Clone, Default)]
+struct InTest {
+    cpu: Mean,
+    wait: Mean,
+    seconds: f64,
+    /// Migrations before the first sample and after the last one, all and by class.
+    before: (u64, MovesByClass),
+    after: (u64, MovesByClass),
+}
+
+impl InTest {
+    fn figures(&self) -> Option<ThreadFigures> {
+        let by_class = self.after.1.since(self.before.1);
+        let figures = ThreadFigures {
+            cpu: self.cpu.value(),
+            wait: self.wait.value(),
+            moves: self.after.0.saturating_sub(self.before.0).max(by_class.all()),
+            by_class,
+            seconds: self.seconds,
+        };
+        (self.seconds > 0.0).then_some(figures)
     }
 }
 
@@ -88,6 +141,7 @@ struct ThreadFold {
     cpu: Mean,
     wait: Mean,
     seconds: f64,
+    in_test: InTest,
     columns: Vec<StripColumn>,
 }
 
@@ -113,6 +167,9 @@ impl ThreadsTrack {
             track.wait.add(thread.wait, elapsed_s);
             track.seconds += elapsed_s;
             let moves = thread.moves.saturating_sub(track.moves);
+            let is_whole =
+                metrics.tests.iter().any(|one| Some(one.number) == test && one.covers(from_ns, metrics.machine.at_ns));
+            track.worked(thread, test, if is_whole { elapsed_s } else { 0.0 });
             track.take_newest(thread, test);
             let traced = || metrics.moves.iter().filter(|one| one.thread == id);
             // From move to move where they are known, else as it was found at the end.
@@ -157,6 +214,7 @@ impl ThreadsTrack {
                 cpu: Mean::default(),
                 wait: Mean::default(),
                 seconds: 0.0,
+                in_test: InTest::default(),
                 columns: Vec::new(),
             };
             self.threads.insert(id, track);
@@ -191,6 +249,7 @@ impl ThreadsTrack {
             seconds: track.seconds,
             pinned: track.pinned,
             columns: track.columns.clone(),
+            in_test: track.in_test.figures(),
         };
         let mut all: Vec<ThreadSummary> = self.threads.iter().map(summary).collect();
         all.sort_by(|one, other| other.cpu_s.total_cmp(&one.cpu_s));
@@ -199,6 +258,23 @@ impl ThreadsTrack {
 }
 
 impl ThreadFold {
+    /// So much time for its test, before the newest figures are taken; one that works for another test starts anew.
+    fn worked(&mut self, thread: &ThreadMetrics, test: Option<u32>, elapsed_s: f64) {
+        if test.is_some() && test != self.test {
+            self.in_test = InTest::default();
+        }
+        if elapsed_s <= 0.0 {
+            return;
+        }
+        if self.in_test.seconds <= 0.0 {
+            self.in_test.before = (self.moves, self.by_class);
+        }
+        self.in_test.after = (thread.moves, thread.by_class);
+        self.in_test.cpu.add(thread.cpu, elapsed_s);
+        self.in_test.wait.add(thread.wait, elapsed_s);
+        self.in_test.seconds += elapsed_s;
+    }
+
     fn take_newest(&mut self, thread: &ThreadMetrics, test: Option<u32>) {
         if self.name != thread.sample.name {
             self.name.clone_from(&thread.sample.name);
