@@ -3,27 +3,29 @@
 
 use super::lost::share_and_count;
 use super::verdict::{self, Result};
-use super::words::{count, is_udp, known, known_percent, length, ran_s};
+use super::words::{UNKNOWN, count, is_udp, known, known_percent, length, ran_s};
 use crate::derive::experiment::CardSide;
 use crate::derive::summary::TreatedTime;
 use crate::derive::timeline::IncidentKind;
 use crate::derive::{Card, Jitter, TestSummary, plural};
 use crate::report::document::KeyFigure;
-use crate::report::figures::{CommonUnit, digits, seconds};
+use crate::report::figures::{CommonUnit, digits, percent, rate, seconds, time};
 
 /// A mean of pinned and unpinned time says nothing: where both were measured, each stands by itself.
 pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure> {
     let treated = test.treated();
-    let mut all = match (result.card, &treated) {
+    let mut all: Vec<KeyFigure> = asked(test, result).into_iter().collect();
+    all.extend(match (result.card, &treated) {
         (Some(card), _) => both_sides(test, card, treated.as_ref()),
         (None, Some(both)) => apart(both),
         (None, None) if result.is_mixed => Vec::new(),
         (None, None) => whole(test),
-    };
+    });
     if result.card.is_none() && treated.is_none() {
         let migrations = known(test.rate.moves_per_s, |per_s| format!("{}/s", digits(per_s)));
         all.push(figure("migrations", migrations, &by_class(test)));
     }
+    all.extend(cost(test));
     all.push(lost(test));
     all.extend((!is_udp(test)).then(|| retransmits(test)));
     let over = if test.runs { "still running at the end" } else { "from its first data to its last" };
@@ -31,13 +33,39 @@ pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure>
     all
 }
 
-/// Of the whole test: the share where it is known what was sent.
+/// What the client was started with, beside what was measured of it; nothing of one that sends as fast as it can.
+fn asked(test: &TestSummary, result: &Result<'_>) -> Option<KeyFigure> {
+    let asked = test.asked_bits_per_s?;
+    let mean = test.mean_bits_per_s.filter(|_| !result.is_mixed);
+    let measured = |mean: f64| format!("; measured: {}, {} of it", rate(mean), percent(mean / asked));
+    let measured = mean.map_or_else(String::new, measured);
+    Some(figure("asked for", rate(asked), &format!("by the client's options, all its streams together{measured}")))
+}
+
+/// CPU time for what arrived, of the whole test.
+fn cost(test: &TestSummary) -> Option<KeyFigure> {
+    let gbits = test.mean_bits_per_s.filter(|mean| *mean > 0.0)? / 1e9;
+    let each = |cores: f64| time(cores / gbits);
+    let softirqs = test.softirq_cores.map(|cores| format!("; softirqs of all traffic meanwhile: {}", each(cores)));
+    let hint = "CPU time of its threads here for each Gbit of payload, of the whole test";
+    Some(figure("CPU per Gbit", each(test.own_cores?), &format!("{hint}{}", softirqs.unwrap_or_default())))
+}
+
+/// Of the whole test: the share where it is known what was sent. What was sent again may be lost where nothing counts it.
 fn lost(test: &TestSummary) -> KeyFigure {
-    figure(
-        "packets lost",
-        share_and_count(test),
-        "of the whole test, where the place is known, until just after its end",
-    )
+    let again = test.own_retransmits.or(test.retransmits).filter(|again| test.lost <= 0.0 && *again >= 1.0);
+    match again.filter(|_| !is_udp(test)) {
+        Some(_) => figure(
+            "packets lost",
+            format!("{} counted", share_and_count(test)),
+            "of the whole test, at places that count; what was sent again was late, or lost elsewhere",
+        ),
+        None => figure(
+            "packets lost",
+            share_and_count(test),
+            "of the whole test, where the place is known, until just after its end",
+        ),
+    }
 }
 
 /// Its own, where its sockets tell; else all of its namespaces, in which other tests may be.
@@ -49,7 +77,8 @@ fn retransmits(test: &TestSummary) -> KeyFigure {
             let beside = beside.map_or_else(String::new, |all| format!("; {} by all in its namespaces", count(all)));
             figure(label, count(own), &format!("TCP segments that its own connections sent again{beside}"))
         }
-        (None, all) => figure(label, known(all, count), "TCP segments sent again in its namespaces, by whichever test"),
+        (None, Some(all)) => figure(label, count(all), "TCP segments sent again in its namespaces, by whichever test"),
+        (None, None) => figure(label, UNKNOWN.to_owned(), "nothing in this recording counts what TCP sent again"),
     }
 }
 
@@ -91,8 +120,7 @@ fn both_sides(test: &TestSummary, card: &Card, treated: Option<&[TreatedTime; 2]
 fn apart(both: &[TreatedTime; 2]) -> Vec<KeyFigure> {
     let [unpinned, pinned] = both;
     let means = both.iter().map(|of| of.mean_bits_per_s);
-    let rates: Vec<f64> = both.iter().filter_map(|of| of.jitter).flat_map(|of| [of.p5, of.p95]).chain(means).collect();
-    let unit = CommonUnit::of_rates(&rates);
+    let unit = CommonUnit::of_rate(means.fold(0.0, f64::max));
     let side = |word: &str, of: &TreatedTime| {
         let label = format!("mean, {} {word}", length(of.seconds));
         figure(&label, unit.figure(of.mean_bits_per_s), &spread_of(of.jitter.as_ref(), unit))
@@ -107,7 +135,7 @@ fn apart(both: &[TreatedTime; 2]) -> Vec<KeyFigure> {
 
 /// That of several spreads that stand beside each other.
 fn unit_of<'a>(jitters: impl IntoIterator<Item = &'a Jitter>) -> CommonUnit {
-    CommonUnit::of_rates(&jitters.into_iter().flat_map(|of| [of.p5, of.mean, of.p95]).collect::<Vec<f64>>())
+    CommonUnit::of_rate(jitters.into_iter().map(|of| of.mean).fold(0.0, f64::max))
 }
 
 fn spread_of(jitter: Option<&Jitter>, unit: CommonUnit) -> String {
@@ -123,8 +151,7 @@ fn spread_of(jitter: Option<&Jitter>, unit: CommonUnit) -> String {
 fn whole(test: &TestSummary) -> Vec<KeyFigure> {
     let jitter = test.rate.jitter.as_ref();
     let mean = test.mean_bits_per_s;
-    let spread = jitter.iter().flat_map(|of| [of.p5, of.p50, of.p95]);
-    let unit = CommonUnit::of_rates(&spread.chain(mean).collect::<Vec<f64>>());
+    let unit = CommonUnit::of_rate(mean.or(jitter.map(|of| of.p50)).unwrap_or(0.0));
     vec![
         figure("mean rate", known(mean, |mean| unit.figure(mean)), "payload, both ends counted once"),
         figure(

@@ -175,7 +175,7 @@ fn done_in_words(summary: &RecordingSummary, test: &TestSummary) -> String {
 fn text(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> PlotText {
     let spread = test.rate.jitter.filter(|_| !is_mixed).map_or_else(String::new, |jitter| {
         let mean = test.mean_bits_per_s.unwrap_or(jitter.mean);
-        let unit = CommonUnit::of_rates(&[jitter.p5, mean, jitter.p95]);
+        let unit = CommonUnit::of_rate(mean);
         format!(
             " Mean {}, CV {}, from {} (5th percentile) to {} (95th).",
             unit.figure(mean),
