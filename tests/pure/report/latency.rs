@@ -7,7 +7,8 @@ fn a_report_says_where_packets_waited() {
     let file = root().join("tests/fixtures/latency/tbf.vnettop.zst");
     let markdown = report("markdown", false, &[&file]);
     assert!(markdown.contains("| where time passes |") && markdown.contains("| tbf of x1 (xa) |"), "{markdown}");
-    assert!(markdown.contains("packets wait ") && markdown.contains(" in tbf of x1 (xa)."), "the cause:\n{markdown}");
+    let cause = "**Longest wait: tbf of x1 (xa), 8.79 ms (median; p99 12.7 ms).**";
+    assert!(markdown.contains(cause), "the cause, of the whole test as in the table:\n{markdown}");
     let page = report("html", false, &[&file]);
     check_page(&page);
     for plot in ["How long packets took, stage by stage", "How long packets took over the whole path"] {

@@ -20,7 +20,10 @@ fn row(page: &str, begins: &str) -> Vec<String> {
 fn of_several_tests_the_one_that_loses_leads_and_all_stand_in_one_table() {
     let page = report("markdown", false, &[&three_at_once()]);
     let headline = page.lines().next().expect("a headline");
-    assert_eq!(headline, "# Test 2 of 3: 8.26 % of packets lost (64,118), steady: 275 Mbit/s (CV 0.66 %)");
+    assert_eq!(
+        headline,
+        "# Test 2 of 3: 8.26 % of packets lost (64,118), steady: 275 Mbit/s (asked for 300 Mbit/s; CV 0.66 %)"
+    );
     let at = |test: &str| page.find(&format!("\n## {test}:")).expect("it is there");
     assert!(at("Test 2") < at("Test 1") && at("Test 1") < at("Test 3"), "then in their order");
     let table = page.split("\n## ").next().expect("before the first test");
