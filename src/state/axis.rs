@@ -8,8 +8,13 @@ use crate::derive::timeline::IncidentKind;
 /// Bins in a column of dots, two of which are a cell, from the finest axis to the one that has a minute in 60 cells.
 const ZOOMS: [u64; 3] = [1, 2, 5];
 
-/// At the first zooms, how long ago a pin may be that is seen with the time before it on 80 columns, ns.
-const SEEN_NS: [u64; 2] = [5_000_000_000, 12_000_000_000];
+/// Time that the figures beside the graph are of, ns: most of it is to be seen, so that a mean lies within its curve.
+const FIGURES_NS: u64 = 30_000_000_000;
+/// This part of it, in tenths: an axis that shows twice as much has half of the bins.
+const MOST_OF_IT: u64 = 7;
+
+/// Columns of dots on a screen of 80 cells.
+const SMALL_COLUMNS: u64 = 142;
 
 /// Time before a pin that is to be seen with it, ns.
 const BEFORE_NS: u64 = 10_000_000_000;
@@ -40,12 +45,14 @@ impl TimeAxis {
         if self.is_chosen { ZOOMS[self.zoom] * BIN_NS } else { BIN_NS }
     }
 
-    /// Time that a column stands for on an axis of so many columns, ns: no more than what is to be seen needs.
+    /// Time that a column stands for on an axis of so many columns, ns: where nobody chose, no more than what is to be seen needs.
     #[must_use]
     pub fn column_of(&self, columns: u64) -> u64 {
-        let lengths = ZOOMS[..=self.zoom].iter().map(|bins| bins * BIN_NS);
-        let fits = |length: &u64| !self.is_chosen && length * columns >= self.wanted_ns;
-        lengths.clone().find(fits).or(lengths.max()).unwrap_or(BIN_NS)
+        if self.is_chosen {
+            return self.column_ns();
+        }
+        let coarsest = ZOOMS[ZOOMS.len() - 1];
+        self.wanted_ns.div_ceil(BIN_NS * columns.max(1)).clamp(1, coarsest) * BIN_NS
     }
 
     /// Selects the column that an instant is in.
@@ -91,7 +98,8 @@ impl TimeAxis {
         self.selected_ns = self.selected_ns.filter(|at_ns| ends.is_some_and(|(oldest_ns, _)| *at_ns >= oldest_ns));
     }
 
-    /// Shows so much time that a pin is seen with the time before it, for as long as it is kept and no key has chosen otherwise.
+    /// Shows so much time that a pin is seen with the time before it, for as long as it is kept and no key has chosen otherwise; without
+    /// a pin most of the time that the figures are of.
     fn suit(&mut self, timeline: &Timeline) {
         let last = timeline.incidents.iter().rfind(|one| one.kind.is_of_threads());
         let pinned_ns = last.filter(|one| one.kind == IncidentKind::Pin).map(|one| one.at_ns);
@@ -101,11 +109,16 @@ impl TimeAxis {
         if self.is_chosen || self.selected_ns.is_some() {
             return;
         }
+        let known_ns =
+            timeline.bins.first().zip(timeline.bins.last()).map_or(0, |(first, last)| last.to_ns - first.from_ns);
         let newest_ns = timeline.bins.last().map_or(0, |bin| bin.to_ns);
-        let since_ns = pinned_ns.map(|at_ns| newest_ns.saturating_sub(at_ns));
-        self.wanted_ns = since_ns.map_or(0, |since_ns| since_ns + BEFORE_NS);
-        self.zoom = since_ns
-            .map_or(0, |since_ns| SEEN_NS.iter().position(|most_ns| since_ns < *most_ns).unwrap_or(ZOOMS.len() - 1));
+        let since_ns = pinned_ns.map(|at_ns| newest_ns.saturating_sub(at_ns) + BEFORE_NS);
+        // What is not kept needs no room.
+        let wanted_ns = since_ns.map(|since_ns| since_ns.min(known_ns.max(BEFORE_NS)));
+        self.wanted_ns = wanted_ns.unwrap_or(known_ns.min(FIGURES_NS) / 10 * MOST_OF_IT);
+        // Where a key goes on from, as on 80 columns.
+        let fits = |bins: &u64| bins * BIN_NS * SMALL_COLUMNS >= self.wanted_ns;
+        self.zoom = ZOOMS.iter().position(fits).unwrap_or(ZOOMS.len() - 1);
     }
 
     /// The oldest column and the newest.
