@@ -148,7 +148,7 @@ fn left_out(command: &str) -> ExitCode {
 /// others (`run`, `demo`, `compare`) does not call this: they are to have theirs.
 fn keep_rights(work: rights::Work) {
     if let Err(error) = rights::keep_needed(work) {
-        term::say(format_args!("no right was given up, the kernel refused: {error}"));
+        term::say(format_args!("privileges were not dropped, the kernel refused: {error}"));
     }
 }
 

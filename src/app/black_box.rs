@@ -200,7 +200,7 @@ impl BlackBox {
         hosts: Vec<(String, KeptRecording)>,
     ) -> Result<String, KeepError> {
         if self.writing.is_some() {
-            return Ok("the file before is still being written: try again".to_owned());
+            return Ok("the previous file is still being written: try again".to_owned());
         }
         let path = place(self.folder.as_deref(), &format!("{name}-{}.jsonl.zst", stamp(self.wall_ms)))?;
         let lasts = length(length_ns as f64 / 1e9);
@@ -226,7 +226,7 @@ impl BlackBox {
         };
         self.writing = Builder::new().name("save".to_owned()).spawn(job).ok();
         if self.writing.is_none() {
-            return Ok("nothing was saved: the kernel gives no thread".to_owned());
+            return Ok("nothing was saved: the kernel refused a thread".to_owned());
         }
         Ok(sentence)
     }
@@ -268,12 +268,12 @@ fn sentence_of(
 
 /// Why nothing is kept, as the end of a sentence.
 fn why_nothing(ring: &RecordingRing) -> &'static str {
-    if ring.is_too_much() { "so many links are kept only with --keep 3m" } else { "there is no sample yet" }
+    if ring.is_too_much() { "so many links are not kept in memory without --keep 3m" } else { "there is no sample yet" }
 }
 
 /// Said where the bytes and not the minutes have decided how much is saved.
 fn shortened(most_bytes: usize) -> String {
-    format!(", as much as {} MiB hold (recorder.mib)", most_bytes >> 20)
+    format!(", all that fits in {} MiB (recorder.mib)", most_bytes >> 20)
 }
 
 /// The same sentence however often it happens: without the name of the file.

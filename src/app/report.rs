@@ -162,7 +162,7 @@ fn read_host(mut recording: Recording, name: String, options: ReportOptions) -> 
     let mut notes: Vec<String> = notes.iter().map(|note| text::clean(note.as_bytes())).collect();
     if options.anonymised && !notes.is_empty() {
         // The sentence names the file, and may hold a word of it.
-        notes = vec!["the recording is damaged: this is what is before that".to_owned()];
+        notes = vec!["the recording is damaged: this is the part before the damage".to_owned()];
     }
     let summary = track.summary();
     let origin = summary.as_ref().and_then(|summary| summary.origin.clone());
@@ -187,7 +187,7 @@ fn is_version(text: &str) -> bool {
 fn damaged(error: &RecordError) -> String {
     match error {
         RecordError::Line { line, reason, .. } => {
-            format!("the recording is damaged in line {line} ({reason}): this is what is before that")
+            format!("the recording is damaged in line {line} ({reason}): this is the part before that")
         }
         other => format!("{other}: this is what could be read before that"),
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Each path that this machine can make is built in private namespaces, then
-measured: TCP with 1 and 4 streams, request/response, UDP packets of 64 bytes.
+measured: TCP with 1 and 4 streams, request/response, UDP in 64-byte frames.
 Each is measured unpinned and pinned (as key p would pin). Root also measures
 TCP steered: its packets on one core, so that they keep their order.
 All links, namespaces, rules and processes are removed at the end.

@@ -54,13 +54,13 @@ pub struct AskedConversion {
     /// Write a table as CSV: bins, links, threads or tests [default: a trace for Perfetto]
     #[arg(long, value_parser = table(), value_name = "TABLE", hide_possible_values = true)]
     pub table: Option<TableKind>,
-    /// Write the stacks of the cores that were profiled, a line a stack, as speedscope and tools for flame graphs read them
+    /// Write the stacks of the cores that were profiled, one line per stack, as speedscope and tools for flame graphs read them
     #[arg(long, conflicts_with = "table")]
     pub folded: bool,
     /// Of a recording of several hosts: which one, as each has a clock of its own
     #[arg(long = "of", value_name = "HOST")]
     pub of: Option<String>,
-    /// The file to write, - is standard output; a file that is there already is left as it is
+    /// The file to write, - is standard output; an existing file is not overwritten
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: PathBuf,
 }

@@ -23,7 +23,7 @@ pub struct AskedCut {
     /// Which part of it.
     #[command(flatten)]
     pub part: AskedPart,
-    /// The new recording, compressed when it ends in .zst; a file that is there already is left as it is
+    /// The new recording, compressed when it ends in .zst; an existing file is not overwritten
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: PathBuf,
 }

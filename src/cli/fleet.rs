@@ -26,8 +26,8 @@ const EXAMPLES: &str = "\
 Lists every host whose vnettop export this Prometheus has scraped in the last
 day. Order: down, then tests that lose packets, then rates that vary most (CV),
 then most migrations.
-RATE is the tests' rate, SOFTIRQ that of the busiest core, FAR/S migrations to
-another last-level cache, node or socket.
+RATE is the tests' rate, SOFTIRQ the share of the busiest core, FAR/S
+migrations to another last-level cache, node or socket.
 
 Examples:
   vnettop fleet --prometheus http://prometheus:9090
@@ -44,13 +44,13 @@ pub(super) struct FleetArguments {
     /// The Prometheus server; default: environment variable PROMETHEUS_URL
     #[arg(long, value_name = "URL", env = "PROMETHEUS_URL", hide_env = true)]
     prometheus: Option<String>,
-    /// Time that rates and maxima are over, as Prometheus writes it: 30s, 5m, 1h
+    /// Window of rates and maxima, as Prometheus writes it: 30s, 5m, 1h
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = window)]
     window: String,
     /// First the worst, or the highest: worst, variation, migrations, losses, rate, softirq
     #[arg(long, value_name = "BY", default_value = "worst", hide_possible_values = true, value_parser = words::<FleetOrder, 6>(ORDERS))]
     sort: FleetOrder,
-    /// Certificates that may sign the server's, instead of those that the system trusts
+    /// Certificates of CAs to trust for the server, instead of the system's
     #[arg(long, value_name = "FILE")]
     ca_file: Option<PathBuf>,
 }

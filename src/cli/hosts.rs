@@ -137,7 +137,7 @@ pub(super) fn refused(options: &Options) -> [(bool, &'static str); 4] {
 pub(super) const AGENT: &str = "\
 Another vnettop starts it over ssh (vnettop --host NAME). It writes samples to
 standard output, as --record does, and reads commands from standard input, one
-JSON object a line; it exits with its input. Pins have this machine's own
+JSON object a line; it exits when its input ends. Pins have this machine's own
 journal: vnettop undo restores them.";
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ type KeySteps = Vec<KeyStep>;
 
 #[derive(Debug, Args)]
 pub(super) struct PaceArguments {
-    /// Speed of a replay: times its own, or max
+    /// Speed of a replay: a multiple of real time, or max
     #[arg(long, value_name = "TIMES|max", value_parser = speed)]
     pub(super) speed: Option<f64>,
     /// Start a replay this long after its first sample: 90, 1:30 or 1:02:03
@@ -61,16 +61,16 @@ pub(super) struct Options {
     /// Have no socket for vnettop save
     #[arg(long, global = true)]
     pub(super) no_socket: bool,
-    /// Save what was kept when it happens: dip, loss, latency, limit-change or migration-burst, as in dip:50%; repeatable
+    /// When this happens, save what is kept in memory: dip, loss, latency, limit-change or migration-burst, as in dip:50%; repeatable
     #[arg(long, value_name = "EVENT[:THRESHOLD]", global = true)]
     pub(super) on: Vec<Trigger>,
     /// Time before the event that --on saves [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = span, requires = "on", global = true)]
     pub(super) on_before: Option<Duration>,
-    /// Time after it, whatever happens meanwhile [default: 5]
+    /// Time after the event that is saved as well, whatever else happens [default: 5]
     #[arg(long, value_name = "SECONDS", value_parser = span, requires = "on", global = true)]
     pub(super) on_after: Option<Duration>,
-    /// Files of --on that are left, at most 100 MB; the oldest go [default: 10]
+    /// Files of --on to keep, at most 100 MB in all; the oldest are deleted [default: 10]
     #[arg(long, value_name = "N", value_parser = files, requires = "on", global = true)]
     pub(super) on_keep: Option<usize>,
     /// Show the recording FILE instead of this machine
@@ -93,7 +93,7 @@ pub(super) struct Options {
     /// Count packets of each hop and flow by core (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) hop_cores: bool,
-    /// Measure all the time where packets and threads wait (root or BPF rights)
+    /// Measure continuously where packets and threads wait (root or BPF rights)
     #[arg(long, global = true)]
     pub(super) latency: bool,
     /// Sample what a core does, stage by stage of the path: limit is the core that LIMIT names (root or `CAP_PERFMON`)

@@ -61,7 +61,7 @@ pub(super) struct ReportArguments {
     /// The recordings, or the JSON of one or two vnettop compare [default: the built-in recording]
     #[arg(value_name = "RECORDING")]
     recordings: Vec<PathBuf>,
-    /// Write the report to FILE; .html, .md and .json say what it is written as, - is standard output; a file that is there already is left as it is
+    /// Write the report to FILE; .html, .md and .json say what it is written as, - is standard output; an existing file is not overwritten
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// What it is written as, whatever the name of FILE: html, markdown or json

@@ -93,7 +93,7 @@ fn pin_mode() -> impl TypedValueParser<Value = PinMode> {
 /// What may be asked for about the cores of packets, and what the help says of each.
 const STEER_MODES: [(SteerMode, &str); 3] = [
     (SteerMode::Never, "Packets stay on the cores that handle them"),
-    (SteerMode::Compare, "Steered and not in turn, with --pin compare both; everything is restored"),
+    (SteerMode::Compare, "Steered and untouched in turn, with --pin compare both; everything is restored"),
     (SteerMode::Search, "Rank the receiver's core, the sender's and an idle one; everything is restored"),
 ];
 
@@ -160,7 +160,7 @@ pub(super) struct RunArguments {
     /// Pins: never, propose (say which), compare (pin and unpin in turn) or search (try and rank placements)
     #[arg(long, value_parser = pin_mode(), default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pub(super) pin: PinMode,
-    /// Packets: never, compare (steered and not in turn) or search (try and rank cores for them)
+    /// Packets: never, compare (steered and untouched in turn) or search (try and rank cores for them)
     #[arg(long, value_parser = steer_mode(), default_value = "never", value_name = "WHAT", hide_possible_values = true)]
     pub(super) steer: SteerMode,
     /// Rank pins, cores for packets, GRO, TSO, qdisc, backlog; all is restored

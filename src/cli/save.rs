@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 A vnettop keeps its last minutes in memory (--keep). This asks it for them and
-writes a recording; the vnettop goes on. Only one of the same user answers.
+writes a recording; the vnettop goes on. Only a vnettop of the same user answers.
 
 Examples:
   vnettop save                   of the only vnettop that runs
@@ -18,7 +18,7 @@ pub struct AskedSave {
     /// The vnettop, by its process [default: the only one that runs]
     #[arg(value_name = "PID")]
     pub pid: Option<u32>,
-    /// The new recording, compressed, so .zst is its ending; a file that is there already is left as it is [default: as of R]
+    /// The new recording, compressed: name it .zst; an existing file is not overwritten [default: a name as of R]
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub output: Option<PathBuf>,
 }

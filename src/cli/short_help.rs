@@ -5,7 +5,7 @@ const SHORT: &[(Option<&str>, &str)] = &[
     (
         None,
         "\
-vnettop: why a virtual network is slow or unsteady, beside iperf3
+vnettop: shows why a virtual network is slow or unsteady while iperf3 runs
   vnettop                         live screen: ? lists the keys, q quits
   vnettop demo                    test traffic in networks made for it
   vnettop replay [FILE]           a recording; without FILE the built-in one

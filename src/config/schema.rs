@@ -284,12 +284,12 @@ impl Setting {
                     number.filter(is_within).ok_or_else(|| format!("must be a number between {least} and {most}"))?;
             }
             Text(of, check) => {
-                let text = value.as_str().ok_or("must be a text in quotes")?;
+                let text = value.as_str().ok_or("must be a string in quotes")?;
                 check(text).map_err(|why| format!("is invalid: {why}"))?;
                 text.clone_into(of(preferences));
             }
             Texts(of, check) => {
-                let given = texts(value).ok_or("must be a list of texts, such as [\"a\", \"b\"]")?;
+                let given = texts(value).ok_or("must be a list of strings, such as [\"a\", \"b\"]")?;
                 given.iter().try_for_each(|text| check(text)).map_err(|why| format!("is invalid: {why}"))?;
                 *of(preferences) = given.into_iter().map(str::to_owned).collect();
             }

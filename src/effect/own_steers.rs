@@ -205,7 +205,7 @@ impl OwnSteers {
         told(plan, &written, outcome);
         if elsewhere {
             let what = what(plan.request.setting, &plan.name, &[]);
-            outcome.say(format!("{what}: another core still takes it until it interrupts again"));
+            outcome.say(format!("{what}: it takes effect at the next interrupt, until then another core handles it"));
         }
         true
     }
@@ -253,7 +253,7 @@ impl OwnSteers {
         outcome.warn(match (written, stay) {
             (0, _) => error.to_string(),
             (1, 0) if plan.request.setting.is_feature() => error.to_string(),
-            (1, 0) => format!("{error}; the queue changed before it is restored"),
+            (1, 0) => format!("{error}; the queue already changed is restored"),
             (more, 0) => format!("{error}; the {more} queues changed before it are restored"),
             (_, stay) => format!("{error}; {stay} of the queues changed before it cannot be restored: U tries again"),
         });

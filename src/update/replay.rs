@@ -64,7 +64,7 @@ pub(super) fn slower(state: &mut State) -> Option<Effect> {
 
 fn play(state: &mut State, speed: Option<f64>) -> Option<Effect> {
     let Some(speed) = speed else {
-        state.notice(false, "speeds go from 0.1 to 50 times its own");
+        state.notice(false, "a replay runs at 0.1 to 50 times real time");
         return None;
     };
     state.playback.as_mut()?.speed = Some(speed);

@@ -35,7 +35,7 @@ pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static
     Some(if limit.meets_what_was_asked() {
         "nothing: the test gets what it asks for"
     } else {
-        "nothing: the rate is steady, and LIMIT says what holds it"
+        "nothing: the rate is steady, and LIMIT says what holds it back"
     })
 }
 

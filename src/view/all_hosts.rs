@@ -253,10 +253,10 @@ fn notices(hosts: &[HostRow<'_>], tests: &[EndToEnd<'_>], width: u16) -> Vec<Lin
         let text = match tests.len() {
             _ if hosts.len() == 1 => "A second --host would show the other end of its tests.",
             0 if hosts.iter().any(runs) => {
-                "Each test shows on one host: add the other with --host, or rights there (F)."
+                "Only one end of each test is visible: add its other host, or rights there (F)."
             }
             0 => "No test runs. Start iperf3 from one of these hosts to another.",
-            _ => "Nothing that both ends together explain.",
+            _ => "No finding takes both ends to explain.",
         };
         lines.extend(sentences(Tone::Muted, text, width));
     }

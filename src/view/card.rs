@@ -99,7 +99,7 @@ pub(super) fn waiting(state: &State, metrics: &Metrics) -> String {
     let left_s = state.pinned_at_ns.and_then(|pinned_ns| left_s(metrics, pinned_ns));
     left_s.map_or_else(
         || "too few rates to compare with before".to_owned(),
-        |left_s| format!("compared with before in {left_s:.0} s"),
+        |left_s| format!("comparison ready in {left_s:.0} s"),
     )
 }
 
@@ -171,7 +171,7 @@ pub(super) fn verdict_tone(verdict: Verdict, open: Tone) -> Tone {
 /// What a single pin can tell.
 const WEIGHT: [&str; 2] = [
     "one period before, one after; load may have changed meanwhile",
-    "alternating phases are surer: vnettop run --pin compare -- COMMAND",
+    "alternating phases are more reliable: vnettop run --pin compare -- COMMAND",
 ];
 
 /// `name      before      after       what differs`

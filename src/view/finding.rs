@@ -128,7 +128,7 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
         all.push((Tone::Muted, text.to_owned()));
     } else if all.is_empty() {
         let nothing = metrics.traffic.is_none();
-        let text = if nothing { "nothing to report" } else { "no test runs; what passes is said above" };
+        let text = if nothing { "nothing to report" } else { "no test is running; the traffic is summed up above" };
         all.push((Tone::Muted, text.to_owned()));
     }
     (all, findings.len().saturating_sub(MOST_FINDINGS))

@@ -50,7 +50,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("TID PID NAME", "number, process and name of a thread"),
     ("PORT → PEER", "its connection: own port, other end"),
     ("▲ ▼", "sorted by it: smallest, largest on top"),
-    ("ROLE", "server, client, vcpu, vpn …; w: of -P"),
+    ("ROLE", "server, client; between: vcpu, vpn …"),
     ("CORE ALLOWED", "core it runs on; cores it may use"),
     ("CPU%", "of one core"),
     ("MIGR MIGR/s", "core changes: total; per second of 10"),

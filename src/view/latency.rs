@@ -92,7 +92,7 @@ fn steps(latency: &TestLatency) -> impl Iterator<Item = &StageLatency> {
 
 fn missing(state: &State, metrics: &TestMetrics) -> &'static str {
     match state.settings().mode {
-        Mode::Replay => "this recording has none: it was made without --latency and without this list",
+        Mode::Replay => "recorded without --latency and with this list closed: there are none",
         _ if metrics.machine.facts.problems.iter().any(|problem| problem.source == ProblemSource::Kernel) => {
             "not known: the BPF programs that measure it do not run here; F shows why"
         }

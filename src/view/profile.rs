@@ -109,7 +109,7 @@ fn missing(state: &State, core: CoreId) -> String {
         .flat_map(|problems| problems.iter())
         .find(|problem| problem.source == ProblemSource::Kernel && problem.text.starts_with(&refused));
     refusal.map_or_else(
-        || format!("core {core} is looked at: the first figures come after a second"),
+        || format!("core {core} is being profiled: first figures in a second"),
         |problem| problem.text.clone(),
     )
 }

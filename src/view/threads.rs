@@ -11,7 +11,7 @@ use crate::action::{Action, Pane, SortColumn};
 use crate::derive::history::{History, LATELY_NS};
 use crate::derive::{Evidence, Metrics, ShortLivedGroup, ThreadMetrics};
 use crate::sample::{CoreSet, TraceSource, TracerStage, Word};
-use crate::state::{State, ThreadColumn, ThreadSort};
+use crate::state::{Mode, State, ThreadColumn, ThreadSort};
 use std::fmt::{self, Display, Formatter};
 use std::time::Duration;
 use strum::VariantArray;
@@ -216,6 +216,8 @@ fn empty(canvas: &mut Canvas, state: &State, none_watched: bool) {
     let several = state.metrics().filter(|metrics| none_watched && metrics.tests.len() > 1);
     let text = if let Some(ended) = several.and_then(Metrics::ended_test) {
         format!("test {} is over: n shows another one", ended.number)
+    } else if none_watched && state.settings().mode == Mode::Replay {
+        format!("no thread of {names} was recorded")
     } else if none_watched {
         format!("no {names} running. Start one, try vnettop demo, or watch another program: vnettop --watch NAME")
     } else {

@@ -24,7 +24,7 @@ pub(super) fn wanted_rows(state: &State, (width, height): (u16, u16)) -> u16 {
     let Some((metrics, traffic)) = shown(state).filter(|_| height >= ROOMY) else { return 0 };
     let beside = if is_large((width, height)) { LARGE_CELLS } else { 0 };
     let lines = lines((metrics, traffic), width - 4 - beside, beside > 0).len();
-    u16::try_from(lines).unwrap_or(u16::MAX).clamp(LEAST_ROWS, height / 4)
+    u16::try_from(lines).unwrap_or(u16::MAX).clamp(LEAST_ROWS, height / 3)
 }
 
 /// The lines of it.
@@ -51,7 +51,7 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
 pub(super) fn title(canvas: &mut Canvas, y: u16, (metrics, traffic): (&Metrics, &PassingTraffic)) -> u16 {
     let used = canvas.left(1, y, canvas.area.width, Tone::FocusedTitle, " Traffic ");
     let room = canvas.area.width.saturating_sub(used + 6);
-    let text = format!(" {}; no test runs ", traffic.place(&metrics.machine));
+    let text = format!(" {}; no test is running ", traffic.place(&metrics.machine));
     used + canvas.left(used + 2, y, room + 2, Tone::Title, text)
 }
 
@@ -88,8 +88,15 @@ fn first_line(traffic: &PassingTraffic, width: u16, is_large: bool) -> Line {
     line.push((tone, format!("{word}  ")));
     let size = traffic.packet_bytes().map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
     let mut figures = vec![format!("{} packets/s{size}", Count(Some(traffic.packets_per_s)))];
+    // What comes in is the large figure: what is left of it is worth as much.
+    let is_dropping = matches!(traffic.state(), TrafficState::Dropping(_)) && traffic.comes_in;
+    let out = traffic.other.as_ref().and_then(|other| other.bits_per_s).filter(|_| is_dropping);
+    if let Some(out) = out {
+        let whole = format!("{} {}", scale.number(traffic.bits_per_s), scale.unit);
+        figures.insert(0, format!("{} of {whole} go out", scale.number(out)));
+    }
     if let Some(spread) = &traffic.spread {
-        figures.push(format!("mean of {} {}", Seconds(spread.window_s), scale.number(spread.mean)));
+        figures.push(format!("mean of {}: {}", Seconds(spread.window_s), scale.number(spread.mean)));
         let (low, high) = (scale.number(spread.p5), scale.number(spread.p95));
         // Where both are one figure it is the mean.
         figures.extend((low != high).then(|| format!("90 % within {low} to {high}")));

@@ -307,7 +307,7 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
     // Where the mean is of a time that was unlike the present, the rate now is the large one.
     let first: Vec<String> = if is_past(metrics) {
-        vec![format!("mean of {} {}", Seconds(jitter.window_s), scale.number(jitter.mean))]
+        vec![format!("mean of {}: {}", Seconds(jitter.window_s), scale.number(jitter.mean))]
     } else {
         std::iter::once(format!("mean of {}", Seconds(jitter.window_s))).chain(now).chain(outlier).collect()
     };

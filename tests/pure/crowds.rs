@@ -176,7 +176,7 @@ fn a_port_of_open_vswitch_names_its_bridge_only_where_the_tree_does_not() {
         frame.lines().filter(|line| !line.contains("Traffic")).map(|line| line.matches(text).count()).sum::<usize>()
     };
     let frame = stage.text(120, 40);
-    assert!(frame.contains("; no test runs ") && frame.contains("CARRYING  86k packets/s"), "{frame}");
+    assert!(frame.contains("; no test is running ") && frame.contains("CARRYING  86k packets/s"), "{frame}");
     assert_eq!(times(&stage, "br-int"), 1, "the tree says it once:\n{}", stage.text(120, 40));
     assert_eq!(times(&stage, "guest7"), 1, "another owner is told:\n{}", stage.text(120, 40));
     stage.press("t");

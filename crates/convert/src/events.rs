@@ -42,11 +42,11 @@ fn of(machine: &MachineMetrics, event: &Event) -> Option<ToldEvent> {
     };
     let (at_ns, kind, text) = match event {
         Event::Pinned { thread: id, old, got, at_ns, .. } => {
-            (*at_ns, "pinned", format!("{} pinned to {got}, before {old}", thread(id)))
+            (*at_ns, "pinned", format!("{} pinned to {got} (was {old})", thread(id)))
         }
         Event::Restored { thread: id, got, at_ns } => (*at_ns, "restored", format!("{} restored to {got}", thread(id))),
         Event::Steered { file, old, got, at_ns, .. } => {
-            (*at_ns, "steered", format!("{} set to {got}, before {old}", setting(machine, file)))
+            (*at_ns, "steered", format!("{} set to {got} (was {old})", setting(machine, file)))
         }
         Event::Unsteered { file, got, at_ns } => {
             (*at_ns, "unsteered", format!("{} restored to {got}", setting(machine, file)))

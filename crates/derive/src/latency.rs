@@ -105,7 +105,7 @@ pub enum UnknownLatency {
     #[error("{0} flows of all tests are not followed: there are too many")]
     LeftOut(u32),
     /// Packets are alike.
-    #[error("packets that carry the same cannot be distinguished: latencies are too small")]
+    #[error("packets with equal content look alike: latencies read too low")]
     Alike,
     /// There was no packet yet.
     #[error("no packet with payload was followed between two points of the path yet")]

@@ -71,7 +71,7 @@ impl StandingSteer {
                 )
             }
             SteerEffect::Uncounted => {
-                format!("{setting} of {name} is {got}; on which cores its packets are handled was not counted")
+                format!("{setting} of {name} is {got}; the cores that handle its packets were not counted")
             }
             SteerEffect::Awaited | SteerEffect::NoCore => return None,
         })

@@ -26,7 +26,7 @@ impl TimeoutWriter {
         let mut how = OpenOptions::new();
         how.write(true).create(true).create_new(must_be_new).truncate(false).mode(0o600);
         if is_strangers_link(path) {
-            return Err(io::Error::other("it is a link of another user: remove it, or give another name"));
+            return Err(io::Error::other("it is a symbolic link of another user: remove it, or give another name"));
         }
         let file = how.custom_flags(flags_to_write(path)).open(path)?;
         let meta = file.metadata()?;
@@ -78,7 +78,7 @@ mod tests {
             std::os::unix::fs::lchown(&link, Some(65_534), None).expect("root gives it away");
             let refused =
                 TimeoutWriter::create(&link, false).expect_err("it leads where another user wants").to_string();
-            assert!(refused.contains("a link of another user") && !target.exists(), "{refused}");
+            assert!(refused.contains("a symbolic link of another user") && !target.exists(), "{refused}");
             std::os::unix::fs::lchown(&link, Some(0), None).expect("root takes it back");
         }
         TimeoutWriter::create(&link, false).expect("where one has said oneself");

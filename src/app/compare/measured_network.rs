@@ -135,7 +135,7 @@ impl<'a> RunningVisit<'a> {
     /// Why a measurement without steers would be worth nothing: those of the one before stand.
     fn is_still_steered(&self, treatment: Treatment) -> Option<String> {
         let stand = !treatment.steers() && self.controller.steers() > 0;
-        stand.then(|| "a link's setting of the measurement before could not be restored".to_owned())
+        stand.then(|| "a link's setting of the previous measurement could not be restored".to_owned())
     }
 
     /// What other programs use while nothing is sent, cores' worth; none where that is not known.

@@ -208,7 +208,7 @@ fn speeds_go_up_and_down_and_end_somewhere() {
     assert_eq!(speed(&app), Some(50.0), "slower than as fast as it goes");
     press(&mut app, "------------");
     assert_eq!(speed(&app), Some(0.1));
-    assert!(frame(&app).contains("speeds go from 0.1 to 50"), "{}", frame(&app));
+    assert!(frame(&app).contains("a replay runs at 0.1 to 50"), "{}", frame(&app));
     app.press(Key::Char('+')).expect("a key");
     assert_eq!(speed(&app), Some(0.25));
     assert!(frame(&app).contains("- 0.25× +"), "{}", frame(&app));

@@ -18,7 +18,7 @@ pub enum CardError {
     #[error("{} exists already: name another file, or remove it first", .0.display())]
     Exists(PathBuf),
     /// It is another user's link.
-    #[error("{} is another user's link: name the file itself", .0.display())]
+    #[error("{} is another user's symbolic link: name the file itself", .0.display())]
     Link(PathBuf),
     /// The file that is named is the one that this run records to.
     #[error("{} cannot hold both the card and the recording: name two files", .0.display())]

@@ -197,7 +197,7 @@ impl<'a> RunSession<'a> {
         let turns = match pin {
             _ if self.plan.asked.tune => format!("{phases}, pins, cores for packets and settings in random order"),
             _ if self.plan.asked.steer != SteerMode::Never => {
-                format!("{phases}, packets steered and not in random order")
+                format!("{phases}, packets steered or untouched, in random order")
             }
             PinMode::Search => format!("{phases}, one placement of each class in random order"),
             _ if repeat > 1 => format!("{repeat} runs, unpinned and pinned in turn"),

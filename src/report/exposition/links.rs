@@ -27,7 +27,7 @@ pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> 
     };
     let mut claims = MetricFamily::gauge(
         "link_claim_bytes_per_second",
-        "Speed that the driver reports through ethtool; basis says what that is worth",
+        "Speed that the driver reports through ethtool; basis says whether it is a real limit",
     );
     for (labels, link) in &rows {
         if let Some((claim, basis)) = link.claim {

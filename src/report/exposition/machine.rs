@@ -87,7 +87,7 @@ fn own(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
         problems.add(&labels([("source", source)]), Value::Now(*count));
     }
     let mut left_out =
-        MetricFamily::gauge("left_out", "What finds no room in these metrics now: links, groups of the others");
+        MetricFamily::gauge("left_out", "Links omitted from these metrics now, and groups of other series");
     for (kind, count) in totals.left_out() {
         left_out.add(&labels([("what", kind)]), Value::Now(count as f64));
     }

@@ -6,7 +6,7 @@ use crate::derive::{Metrics, Totals};
 use crate::sample::Word;
 
 pub(super) fn families(totals: &Totals, metrics: &Metrics) -> Vec<MetricFamily> {
-    let begun = MetricFamily::counter("tests", "Tests that started since vnettop runs").of(Value::Count(totals.begun));
+    let begun = MetricFamily::counter("tests", "Tests started since vnettop started").of(Value::Count(totals.begun));
     let mut all = vec![begun];
     all.extend(of_each_test(totals));
     all.extend([latency(totals), losses(totals), findings(metrics)]);

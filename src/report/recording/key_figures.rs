@@ -58,7 +58,7 @@ fn lost(test: &TestSummary) -> KeyFigure {
         Some(_) => figure(
             "packets lost",
             format!("{} counted", share_and_count(test)),
-            "of the whole test, at places that count; what was sent again was late, or lost elsewhere",
+            "of the whole test, where drops are counted; what was sent again was late, or lost elsewhere",
         ),
         None => figure(
             "packets lost",

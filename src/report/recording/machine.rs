@@ -157,7 +157,7 @@ fn cores(summary: &RecordingSummary) -> Vec<Block> {
         let text = PlotText {
             title: "Busy share of less busy cores over time".to_owned(),
             description: format!(
-                "The same of those of {} and less on average.",
+                "The same for cores that were {} busy or less on average.",
                 known_percent(summary.of_core(first).busy)
             ),
         };

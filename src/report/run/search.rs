@@ -74,7 +74,7 @@ pub(super) fn verdict(search: &SearchResult) -> String {
     let best = classes(PlacementStanding::Best);
     let same = if same.is_empty() { same } else { format!("; within 3 % of it: {same}") };
     let open = if open.is_empty() { open } else { format!("; inconclusive: {open}") };
-    format!("best: {best}{same}; surely worse: {worse}{open}")
+    format!("best: {best}{same}; clearly worse: {worse}{open}")
 }
 
 /// What is known of placements that may be as good as the best one or not, as far as they have an interval.
@@ -94,7 +94,7 @@ fn best(search: &SearchResult) -> Vec<Fact> {
     let lines = best.tried.threads.iter().zip(best.taskset_lines());
     let pins = lines.map(|(at, line)| format!("{line}   {} → core {}", at.label, at.core)).chain(best.steer_lines());
     let is_needed = search.unpinned().is_some_and(|one| one.standing == PlacementStanding::Worse);
-    let none = (!is_needed).then(|| "untouched: nothing was surely faster".to_owned());
+    let none = (!is_needed).then(|| "untouched: nothing was clearly faster".to_owned());
     let labelled = |label: &'static str, lines: Vec<String>| {
         let label = move |nth| if nth == 0 { label } else { "" };
         lines.into_iter().enumerate().map(move |(nth, text)| fact(label(nth), text))

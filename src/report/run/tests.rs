@@ -324,7 +324,7 @@ fn a_search_is_a_ranking_with_the_best_by_hand() {
         "  placement             Gbit/s (99 % interval)      % against the best  phases",
         "  same core                35.0 (34.3 to 35.7)                    best       6",
         "  unpinned                 28.8 (28.2 to 29.4)  −17.7 (−19.7 to −15.7)       6",
-        "  verdict   best: same core; surely worse: unpinned, same cluster; inconclusive: away from interrupts",
+        "  verdict   best: same core; clearly worse: unpinned, same cluster; inconclusive: away from interrupts",
         "  best      taskset -cp 4 39081   iperf3 client → core 4",
         "  p         proposes same core for this kind of test from now on",
         "  dropped   unpinned after 6 rounds, same cluster after 6 rounds",
@@ -377,7 +377,7 @@ fn a_search_says_that_nothing_differs_only_where_every_placement_is_known_not_to
         let is_known = !has(Open) && !has(Worse);
         assert_eq!(text.contains("do not differ"), is_known && alike, "{one:?} {other:?} {alike}: {text}");
         assert_eq!(text.contains("verdict   inconclusive"), has(Open) && !has(Worse), "{one:?} {other:?}: {text}");
-        assert_eq!(text.contains("surely worse: "), has(Worse), "{one:?} {other:?}: {text}");
+        assert_eq!(text.contains("clearly worse: "), has(Worse), "{one:?} {other:?}: {text}");
         let differs = if has(Worse) { Some(true) } else { is_known.then_some(false) };
         assert_eq!(value["search"]["differs"].as_bool(), differs, "{one:?} {other:?}: {value}");
     }

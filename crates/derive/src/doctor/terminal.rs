@@ -8,7 +8,7 @@ const USUAL: (u16, u16) = (80, 24);
 
 pub(super) const CHECKS: &[CheckRow] = &[
     CheckRow::new("screen", "isatty, TERM", "the live screen", screen),
-    CheckRow::new("size", "TIOCGWINSZ", "from 80x24 on every pane, from 200x60 on every column", size),
+    CheckRow::new("size", "TIOCGWINSZ", "every pane from 80x24, every column from 200x60", size),
     CheckRow::new("characters", "LC_ALL, LC_CTYPE, LANG, --ascii", "boxes, bars and graphs", characters),
     CheckRow::new("colour", "NO_COLOR, --theme", "", color),
 ];

@@ -31,7 +31,7 @@ pub(super) fn arrives(input: &LintInput<'_>) -> Option<Diagnostic> {
     }
     if let Some(waits) = waiting(metrics) {
         let text = format!(
-            "connected with {}, but neither end has sent payload for {:.0} s; both wait, or the server has not accepted the connection (ss -tnp){}",
+            "connected to {}, but neither end has sent payload for {:.0} s; both wait, or the server has not accepted the connection (ss -tnp){}",
             waits.to.address,
             waits.silent_s()?,
             last_words(metrics, waits)

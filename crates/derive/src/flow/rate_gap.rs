@@ -32,7 +32,9 @@ impl fmt::Display for RateGap {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::TooManyTests => "several UDP tests share a namespace: their datagrams are counted together",
-            Self::OneOfSeveral => "the kernel counts datagrams by namespace: this test has one rate, not one a stream",
+            Self::OneOfSeveral => {
+                "the kernel counts datagrams by namespace: this test has one rate, not one per stream"
+            }
             Self::BothWays => "datagrams go in both directions, and UDP does not show which socket sends",
             Self::Batched => "--gsro gives several datagrams to the kernel at once, which counts them as one",
             Self::NoLength => "length of datagrams unknown: the client is not a watched iperf3 or iperf",

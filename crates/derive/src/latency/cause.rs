@@ -177,7 +177,7 @@ impl LatencyScene<'_> {
         let p99 = |one: &StageLatency| one.now.map_or(0.0, |now| now.p99_s);
         let late = late.max_by(|one, other| p99(one).total_cmp(&p99(other)))?;
         let (Stage::Softirq(core), Some(spread)) = (late.key.stage, late.now) else { return None };
-        let text = || format!("softirqs that receive start {} late on core {core}", figures(spread));
+        let text = || format!("receive softirqs start {} late on core {core}", figures(spread));
         (p99(late) >= EXPLAINS * now.p99_s).then(|| (late, text()))
     }
 

@@ -19,7 +19,7 @@ impl TestLatency {
             Stage::Softirq(core) => format!("softirq of core {core} starts"),
             Stage::Wakeup(id) => format!("wake-up of {}", self.thread(ground, id)),
             Stage::Whole => "from first to last link".to_owned(),
-            Stage::Alike => "packets that carry the same".to_owned(),
+            Stage::Alike => "packets with equal content".to_owned(),
         }
     }
 

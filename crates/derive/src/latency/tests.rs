@@ -203,7 +203,7 @@ fn a_softirq_that_starts_late_explains_the_hop_before_it() {
     let metrics = test();
     let late = |ns| row(LatencyOf::Softirq { flow: flow(), core: 1 }, ns, 100);
     let text = cause(&metrics, vec![hop(5 * MS, 1_000), late(4 * MS)], Vec::new());
-    assert_eq!(text, "softirqs that receive start 4 ms late on core 1");
+    assert_eq!(text, "receive softirqs start 4 ms late on core 1");
     let text = cause(&metrics, vec![hop(5 * MS, 1_000), late(2_000)], Vec::new());
     assert!(text.starts_with("packets take 5 ms from "), "{text}");
 }

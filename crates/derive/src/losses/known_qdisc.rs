@@ -94,10 +94,10 @@ impl KnownQdisc {
         match self.drops_by() {
             DropsBy::Rate => {
                 let raise = offered_bits_per_s.and_then(|offered| self.raised(&dev, offered));
-                ("raise its rate, or send less", raise.unwrap_or(look))
+                ("raise its rate above what comes, or send less", raise.unwrap_or(look))
             }
             DropsBy::Classes => ("raise the rate of its class, or send less", format!("tc -s class show {dev}")),
-            DropsBy::Chance(_) => ("end that where it is not the test", format!("tc qdisc show {dev}")),
+            DropsBy::Chance(_) => ("remove that, unless it is part of the test", format!("tc qdisc show {dev}")),
             DropsBy::Age => ("send less", look),
             DropsBy::Limit => ("send less, or for bursts raise its limit", look),
             DropsBy::Filter => ("see which", format!("tc -s filter show {dev} ingress")),
@@ -160,7 +160,10 @@ mod tests {
     fn a_set_rate_is_said_and_raised_with_its_delays() {
         assert_eq!(tbf().cause("more is sent"), "more is sent than the 100 Mbit/s that it is set to");
         let raise = "tc qdisc change dev rb root tbf rate 230mbit burst 74000 limit 138000";
-        assert_eq!(tbf().remedy("rb", Some(2.07e8)), ("raise its rate, or send less", raise.to_owned()));
+        assert_eq!(
+            tbf().remedy("rb", Some(2.07e8)),
+            ("raise its rate above what comes, or send less", raise.to_owned())
+        );
         assert_eq!(tbf().remedy("rb", None).1, "tc -s qdisc show dev rb", "nobody knows how much comes");
         let rate_bytes_per_s = Some(125_000_000);
         let cake = known("cake", QdiscSetting { rate_bytes_per_s, ..QdiscSetting::default() });

@@ -14,6 +14,8 @@ const DROPPING: f64 = 0.001;
 const CONCERNS: f64 = 0.1;
 /// Programs are to be moved from a core of which they have so much, where softirqs have less.
 const OTHERS: f64 = 0.3;
+/// A program that has less of it is not worth stopping.
+const OTHERS_SHARE: f64 = 0.1;
 /// From this core on its mask has several words.
 const LONG_MASK: u32 = 32;
 /// So many places of drops are named.
@@ -54,7 +56,13 @@ impl PassingTraffic {
     pub fn parts(&self, machine: &MachineMetrics) -> FindingParts {
         let is_dropping = matches!(self.state(), TrafficState::Dropping(_));
         let worst = self.drops.first().filter(|_| is_dropping);
-        let what = worst.map_or_else(String::new, |_| self.dropped_where());
+        let what = match (worst, self.full_core()) {
+            (Some(_), _) => self.dropped_where(),
+            (None, Some(core)) if self.drops.is_empty() => {
+                format!("nothing is lost yet, but core {} has no time left for more packets", core.core)
+            }
+            _ => String::new(),
+        };
         let more = match &self.full[..] {
             [] | [_] => String::new(),
             [_, other] => format!("; core {} is {} % busy too", other.core, percent(other.busy + other.steal)),
@@ -84,8 +92,8 @@ impl PassingTraffic {
             places.into_iter().filter(|(many, _)| *many > 0).map(|(many, what)| plural(many, what)).collect();
         let there = self.elsewhere(machine);
         match places.split_last() {
-            Some((last, [])) => format!("0 packets/s dropped by {last}{there}"),
-            Some((last, others)) => format!("0 packets/s dropped by {} and {last}{there}", others.join(", ")),
+            Some((last, [])) => format!("0 packets/s dropped, counted by {last}{there}"),
+            Some((last, others)) => format!("0 packets/s dropped, counted by {} and {last}{there}", others.join(", ")),
             None => String::new(),
         }
     }
@@ -102,7 +110,7 @@ impl PassingTraffic {
         format!("{}{}", self.route().join(" → "), self.elsewhere(machine))
     }
 
-    /// `ra → rb: 62.1 Mbit/s, 6.3k packets/s. 0 packets/s dropped by 3 links …`
+    /// `ra → rb: 62.1 Mbit/s, 6.3k packets/s. 0 packets/s dropped, counted by 3 links …`
     #[must_use]
     pub fn sentence(&self, machine: &MachineMetrics) -> String {
         let parts = self.parts(machine);
@@ -145,7 +153,10 @@ impl PassingTraffic {
     fn for_core(&self, core: &FullCore, machine: &MachineMetrics) -> String {
         let idle = calmest_beside(machine, [&CoreSet::default(), &CoreSet::default()]);
         if core.process >= OTHERS && core.process > core.softirq {
-            let who = core.programs.first().map_or("programs", |(name, _)| name);
+            // What sends or receives for a benchmark is the last to be stopped.
+            let others =
+                core.programs.iter().filter(|(name, share)| !name.starts_with("iperf") && *share >= OTHERS_SHARE);
+            let who = others.chain(&core.programs).next().map_or("programs", |(name, _)| name);
             return match idle {
                 Some(idle) => format!("give {who} another core: core {idle} has room"),
                 None => format!(

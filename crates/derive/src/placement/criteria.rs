@@ -105,7 +105,7 @@ static COARSE: [Criterion; 8] = [
                 u32::from(matches!(choice.stage, PlacingStage::Filling(order) if order.free[core.cache] < 2))
             }
         },
-        against: |no| format!("another cache than its other end{}", no.on_core_of_other_end()),
+        against: |no| format!("a different cache from its other end{}", no.on_core_of_other_end()),
     },
     // Number of threads on other caches, pinned ones among them. A domain is filled cache by cache.
     Criterion {
@@ -115,7 +115,7 @@ static COARSE: [Criterion; 8] = [
                 choice.others.total - choice.others.cache[core.cache] + core.held_elsewhere
             }
         },
-        against: |_| "another cache than the other threads".to_owned(),
+        against: |_| "a different cache from the other threads".to_owned(),
     },
     // Power that the core lacks, roughly.
     Criterion { value: |choice, core| core.shortfall_for(choice.thread) / ROUGHLY, against: |no| no.shortfall() },
@@ -145,7 +145,7 @@ static FINE: [Criterion; 9] = [
     // The other end of the stream is in another cluster.
     Criterion {
         value: |choice, core| u32::from(matches!(choice.other_end, OtherEnd::On(end) if end.cluster != core.cluster)),
-        against: |no| format!("another cluster than its other end{}", no.on_core_of_other_end()),
+        against: |no| format!("a different cluster from its other end{}", no.on_core_of_other_end()),
     },
     // Number of threads of other streams in the cluster.
     Criterion {

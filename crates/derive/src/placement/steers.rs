@@ -131,7 +131,7 @@ fn interrupts(metrics: &TestMetrics, steps: &[Step]) -> Vec<ProposedSteer> {
             shell_line,
             now: now.to_mask(),
             space: other_space(metrics, link),
-            reason: format!("core {free} is idle; whether it helps only a measurement tells{balanced}"),
+            reason: format!("core {free} is idle; only a measurement shows whether it helps{balanced}"),
             is_on: false,
         })
     };
@@ -154,7 +154,7 @@ fn steer(metrics: &TestMetrics, backlog: &FirstBacklog<'_>, steps: &[Step]) -> O
         (receivers, reason, true)
     } else {
         let free = idle_beside(metrics, [&senders, &receivers])?;
-        let reason = format!("core {free} is idle; whether it helps only a measurement tells");
+        let reason = format!("core {free} is idle; only a measurement shows whether it helps");
         (CoreSet::single(free), reason, false)
     };
     Some(proposed(metrics, backlog, cores, reason, is_on))

@@ -61,7 +61,7 @@ fn whereabouts(topology: &Topology, core: &CandidateCore, before: Option<CoreId>
             MoveClass::Llc => format!("same cache as core {before}"),
             MoveClass::Node if same_node => format!("same node as core {before}"),
             MoveClass::Node => format!("same socket as core {before}"),
-            MoveClass::Socket => format!("another socket than core {before}"),
+            MoveClass::Socket => format!("a different socket from core {before}"),
         })
     });
     let own = || core.place.cluster.map(|cluster| format!("cluster {cluster}"));

@@ -114,7 +114,7 @@ impl SearchResult {
         self.ranking.len() > 1 && self.rounds >= LEAST_ROUNDS
     }
 
-    /// Whether a placement is surely worse than the best one by more than 3 %; false when surely none is, `None` when neither
+    /// Whether a placement is clearly worse than the best one by more than 3 %; false when surely none is, `None` when neither
     /// is sure.
     #[must_use]
     pub fn differs(&self) -> Option<bool> {

@@ -22,7 +22,7 @@ pub enum TriggerError {
     #[error("give a latency with its unit, for example latency:10ms")]
     Latency,
     /// How long a limit has held.
-    #[error("give seconds that the limit before has held, for example limit-change:5")]
+    #[error("give the seconds for which the previous limit has held, as in limit-change:5")]
     Held,
 }
 

@@ -131,7 +131,7 @@ fn mapping(line: &str) -> Option<Mapping> {
     let _device = fields.next()?;
     let inode = fields.next()?.parse().ok()?;
     let path = fields.next().unwrap_or_default().trim().trim_end_matches(" (deleted)");
-    let path = if path.is_empty() { "code made while it runs".to_owned() } else { text::clean(path.as_bytes()) };
+    let path = if path.is_empty() { "JIT-compiled code".to_owned() } else { text::clean(path.as_bytes()) };
     is_code.then_some(Mapping { begin: hexadecimal(begin)?, end: hexadecimal(end)?, offset, inode, path })
 }
 

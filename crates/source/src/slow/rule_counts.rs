@@ -38,7 +38,7 @@ fn count_there(there: RulesThere) -> FirewallRules {
         Some(libc::EPERM) => "they cannot be read without CAP_NET_ADMIN in its namespace".to_owned(),
         _ => format!("they cannot be read ({error})"),
     };
-    let older = has_older.then(|| "those of the older iptables are not counted".to_owned());
+    let older = has_older.then(|| "those of iptables-legacy are not counted".to_owned());
     match counted {
         Ok((rules, gap)) => FirewallRules { link, rules: Some(rules), gap: gap.map(str::to_owned).or(older) },
         // A kernel without nftables: the subsystem is not known.
@@ -61,7 +61,7 @@ fn counted(netlink: &mut NetlinkClient, hooks: &PassedHooks) -> io::Result<(u32,
     let gap = if changed {
         Some("they changed while they were counted")
     } else {
-        has_map.then_some("maps of verdicts may lead to more")
+        has_map.then_some("verdict maps may lead to more")
     };
     Ok((rules, gap))
 }

@@ -130,7 +130,7 @@ impl RunSession<'_> {
 
     /// Whether every setting of the phase before is restored: else this one would be measured with it.
     fn is_steered_by_none(&self) -> Result<(), String> {
-        let why = "a setting of the phase before could not be restored";
+        let why = "a setting of the previous phase could not be restored";
         if self.controller.steers() == 0 { Ok(()) } else { Err(why.to_owned()) }
     }
 

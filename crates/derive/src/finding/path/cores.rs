@@ -85,7 +85,7 @@ pub(in crate::finding) fn spare_core(input: &LintInput<'_>) -> Option<Diagnostic
     let then = format!("core {idle} is idle: packets from {} could go there ({line})", named(metrics, backlog.link));
     // Of TCP only a search tries an idle core.
     let tries = if backlog.is_tcp() { "search" } else { "compare" };
-    let text = format!("{is}; {then}; only a measurement tells (vnettop run --steer {tries})");
+    let text = format!("{is}; {then}; only a measurement shows it (vnettop run --steer {tries})");
     let numbers = [
         ("core", f64::from(*core)),
         ("system", shares.system),

@@ -69,7 +69,7 @@ fn costs(of: Offload, way: HopWay, kind: &Kind) -> bool {
 
 fn sentence(metrics: &TestMetrics, of: Offload, off: &LinkMetrics, on: &str) -> String {
     let price = match of {
-        Offload::Tso => "the CPU cuts what it sends into packets, and each is processed alone",
+        Offload::Tso => "the CPU segments what it sends, and each is processed alone",
         Offload::Gso => "every packet that it sends is built and processed alone",
         Offload::Gro => "packets that arrive one by one are not merged",
         Offload::TxChecksum => "the CPU computes the checksum of all that it sends",

@@ -41,7 +41,7 @@ pub(in crate::finding) fn limited(input: &LintInput<'_>) -> Option<Diagnostic> {
         }
     };
     let text = format!(
-        "{} allows {each} per packet (gso_max_size {}, gso_max_segs {}); TSO and GSO merge no more, and each is processed alone ({mends})",
+        "{} allows {each} per packet (gso_max_size {}, gso_max_segs {}); TSO and GSO build no larger ones, and each is processed alone ({mends})",
         named(metrics, small.link),
         small.size,
         limits.segments,
@@ -87,7 +87,7 @@ pub(in crate::finding) fn taken_by_xdp(input: &LintInput<'_>) -> Option<Diagnost
     let (program, off, at) = of_tcp(input).find_map(|path| path.hops.windows(2).find_map(taken))?;
     let number = program.id.map_or_else(String::new, |id| format!(" {id}"));
     let text = format!(
-        "tso is off on {} because of XDP program{number} at its other end {}; the CPU cuts what it sends, and each packet is processed alone; there: ip link set {} xdp off, or xdpgeneric",
+        "tso is off on {} because of XDP program{number} at its other end {}; the CPU segments what it sends, and each packet is processed alone; there: ip link set {} xdp off, or xdpgeneric",
         named(metrics, off),
         named(metrics, at),
         shell_word(&at.facts.name),

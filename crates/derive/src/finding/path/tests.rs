@@ -271,7 +271,7 @@ fn an_offload_that_is_off_in_the_middle_is_named_where_it_costs() {
     };
     let reported = said(&middle(HopWay::Sent, &[Gro, Tso], Proto::Tcp), "offloads");
     assert!(
-        reported.starts_with("tso is off on x0 (c1): the CPU cuts what it sends")
+        reported.starts_with("tso is off on x0 (c1): the CPU segments what it sends")
             && reported.ends_with("-K x0 tso on)"),
         "{reported}"
     );

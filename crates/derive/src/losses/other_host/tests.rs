@@ -58,7 +58,7 @@ fn datagrams_to_a_stale_neighbour_are_lost_where_they_are_discarded() {
     let metrics = discarded(key(FAR, 2), STALE, |_| ());
     assert_eq!(lost(&metrics), [("mac_address", Some("b0".to_owned()), 900.0)], "they arrive, and nobody takes them");
     let text = said(&metrics);
-    assert!(text.contains("because they are for another MAC address than that of b0 in netns c2 (OTHERHOST"), "{text}");
+    assert!(text.contains("because they are for a MAC address other than that of b0 in netns c2 (OTHERHOST"), "{text}");
     assert!(text.contains(&format!("sends to 198.18.2.1 as {STALE}, b0 has {}", own(key(FAR, 2)))), "{text}");
     assert!(text.ends_with("there: ip neigh del 198.18.2.1 dev r1"), "{text}");
     let list = drops::list(&metrics.subject).expect("the kernel is asked");

@@ -50,7 +50,7 @@ fn a_full_core_beside_an_idle_one_is_named_with_the_line_that_moves_packets() {
     let metrics = bound(crowded(|_| ()));
     let expected = "core 1 is full (64 % system, 26 % softirq) with the test's packets and both of its ends; core 0 is \
                     idle: packets from x0 (c1) could go there (ip netns exec c1 sh -c 'echo 1 | tee \
-                    /sys/class/net/x0/queues/rx-*/rps_cpus'); only a measurement tells (vnettop run --steer search)";
+                    /sys/class/net/x0/queues/rx-*/rps_cpus'); only a measurement shows it (vnettop run --steer search)";
     assert_eq!(said(&metrics, "spare_core"), expected);
     let found = findings(&metrics).into_iter().find(|finding| finding.id.word() == "spare_core").expect("there");
     let numbers = [("core", 1.0), ("system", 0.64), ("softirq", 0.26), ("idle_core", 0.0)];
@@ -58,7 +58,7 @@ fn a_full_core_beside_an_idle_one_is_named_with_the_line_that_moves_packets() {
     let Proposal { steps, steers, reasons, .. } = proposed(&metrics);
     let [steer] = &steers[..] else { panic!("one line for the one link: {steers:?}") };
     assert_eq!((steps.len(), steer.is_on, steer.request.value.to_text()), (0, false, "1".to_owned()));
-    assert_eq!(steer.reason, "core 0 is idle; whether it helps only a measurement tells");
+    assert_eq!(steer.reason, "core 0 is idle; only a measurement shows whether it helps");
     assert_eq!(reasons.len(), 1, "why nothing is pinned: {reasons:?}");
 }
 
