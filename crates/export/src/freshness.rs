@@ -62,7 +62,7 @@ mod tests {
         let later = |seconds| freshness.check_at(freshness.began.elapsed() + Duration::from_secs(seconds));
         assert_eq!((later(0), later(29)), (Ok(()), Ok(())));
         assert_eq!(later(40).map_err(|text| text.starts_with("no sample for ")), Err(true), "the sampler is stuck");
-        freshness.sampled(Duration::from_secs(60));
+        freshness.sampled(2 * LEAST);
         assert_eq!((later(170), later(200).is_err()), (Ok(()), true), "once a minute");
     }
 }
