@@ -46,8 +46,8 @@ impl ExportDesk {
             loop {
                 match feed.next()? {
                     Next::Item(item) => {
-                        if let Some(interval) = self.take(item) {
-                            exporter.sampled(interval);
+                        if self.take(item) {
+                            exporter.sampled();
                         }
                     }
                     Next::Waiting => break,
@@ -109,21 +109,20 @@ impl ExportDesk {
         }
     }
 
-    /// Takes what came; of a sample the time since the one before.
-    fn take(&mut self, item: crate::sample::Item) -> Option<Duration> {
+    /// Takes what came; true for a sample.
+    fn take(&mut self, item: crate::sample::Item) -> bool {
         if let Some(black_box) = &mut self.black_box {
             black_box.record(&item);
         }
-        let metrics = self.derivation.advance(item)?;
+        let Some(metrics) = self.derivation.advance(item) else { return false };
         self.totals.observe(&metrics);
         if let Some(news) = self.black_box.as_mut().and_then(|black_box| black_box.observe(&metrics)) {
             self.tell_saved(&news);
         }
-        let interval = Duration::try_from_secs_f64(metrics.machine.elapsed_s.unwrap_or(0.0)).unwrap_or_default();
         self.newest = Some(metrics);
         self.answered.clear();
         self.asked = false;
-        Some(interval)
+        true
     }
 
     fn tell_saved(&mut self, news: &SaveNews) {

@@ -109,8 +109,11 @@ impl TimeAxis {
         if self.is_chosen || self.selected_ns.is_some() {
             return;
         }
-        let known_ns =
-            timeline.bins.first().zip(timeline.bins.last()).map_or(0, |(first, last)| last.to_ns - first.from_ns);
+        let known_ns = timeline
+            .bins
+            .first()
+            .zip(timeline.bins.last())
+            .map_or(0, |(first, last)| last.to_ns.saturating_sub(first.from_ns));
         let newest_ns = timeline.bins.last().map_or(0, |bin| bin.to_ns);
         let since_ns = pinned_ns.map(|at_ns| newest_ns.saturating_sub(at_ns) + BEFORE_NS);
         // What is not kept needs no room.

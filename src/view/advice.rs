@@ -4,7 +4,7 @@ use super::lines::Line;
 use super::{Tone, finding, flow};
 use crate::derive::experiment::Verdict;
 use crate::derive::placement::ProposedPin;
-use crate::derive::{FindingId, Limit, Metrics};
+use crate::derive::{FindingId, Limit, LimitKind, Metrics};
 use crate::sample::CoreSet;
 use crate::state::{Mode, State};
 
@@ -34,6 +34,8 @@ pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static
     let limit = metrics.conclusions.limit.as_ref().filter(|_| is_good)?;
     Some(if limit.meets_what_was_asked() {
         "nothing: the test gets what it asks for"
+    } else if limit.kind == LimitKind::Nothing {
+        "nothing: the rate is steady"
     } else {
         "nothing: the rate is steady, and LIMIT says what holds it back"
     })

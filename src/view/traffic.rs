@@ -58,7 +58,8 @@ pub(super) fn title(canvas: &mut Canvas, y: u16, (metrics, traffic): (&Metrics, 
 /// How it is, in a word.
 fn state_word(traffic: &PassingTraffic) -> (Tone, String) {
     match traffic.state() {
-        TrafficState::Dropping(share) => (Tone::Bad, format!("DROPPING {}", Share(share))),
+        TrafficState::Dropping(Some(share)) => (Tone::Bad, format!("DROPPING {}", Share(share))),
+        TrafficState::Dropping(None) => (Tone::Bad, "DROPPING".to_owned()),
         // That packets are not lost yet is seen at once.
         TrafficState::CoreFull if traffic.drops.is_empty() => (Tone::Warning, "CORE FULL, 0 LOST".to_owned()),
         TrafficState::CoreFull => (Tone::Warning, "CORE FULL".to_owned()),

@@ -256,6 +256,6 @@ time.sleep(1000)";
     tmux.press("-");
     tmux.press("-");
     await_that("after ten quiet seconds it goes first again", 40, || {
-        tmux.shows("real-time") && !tmux.shows("no real-time")
+        tmux.shows("own CPU") && !tmux.shows("no real-time")
     });
 }

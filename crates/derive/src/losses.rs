@@ -45,6 +45,7 @@ use super::share::share;
 use counted::{SampleStep, rise};
 pub use fragments::Fragments;
 pub use known_qdisc::KnownQdisc;
+pub(crate) use known_qdisc::QdiscLoad;
 pub use loss::{Loss, LossPlace, Losses, QdiscDrops};
 use route::Route;
 use sent::SentPackets;

@@ -106,6 +106,16 @@ impl PassingTraffic {
         Some((self.packets_per_s + beside).max(worst.packets_per_s))
     }
 
+    /// What is dropped there was on its way: at its two links, or in the backlogs, which all links share.
+    pub(super) fn is_on_the_way(&self, drop: &TrafficDrop) -> bool {
+        match &drop.place {
+            DropPlace::Qdisc(at, ..) | DropPlace::Link(at, _) => {
+                *at == self.link || self.other.as_ref().is_some_and(|other| other.link == *at)
+            }
+            DropPlace::Backlog(_) => true,
+        }
+    }
+
     /// Share of the packets that is dropped in the place that drops most; none where nothing is dropped.
     #[must_use]
     pub fn dropped(&self) -> Option<f64> {

@@ -118,7 +118,7 @@ impl Test {
     #[must_use]
     pub fn covers(&self, from_ns: u64, to_ns: u64) -> bool {
         let known = self.metrics.timeline.bins.iter().rev().find(|bin| bin.bits_per_s.is_some());
-        let has_stopped = known.is_some_and(|bin| bin.to_ns + LAG_NS.max(bin.length_ns()) < to_ns);
+        let has_stopped = known.is_some_and(|bin| bin.to_ns.saturating_add(LAG_NS.max(bin.length_ns())) < to_ns);
         self.ended_ns.is_none() && self.began_ns <= from_ns && !has_stopped
     }
 

@@ -86,7 +86,7 @@ impl TestMetrics {
             };
             let rate = client.asked_bits_per_s.or(unasked).filter(|&rate| rate > 0)?;
             let ways = if client.direction == Some(Direction::Both) { 2.0 } else { 1.0 };
-            Some(rate as f64 * f64::from(client.streams?) * ways)
+            Some(rate as f64 * f64::from(client.streams?) * ways).filter(|asked| *asked > 0.0)
         });
         let first = all.next()??;
         all.try_fold(first, |sum, one| Some(sum + one?))

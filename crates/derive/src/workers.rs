@@ -156,7 +156,7 @@ fn place(
 }
 
 /// The worker threads besides these: all whose load is the test's own, sorted by (pid, tid).
-pub(super) fn with_ends(threads: &Arc<Vec<ThreadMetrics>>, workers: &[Worker]) -> Arc<Vec<ThreadMetrics>> {
+pub(crate) fn with_ends(threads: &Arc<Vec<ThreadMetrics>>, workers: &[Worker]) -> Arc<Vec<ThreadMetrics>> {
     if workers.is_empty() {
         return Arc::clone(threads);
     }

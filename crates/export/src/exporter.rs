@@ -54,11 +54,12 @@ impl Drop for RingAtTheEnd {
 }
 
 impl Exporter {
-    /// Listens, and starts the thread that answers. `web_config` is the file that exporters call `--web.config.file`.
+    /// Listens, and starts the thread that answers. `web_config` is the file that exporters call `--web.config.file`; samples come
+    /// so often as `interval` says.
     ///
     /// # Errors
     /// Nothing can be listened on, the file is not what it should be, or there is no thread.
-    pub fn start(place: &Place, web_config: Option<&PathBuf>) -> Result<Self, ExportError> {
+    pub fn start(place: &Place, web_config: Option<&PathBuf>, interval: Duration) -> Result<Self, ExportError> {
         let Secured { tls, access } = web_config.map(|path| Secured::read(path)).transpose()?.unwrap_or_default();
         let listener =
             Listener::bind(place).map_err(|error| ExportError::Listen { place: place.to_string(), error })?;
@@ -69,7 +70,7 @@ impl Exporter {
         let welcome = welcome(&listener, tls.is_some(), &access);
         let ready = Arc::new(bell().map_err(ExportError::Thread)?);
         let (sender, scrapes) = mpsc::channel();
-        let freshness = Arc::new(Freshness::new());
+        let freshness = Arc::new(Freshness::new(interval));
         let handover = ScrapeHandover { scrapes: sender, ready: Arc::clone(&ready), freshness: Arc::clone(&freshness) };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -88,9 +89,9 @@ impl Exporter {
         Ok(Self { scrapes, ready, freshness, welcome, socket })
     }
 
-    /// A sample has come, so long after the one before: `/-/healthy` says so until it is too old.
-    pub fn sampled(&self, interval: Duration) {
-        self.freshness.sampled(interval);
+    /// A sample has come: `/-/healthy` says so until it is too old.
+    pub fn sampled(&self) {
+        self.freshness.sampled();
     }
 
     /// Readable when a scrape waits.

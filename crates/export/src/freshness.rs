@@ -12,20 +12,21 @@ const INTERVALS: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Freshness {
     began: Instant,
+    stands: Duration,
     /// Milliseconds after it began, and 1; 0 before the first sample.
     came_ms: AtomicU64,
-    stands_ms: AtomicU64,
 }
 
 impl Freshness {
-    pub fn new() -> Self {
-        Self { began: Instant::now(), came_ms: AtomicU64::new(0), stands_ms: AtomicU64::new(0) }
+    /// Samples come so often.
+    pub fn new(interval: Duration) -> Self {
+        let stands = interval.saturating_mul(INTERVALS).max(LEAST);
+        Self { began: Instant::now(), stands, came_ms: AtomicU64::new(0) }
     }
 
-    /// A sample has come, so long after the one before.
-    pub fn sampled(&self, interval: Duration) {
-        self.stands_ms.store(millis((interval.saturating_mul(INTERVALS)).max(LEAST)), Ordering::Relaxed);
-        self.came_ms.store(millis(self.began.elapsed()) + 1, Ordering::Release);
+    /// A sample has come.
+    pub fn sampled(&self) {
+        self.came_ms.store(millis(self.began.elapsed()) + 1, Ordering::Relaxed);
     }
 
     /// # Errors
@@ -35,14 +36,11 @@ impl Freshness {
     }
 
     fn check_at(&self, now: Duration) -> Result<(), String> {
-        let Some(came_ms) = self.came_ms.load(Ordering::Acquire).checked_sub(1) else {
+        let Some(came_ms) = self.came_ms.load(Ordering::Relaxed).checked_sub(1) else {
             return Err("no sample yet\n".to_owned());
         };
-        let age_ms = millis(now).saturating_sub(came_ms);
-        if age_ms > self.stands_ms.load(Ordering::Relaxed) {
-            return Err(format!("no sample for {} s\n", age_ms / 1000));
-        }
-        Ok(())
+        let age = Duration::from_millis(millis(now).saturating_sub(came_ms));
+        if age > self.stands { Err(format!("no sample for {} s\n", age.as_secs())) } else { Ok(()) }
     }
 }
 
@@ -56,13 +54,15 @@ mod tests {
 
     #[test]
     fn a_sample_stands_for_three_intervals_and_half_a_minute_at_least() {
-        let freshness = Freshness::new();
-        assert_eq!(freshness.check_at(Duration::ZERO), Err("no sample yet\n".to_owned()));
-        freshness.sampled(Duration::from_secs(1));
-        let later = |seconds| freshness.check_at(freshness.began.elapsed() + Duration::from_secs(seconds));
-        assert_eq!((later(0), later(29)), (Ok(()), Ok(())));
-        assert_eq!(later(40).map_err(|text| text.starts_with("no sample for ")), Err(true), "the sampler is stuck");
-        freshness.sampled(2 * LEAST);
-        assert_eq!((later(170), later(200).is_err()), (Ok(()), true), "once a minute");
+        let often = Freshness::new(Duration::from_secs(1));
+        assert_eq!(often.check_at(Duration::ZERO), Err("no sample yet\n".to_owned()));
+        let later = |freshness: &Freshness, seconds| {
+            freshness.sampled();
+            freshness.check_at(freshness.began.elapsed() + Duration::from_secs(seconds))
+        };
+        assert_eq!((later(&often, 0), later(&often, 29)), (Ok(()), Ok(())));
+        assert_eq!(later(&often, 40).map_err(|text| text.starts_with("no sample for ")), Err(true), "it is stuck");
+        let seldom = Freshness::new(2 * LEAST);
+        assert_eq!((later(&seldom, 170), later(&seldom, 200).is_err()), (Ok(()), true), "once a minute");
     }
 }

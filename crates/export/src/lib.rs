@@ -5,9 +5,10 @@
 //! answers are not read, that asks without end, or has asked for nothing for the longest gives way to the next, all answers of one sample share their bytes, and who does not read them is given up.
 //!
 //! ```no_run
+//! use std::time::Duration;
 //! use vnettop_export::{Exporter, Place, ScrapeAnswer};
 //!
-//! let exporter = Exporter::start(&Place::Address("127.0.0.1:9709".parse()?), None)?;
+//! let exporter = Exporter::start(&Place::Address("127.0.0.1:9709".parse()?), None, Duration::from_secs(1))?;
 //! println!("{}", exporter.welcome);
 //! // `ready` can be waited for with poll; a scrape that nobody answers is given up.
 //! while let Some(scrapes) = exporter.waiting() {

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+const SECOND: Duration = Duration::from_secs(1);
+
 fn started(place: &Place, web_config: Option<&PathBuf>) -> Exporter {
-    Exporter::start(place, web_config).expect("it listens")
+    Exporter::start(place, web_config, SECOND).expect("it listens")
 }
 
 fn anywhere() -> Place {
@@ -89,7 +91,7 @@ fn whether_samples_come_is_said_without_a_password_and_nothing_else_is() {
     };
     let before = probe(&exporter, "GET");
     assert!(before.starts_with("HTTP/1.1 503 ") && before.ends_with("\r\n\r\nno sample yet\n"), "{before}");
-    exporter.sampled(Duration::from_secs(1));
+    exporter.sampled();
     let after = probe(&exporter, "GET");
     assert!(after.starts_with("HTTP/1.1 200 OK") && after.ends_with("\r\n\r\nsamples come\n"), "{after}");
     assert!(probe(&exporter, "HEAD").starts_with("HTTP/1.1 200 OK"));
@@ -166,7 +168,7 @@ fn a_unix_socket_is_made_anew_and_one_in_use_is_kept() {
     ask(&mut stream, SCRAPE);
     answer_one(&exporter, "y 2\n");
     assert!(read(&mut stream).ends_with("y 2\n"));
-    let error = Exporter::start(&place, None).map(drop).expect_err("it is in use").to_string();
+    let error = Exporter::start(&place, None, SECOND).map(drop).expect_err("it is in use").to_string();
     assert!(error.contains("vnettop.sock") && error.contains("--web.listen-address"), "{error}");
 }
 
@@ -184,7 +186,7 @@ fn a_wrong_file_is_one_sentence_with_its_name() {
     ];
     for (text, expected) in cases {
         std::fs::write(&path, text).expect("written");
-        let error = Exporter::start(&anywhere(), Some(&path)).map(drop).expect_err("refused").to_string();
+        let error = Exporter::start(&anywhere(), Some(&path), SECOND).map(drop).expect_err("refused").to_string();
         assert!(error.contains(expected) && !error.contains('\n'), "{text:?}: {error}");
     }
     for (file, expected) in [("/dev/zero", "not a regular file"), ("fifo", "not a regular file"), ("long", "1 MiB")] {
@@ -195,11 +197,11 @@ fn a_wrong_file_is_one_sentence_with_its_name() {
         } else if file == "long" {
             std::fs::write(&path, "#".repeat(2 << 20)).expect("written");
         }
-        let error = Exporter::start(&anywhere(), Some(&path)).map(drop).expect_err("refused").to_string();
+        let error = Exporter::start(&anywhere(), Some(&path), SECOND).map(drop).expect_err("refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let missing = folder.path().join("nothing.yml");
-    let error = Exporter::start(&anywhere(), Some(&missing)).map(drop).expect_err("not there").to_string();
+    let error = Exporter::start(&anywhere(), Some(&missing), SECOND).map(drop).expect_err("not there").to_string();
     assert!(error.contains("nothing.yml"), "{error}");
 }
 

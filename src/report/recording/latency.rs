@@ -51,11 +51,15 @@ fn lead((test, names): (&TestSummary, &ThreadNames), known: &[(&StageSummary, Sp
     if let Some(seen) = test.findings.iter().find(|seen| seen.finding.id == FindingId::Latency) {
         let said = &seen.finding.text;
         // The sentence has the figures of a moment, the stage those of all of the test.
-        let stage = known.iter().filter(|(stage, _)| said.contains(&stage.place));
+        // Of two directions of one place the way of the data is meant.
+        let stage = known.iter().rev().filter(|(stage, _)| said.contains(&stage.place));
         if let Some((stage, spread)) = stage.max_by_key(|(stage, _)| stage.place.len()) {
             let place = names.sentence(&stage.place);
             let [p50, p99] = [spread.p50_s, spread.p99_s].map(time);
-            return format!("Longest wait: {place}, {p50} (median; p99 {p99}).");
+            let mut others =
+                known.iter().filter(|(stage, _)| stage.key.is_of_packets() && stage.key.stage != Stage::Whole);
+            let what = if others.all(|(_, other)| other.p99_s <= spread.p99_s) { "Longest wait" } else { "Waits" };
+            return format!("{what}: {place}, {p50} (median; p99 {p99}).");
         }
     }
     let stages = known.iter().filter(|(stage, _)| stage.key.stage != Stage::Whole);

@@ -180,10 +180,13 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
     let mut cores: Vec<&CoreSummary> = summary.cores.iter().filter(has_softirqs).collect();
     let mut blocks = vec![Block::Subheading("Softirqs".to_owned())];
     if cores.is_empty() {
-        let is_known = summary.cores.iter().any(|core| core.whole.softirq.is_some());
-        let sentence =
-            if is_known { "No core spent 1 % of its time in softirqs." } else { "The softirq time is not known." };
-        blocks.push(Block::Text(sentence.to_owned()));
+        let is_known = summary.cores.iter().any(|core| summary.of_core(core).softirq.is_some());
+        let sentence = if is_known {
+            format!("No core spent 1 % of {} in softirqs.", in_tests(summary))
+        } else {
+            "The softirq time is not known.".to_owned()
+        };
+        blocks.push(Block::Text(sentence));
         return blocks;
     }
     cores.sort_by(|one, other| share(other).total_cmp(&share(one)));

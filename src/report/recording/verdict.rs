@@ -296,7 +296,6 @@ pub(super) fn listed_findings(test: &TestSummary) -> impl Iterator<Item = &Seen>
 
 /// Packets that a finding of losses has a place for: that nothing arrived is the same loss once more.
 fn is_lost_elsewhere(test: &TestSummary, seen: &Seen) -> bool {
-    let numbers = seen.finding.numbers.iter();
-    let sent_per_s = numbers.map(|(_, value)| *value).fold(0.0, f64::max);
-    test.lost > 0.0 && test.lost >= MOST_LOST * sent_per_s * seen.seconds
+    let sent_per_s = seen.finding.numbers.iter().find(|(name, _)| *name == "sent_per_s").map(|(_, value)| *value);
+    sent_per_s.is_some_and(|sent_per_s| test.lost > 0.0 && test.lost >= MOST_LOST * sent_per_s * seen.seconds)
 }

@@ -70,7 +70,9 @@ fn apart(input: &LintInput<'_>, together: &[&ThreadMetrics], core: CoreId) -> St
     let others = input.metrics.machine.cores.iter().filter(|one| one.place.core != core);
     let idle = others.filter_map(|one| Some((one.place.core, one.shares()?.idle)));
     idle.max_by(|one, other| one.1.total_cmp(&other.1)).map_or_else(String::new, |(other, _)| {
-        let fills = programs_on(input.metrics, Some(other)).unwrap_or_else(|| "other programs".to_owned());
-        format!("stop {fills} on core {other}, then pin {who} there (taskset -cp {other} {tid})")
+        // Where no program is named it is full of the test's own threads or of softirqs.
+        let room = programs_on(input.metrics, Some(other))
+            .map_or_else(|| format!("make room on core {other}"), |fills| format!("stop {fills} on core {other}"));
+        format!("{room}, then pin {who} there (taskset -cp {other} {tid})")
     })
 }

@@ -9,7 +9,7 @@ use crate::cores::CoreMetrics;
 use crate::figure::{percent, time};
 use crate::workers::Worker;
 use std::collections::{BTreeMap, BTreeSet};
-use vnettop_sample::{PathPoint, PointKind, ThreadId, WaitedFor};
+use vnettop_sample::{PathPoint, PointKind, ThreadId, WaitedFor, quoted};
 
 /// The 99th percentile from which on a stage is worth a sentence, s.
 const WORTH_S: f64 = 1e-3;
@@ -251,7 +251,7 @@ impl LatencyScene<'_> {
             return (WaitsFor::Nobody, format!("{waits}, though core {core} is idle"));
         }
         let how = if by.real_time > 0 { format!(" (real-time, priority {})", by.real_time) } else { String::new() };
-        (WaitsFor::Others, format!("{} {}{how} keeps {who} off core {core} for {how_long}", by.name, by.pid))
+        (WaitsFor::Others, format!("{} {}{how} keeps {who} off core {core} for {how_long}", quoted(&by.name), by.pid))
     }
 
     /// How much of a core a thread's quota is.

@@ -20,7 +20,15 @@ pub(super) fn held(scene: &Scene) -> Option<Limit> {
     // One unit for both.
     let at = held.set_bits_per_s.map_or_else(
         || speed(held.bits_per_s),
-        |set| format!("{} of its {}", Unit::of(set).figure(held.bits_per_s), speed(set)),
+        |set| {
+            // Far below it the figure would be 0 in its unit.
+            let held_at = if held.bits_per_s < 0.1 * set {
+                speed(held.bits_per_s)
+            } else {
+                Unit::of(set).figure(held.bits_per_s)
+            };
+            format!("{held_at} of its {}", speed(set))
+        },
     );
     let text = format!("shaping: the qdisc {} holds packets back at {at}{dropped}", held.name);
     let numbers = vec![("bits_per_s", held.bits_per_s), ("held", held.times), ("waits", held.waits)];

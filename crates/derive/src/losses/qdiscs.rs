@@ -1,6 +1,7 @@
 //! What qdiscs drop: of a root all that its children drop too, of `ingress` and `clsact` what a filter before the link drops.
 
 use super::counted::SampleStep;
+pub(crate) use super::known_qdisc::ROOT;
 use super::route::Route;
 use super::{KnownQdisc, Loss, LossPlace, QdiscDrops};
 use vnettop_sample::{LinkKey, QDISC_KINDS, QdiscCounters, Sample, row_of};
@@ -13,8 +14,9 @@ pub(super) fn lost(step: &SampleStep<'_>, route: &Route) -> Vec<Loss> {
             parent => parent == INGRESS && route.has(now.link),
         };
         let (packets, _) = dropped(&step.previous.qdiscs, now).filter(|_| stands)?;
-        let name = format!("{} on {}", now.kind, step.name(now.link)?);
-        let qdisc = Some(KnownQdisc::from(now));
+        let at_fault = at_fault(&step.previous.qdiscs, &step.next.qdiscs, now);
+        let name = format!("{} on {}", at_fault.kind, step.name(now.link)?);
+        let qdisc = Some(KnownQdisc::from(at_fault));
         Some(Loss { qdisc, ..Loss::on_link(LossPlace::Qdisc, now.link, name, packets) })
     };
     step.next.qdiscs.iter().filter_map(lost).collect()
@@ -33,6 +35,25 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
         *side = dropped(&previous.qdiscs, now).map(|(packets, seconds)| packets / seconds);
     }
     all
+}
+
+/// The qdisc below this root that has most of what it dropped; the root itself where no other has. A root counts what its children
+/// drop, a child what those below it do.
+pub(crate) fn at_fault<'a>(
+    previous: &[QdiscCounters],
+    next: &'a [QdiscCounters],
+    root: &'a QdiscCounters,
+) -> &'a QdiscCounters {
+    let Some((all, _)) = dropped(previous, root).filter(|(all, _)| *all > 0.0 && root.parent == ROOT) else {
+        return root;
+    };
+    let first = next.partition_point(|one| one.link < root.link);
+    let here = next[first..].iter().take_while(|one| one.link == root.link);
+    let has_most = |one: &&QdiscCounters| dropped(previous, one).is_some_and(|(own, _)| own * 2.0 > all);
+    let below: Vec<&QdiscCounters> =
+        here.filter(|one| one.parent != ROOT && one.parent != INGRESS).filter(has_most).collect();
+    let is_parent = |of: &QdiscCounters| below.iter().any(|one| one.parent >> 16 == of.handle >> 16);
+    below.iter().copied().find(|one| !is_parent(one)).unwrap_or(root)
 }
 
 /// A link's root qdisc; none where it has none that is read.
@@ -55,8 +76,7 @@ pub(crate) fn before<'a>(previous: &'a [QdiscCounters], now: &QdiscCounters) -> 
     before.filter(|before| before.kind == now.kind)
 }
 
-/// `TC_H_ROOT`, and `TC_H_INGRESS`, which `clsact` has too.
-pub(crate) const ROOT: u32 = u32::MAX;
+/// `TC_H_INGRESS`, which `clsact` has too.
 const INGRESS: u32 = 0xffff_fff1;
 
 /// How much a counter of 32 bits rose; none where it was reset.
@@ -67,5 +87,48 @@ fn wrapping_rise(from: u64, to: u64) -> Option<u64> {
         // It went once around, if it was near the end.
         None if from < WRAP && from > WRAP / 2 && to < WRAP / 2 => Some(to + WRAP - from),
         None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vnettop_sample::Ifindex;
+
+    const LINK: LinkKey = LinkKey { netns: 1, ifindex: Ifindex(2) };
+
+    fn row(kind: &str, (handle, parent): (u32, u32), drops: u64) -> QdiscCounters {
+        let counted = crate::losses::tests::qdisc(LINK, parent, 1 + drops, drops);
+        QdiscCounters { kind: kind.into(), handle, ..counted }
+    }
+
+    /// Who is at fault for the drops of the first row, of rows that had dropped nothing a moment ago.
+    fn fault(mut rows: Vec<QdiscCounters>) -> String {
+        let before: Vec<QdiscCounters> =
+            rows.iter().map(|one| QdiscCounters { drops: 0, at_ns: 0, ..one.clone() }).collect();
+        for one in &mut rows {
+            one.at_ns = 1_000_000_000;
+        }
+        at_fault(&before, &rows, &rows[0]).kind.to_string()
+    }
+
+    #[test]
+    fn what_a_root_counts_of_its_children_is_the_child_s() {
+        let shaped = vec![row("netem", (0x1_0000, ROOT), 100), row("tbf", (0x2_0000, 0x1_0001), 100)];
+        assert_eq!(fault(shaped), "tbf", "netem only delays");
+        let deep = vec![
+            row("htb", (0x1_0000, ROOT), 100),
+            row("netem", (0x2_0000, 0x1_0001), 90),
+            row("pfifo", (0x3_0000, 0x2_0001), 90),
+        ];
+        assert_eq!(fault(deep), "pfifo", "the innermost");
+        let own = vec![row("tbf", (0x1_0000, ROOT), 100), row("netem", (0x2_0000, 0x1_0001), 3)];
+        assert_eq!(fault(own), "tbf", "the child has few of them");
+        let many = vec![
+            row("mq", (0x1_0000, ROOT), 100),
+            row("fq", (0x2_0000, 0x1_0001), 50),
+            row("fq", (0x3_0000, 0x1_0002), 50),
+        ];
+        assert_eq!(fault(many), "mq", "no queue has most");
     }
 }

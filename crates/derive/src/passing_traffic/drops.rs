@@ -56,6 +56,13 @@ pub struct DropSearch {
     pub backlogs: usize,
 }
 
+impl DropSearch {
+    /// Nothing was.
+    pub(super) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
 /// Qdiscs are read about once a second, whatever the interval is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DropTrack {
@@ -74,7 +81,8 @@ impl DropTrack {
                 let (packets, seconds) = qdiscs::dropped(&self.qdiscs, now)?;
                 let packets_per_s = Some(packets / seconds).filter(|per_s| *per_s >= LEAST_PER_S)?;
                 let name = machine.link(now.link)?.facts.name.clone();
-                let place = DropPlace::Qdisc(now.link, KnownQdisc::from(now), name);
+                let at_fault = qdiscs::at_fault(&self.qdiscs, &next.qdiscs, now);
+                let place = DropPlace::Qdisc(now.link, KnownQdisc::from(at_fault), name);
                 Some(TrafficDrop { place, packets_per_s })
             };
             self.by_qdiscs = next.qdiscs.iter().filter(is_here).filter_map(dropped).collect();

@@ -3,6 +3,7 @@
 use super::{DropPlace, FullCore, PassingTraffic, TrafficDrop};
 use crate::figure::{large_part, large_rate, percent, speed};
 use crate::finding::FindingParts;
+use crate::losses::QdiscLoad;
 use crate::machine::MachineMetrics;
 use crate::plural;
 use crate::spare_core::calmest_beside;
@@ -24,8 +25,8 @@ const MOST_PLACES: usize = 2;
 /// How the traffic is, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum TrafficState {
-    /// So much of it is dropped in one place.
-    Dropping(f64),
+    /// So much of it is dropped in one place; none where that is of another link, which may have packets of its own.
+    Dropping(Option<f64>),
     /// A core that handles it has no time left.
     CoreFull,
     /// As much of it leaves by one link as comes in by another.
@@ -39,7 +40,10 @@ impl PassingTraffic {
     #[must_use]
     pub fn state(&self) -> TrafficState {
         match self.dropped() {
-            Some(share) if share >= DROPPING => TrafficState::Dropping(share),
+            Some(share) if share >= DROPPING => {
+                let is_known = self.drops.first().is_some_and(|worst| self.is_on_the_way(worst));
+                TrafficState::Dropping(is_known.then_some(share))
+            }
             _ if self.full_core().is_some() => TrafficState::CoreFull,
             _ if self.other.is_some() => TrafficState::Forwarding,
             _ => TrafficState::Carrying,
@@ -58,8 +62,8 @@ impl PassingTraffic {
         let worst = self.drops.first().filter(|_| is_dropping);
         let what = match (worst, self.full_core()) {
             (Some(_), _) => self.dropped_where(),
-            (None, Some(core)) if self.drops.is_empty() => {
-                format!("nothing is lost yet, but core {} has no time left for more packets", core.core)
+            (None, Some(core)) if self.drops.is_empty() && !self.looked_at.is_none() => {
+                format!("nothing is counted as lost yet, but core {} has no time left for more packets", core.core)
             }
             _ => String::new(),
         };
@@ -72,7 +76,9 @@ impl PassingTraffic {
         let core = || self.full_core().map(|core| format!("{}{more}", core.sentence()));
         let why = worst.and_then(|worst| self.why_dropped(worst)).or_else(core).unwrap_or_default();
         let fix = match worst {
-            Some(worst) => for_drop(worst, self.offered(), machine),
+            Some(worst) => {
+                for_drop(worst, QdiscLoad { offered_bits_per_s: self.offered(worst), dropped: self.dropped() }, machine)
+            }
             None => self.full_core().map_or_else(String::new, |core| self.for_core(core, machine)),
         };
         FindingParts { what, why, cost: self.cost(machine), fix, by_limit: false }
@@ -83,7 +89,9 @@ impl PassingTraffic {
         let all: f64 = self.drops.iter().map(|drop| drop.packets_per_s).sum();
         if let Some(packets_per_s) = self.before_the_worst() {
             let bits_per_s = all * self.packet_bytes().unwrap_or(0.0) * 8.0;
-            let part = large_part(all, packets_per_s.max(all));
+            // Of another link it is not known how many come there.
+            let is_known = self.drops.iter().all(|drop| self.is_on_the_way(drop));
+            let part = if is_known { large_part(all, packets_per_s.max(all)) } else { large_rate(all) };
             return format!("{}: {part} packets/s dropped", speed(bits_per_s));
         }
         let counted = self.looked_at;
@@ -135,17 +143,21 @@ impl PassingTraffic {
     fn why_dropped(&self, drop: &TrafficDrop) -> Option<String> {
         let DropPlace::Qdisc(link, qdisc, _) = &drop.place else { return None };
         let other = self.other.as_ref().filter(|other| self.comes_in && other.link == *link);
-        let Some(other) = other else { return Some(qdisc.cause("more is sent")) };
+        let load = QdiscLoad { offered_bits_per_s: self.offered(drop), dropped: self.dropped() };
+        let Some(other) = other else { return Some(qdisc.cause("more is sent", load)) };
         let comes = format!("{} come in, more", speed(self.bits_per_s));
-        let cause = qdisc.cause(&comes);
+        let cause = qdisc.cause(&comes, load);
         // What goes out stands for a rate that is not known.
         let is_unknown = qdisc.rate_bits_per_s().is_none() && cause.starts_with(&comes);
         let out = other.bits_per_s.filter(|_| is_unknown).map(|out| format!("; {} go out", speed(out)));
         Some(cause + &out.unwrap_or_default())
     }
 
-    /// What comes to the place that drops most, bits/s.
-    fn offered(&self) -> Option<f64> {
+    /// What comes to a queue on its way, bits/s; `None` of another link, which may have packets of its own.
+    fn offered(&self, drop: &TrafficDrop) -> Option<f64> {
+        if !self.is_on_the_way(drop) {
+            return None;
+        }
         Some(self.before_the_worst()? * self.packet_bytes()? * 8.0)
     }
 
@@ -183,11 +195,11 @@ impl PassingTraffic {
     }
 }
 
-fn for_drop(drop: &TrafficDrop, offered: Option<f64>, machine: &MachineMetrics) -> String {
+fn for_drop(drop: &TrafficDrop, load: QdiscLoad, machine: &MachineMetrics) -> String {
     let inside = |netns: u64, line: &str| machine.space_entry(netns).command(line);
     match &drop.place {
         DropPlace::Qdisc(link, qdisc, name) => {
-            let (fix, command) = qdisc.remedy(name, offered);
+            let (fix, command) = qdisc.remedy(name, load);
             format!("{fix} ({})", inside(link.netns, &command))
         }
         DropPlace::Link(link, name) => {

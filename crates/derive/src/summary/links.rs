@@ -109,15 +109,23 @@ impl LinksTrack {
                 break;
             };
             self.links.remove(&gone);
+            self.in_tests.remove(&gone);
         }
+    }
+
+    /// The link that has its key now is this one: its counters go on.
+    fn is_still(&self, link: &LinkMetrics) -> bool {
+        self.links.get(&link.facts.key()).is_some_and(|known| known.born == link.facts.born && known.gone.is_none())
     }
 
     /// With what they have carried since the test began.
     fn carried_in_tests(&self) -> BTreeMap<LinkKey, Carried> {
         let mut all = self.in_tests.clone();
         let since = self.since.iter().flat_map(|since| since.iter());
-        let since: BTreeMap<LinkKey, LinkCounters> =
-            since.filter_map(|link| Some((link.facts.key(), link.counters?))).collect();
+        let since: BTreeMap<LinkKey, LinkCounters> = since
+            .filter(|link| self.is_still(link))
+            .filter_map(|link| Some((link.facts.key(), link.counters?)))
+            .collect();
         for link in self.newest.iter().filter(|_| self.since.is_some()) {
             // One that has come meanwhile began with the first sample that had it.
             let met = || Some(self.links.get(&link.facts.key())?.first);
@@ -128,8 +136,8 @@ impl LinksTrack {
             let rises = rise(|row| row.rx_bytes).zip(rise(|row| row.tx_bytes));
             let Some((rx_bytes, tx_bytes)) = rises else { continue };
             let sum = all.entry(link.facts.key()).or_default();
-            sum.rx_bytes += rx_bytes;
-            sum.tx_bytes += tx_bytes;
+            sum.rx_bytes = sum.rx_bytes.saturating_add(rx_bytes);
+            sum.tx_bytes = sum.tx_bytes.saturating_add(tx_bytes);
             sum.seconds += seconds(first.at_ns, last.at_ns).unwrap_or(0.0);
         }
         all

@@ -68,11 +68,11 @@ impl PathTrack {
     /// A sample that begins before the test counts as long as there is no other: most of it is idle.
     pub fn observe(&mut self, metrics: &TestMetrics, is_whole: bool) {
         if is_whole && !self.is_whole {
-            self.rates.clear();
+            // What was dropped then is no rate: it stays counted.
+            self.rates.values_mut().for_each(|(of_bits, _)| *of_bits = Mean::default());
             self.is_whole = true;
-        } else if !is_whole && self.is_whole {
-            return;
         }
+        let counts = is_whole || !self.is_whole;
         let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
         let mut counted: Vec<(LinkKey, bool)> = Vec::new();
         for hop in metrics.paths.iter().flat_map(|path| &path.hops).filter(|hop| hop.way != HopWay::Passed) {
@@ -87,7 +87,7 @@ impl PathTrack {
                 _ => (rates.rx_bits_per_s, rates.rx_dropped_per_s),
             };
             let (of_bits, of_drops) = self.rates.entry(key).or_default();
-            of_bits.add(bits, elapsed_s);
+            of_bits.add(bits.filter(|_| counts), elapsed_s);
             of_drops.add(drops, elapsed_s);
         }
     }

@@ -11,6 +11,7 @@ use crate::latency::UnknownLatency;
 use crate::limit::Limit;
 use crate::run::Seen;
 use crate::timeline::Incident;
+use crate::workers::with_ends;
 use crate::{Conclusions, FindingId, Mean, Metrics, Test, TestMetrics};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -287,7 +288,9 @@ impl OneTest {
     /// The CPU time that a sample took: of its own threads, and of softirqs, whosever packets they handle.
     fn add_cost(&mut self, own: &TestMetrics) {
         let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
-        let threads = own.threads.iter().map(|thread| thread.cpu).chain(own.workers.iter().map(|one| one.thread.cpu));
+        // Who carries packets may be watched as well.
+        let all = with_ends(&own.threads, &own.workers);
+        let threads = all.iter().map(|thread| thread.cpu);
         let all = threads.map(|cpu| cpu.filter(|cpu| cpu.is_finite())).reduce(|sum, one| Some(sum? + one?)).flatten();
         self.own_cores.add(all, elapsed_s);
         let softirqs = own.machine.cores.iter().filter_map(|core| Some(core.shares()?.softirq));

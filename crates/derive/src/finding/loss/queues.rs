@@ -1,7 +1,7 @@
 //! Buffers and queues that overflow: why, as far as what they are tells, and what mends that.
 
 use crate::flow::Connection;
-use crate::losses::Loss;
+use crate::losses::{Loss, QdiscLoad};
 use crate::{TestMetrics, ThreadMetrics};
 use vnettop_sample::{Kind, Proto, shell_word};
 
@@ -76,9 +76,11 @@ pub(super) fn qdisc(loss: &Loss, metrics: &TestMetrics) -> String {
     let is_udp = carries(metrics).all(|one| one.proto() == Proto::Udp);
     let rate = qdisc.rate_bits_per_s().filter(|_| is_udp);
     let offered = rate.zip(loss.share.filter(|share| *share < 1.0)).map(|(rate, share)| rate / (1.0 - share));
-    let (fix, command) = qdisc.remedy(&link.facts.name, offered);
+    let load = QdiscLoad { offered_bits_per_s: offered, dropped: loss.share };
+    let (fix, command) = qdisc.remedy(&link.facts.name, load);
     let command = metrics.machine.space_entry(link.facts.netns).command(&command);
-    format!("{}: {fix} ({command})", qdisc.cause("more is sent"))
+    // A test may send less on average: that is not known of the qdisc.
+    format!("{}: {fix} ({command})", qdisc.cause("at times more is sent", load))
 }
 
 fn carries(metrics: &TestMetrics) -> impl Iterator<Item = &Connection> {
