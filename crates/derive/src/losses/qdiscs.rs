@@ -38,22 +38,36 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
 }
 
 /// The qdisc below this root that has most of what it dropped; the root itself where no other has. A root counts what its children
-/// drop, a child what those below it do.
+/// drop, a child what those below it do. A queue that is full because a shaper above it lets no more pass is not at fault.
 pub(crate) fn at_fault<'a>(
     previous: &[QdiscCounters],
     next: &'a [QdiscCounters],
     root: &'a QdiscCounters,
 ) -> &'a QdiscCounters {
-    let Some((all, _)) = dropped(previous, root).filter(|(all, _)| *all > 0.0 && root.parent == ROOT) else {
+    let all = dropped(previous, root).map_or(0.0, |(all, _)| all);
+    if all <= 0.0 || root.parent != ROOT {
         return root;
-    };
+    }
     let first = next.partition_point(|one| one.link < root.link);
-    let here = next[first..].iter().take_while(|one| one.link == root.link);
+    let here = next[first..].iter().take_while(|one| one.link == root.link && one.parent != INGRESS);
     let has_most = |one: &&QdiscCounters| dropped(previous, one).is_some_and(|(own, _)| own * 2.0 > all);
-    let below: Vec<&QdiscCounters> =
-        here.filter(|one| one.parent != ROOT && one.parent != INGRESS).filter(has_most).collect();
-    let is_parent = |of: &QdiscCounters| below.iter().any(|one| one.parent >> 16 == of.handle >> 16);
-    below.iter().copied().find(|one| !is_parent(one)).unwrap_or(root)
+    let below: Vec<&QdiscCounters> = here.filter(|one| one.parent != ROOT).filter(has_most).collect();
+    let mut at_fault = root;
+    // Parents of a hostile recording may go in a circle.
+    for _ in 0..below.len() {
+        let is_child =
+            |one: &&&QdiscCounters| one.parent >> 16 == at_fault.handle >> 16 && one.handle != at_fault.handle;
+        match below.iter().find(is_child) {
+            Some(child) if !shapes(at_fault) || shapes(child) || child.kind == "netem" => at_fault = child,
+            _ => break,
+        }
+    }
+    at_fault
+}
+
+/// It lets no more pass than it is set to.
+fn shapes(qdisc: &QdiscCounters) -> bool {
+    matches!(qdisc.kind.as_str(), "tbf" | "htb" | "hfsc" | "drr" | "cake")
 }
 
 /// A link's root qdisc; none where it has none that is read.
@@ -117,11 +131,21 @@ mod tests {
         let shaped = vec![row("netem", (0x1_0000, ROOT), 100), row("tbf", (0x2_0000, 0x1_0001), 100)];
         assert_eq!(fault(shaped), "tbf", "netem only delays");
         let deep = vec![
-            row("htb", (0x1_0000, ROOT), 100),
+            row("prio", (0x1_0000, ROOT), 100),
             row("netem", (0x2_0000, 0x1_0001), 90),
             row("pfifo", (0x3_0000, 0x2_0001), 90),
         ];
         assert_eq!(fault(deep), "pfifo", "the innermost");
+        let class = vec![row("htb", (0x1_0000, ROOT), 100), row("fq_codel", (0x2_0000, 0x1_0001), 100)];
+        assert_eq!(fault(class), "htb", "the queue is full because the class lets no more pass");
+        let random = vec![row("tbf", (0x1_0000, ROOT), 100), row("netem", (0x2_0000, 0x1_0001), 100)];
+        assert_eq!(fault(random), "netem", "it drops by itself");
+        let circle = vec![
+            row("prio", (0x1_0000, ROOT), 9),
+            row("fq", (0x2_0000, 0x3_0001), 9),
+            row("fq", (0x3_0000, 0x2_0001), 9),
+        ];
+        assert_eq!(fault(circle), "prio");
         let own = vec![row("tbf", (0x1_0000, ROOT), 100), row("netem", (0x2_0000, 0x1_0001), 3)];
         assert_eq!(fault(own), "tbf", "the child has few of them");
         let many = vec![
