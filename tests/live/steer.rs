@@ -310,7 +310,7 @@ fn an_interrupt_is_moved_to_a_core_and_back() {
     assert_eq!(CoreSet::from_mask(mask().trim()), Some(CoreSet::single(core)), "{told}");
     let effective = std::fs::read_to_string(format!("/proc/irq/{irq}/effective_affinity")).unwrap_or_default();
     let is_there = CoreSet::from_mask(effective.trim()) == Some(CoreSet::single(core));
-    assert!(is_there != told.contains("another core still takes it"), "{effective} {told}");
+    assert!(is_there != told.contains("until then another core handles it"), "{effective} {told}");
     let told = said(&controller.restore());
     assert_eq!(mask(), before, "{told}");
 }

@@ -91,7 +91,9 @@ fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
     if !rest.is_empty() {
         let words = if rest.len() > 1 { ", each for less time" } else { ", for less time" };
         let words = format!("{} more{words}", rest.len());
-        items.push(ListItem { text: words, aside: for_so_long(rest.iter().map(|seen| seen.seconds).sum(), ran_s) });
+        // Several hold at once: their sum is no time.
+        let longest = rest.iter().map(|seen| seen.seconds).fold(0.0, f64::max);
+        items.push(ListItem { text: words, aside: for_so_long(longest, ran_s) });
     }
     vec![Block::Subheading("What limited it".to_owned()), Block::List(items)]
 }
@@ -265,7 +267,7 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
         blocks.push(Block::Plot(strip_plot((summary, names), test, &busy)));
     }
     let rows = own.iter().take(THREADS).map(|thread| row(names, thread)).collect();
-    let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned at the end"];
+    let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned by vnettop at the end"];
     let whole = own.iter().all(|thread| thread.in_test.is_none());
     let time = if whole { "while each was watched" } else { "while the test ran" };
     let caption =
@@ -341,9 +343,9 @@ fn strip_plot(
     let words = PlotText {
         title: "Core over time of each busy thread".to_owned(),
         description: format!(
-            "Which core each thread was on. {}; {} were used.",
+            "Which core each thread was on. {}; cores used: {}.",
             list.collect::<Vec<_>>().join("; "),
-            plural(used.len(), "core")
+            used.len()
         ),
     };
     let mut entries = vec![

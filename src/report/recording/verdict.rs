@@ -216,7 +216,7 @@ fn reasons((summary, test, names): ReportedTest<'_>) -> Vec<String> {
     [what, why, cost, line("Do", fix), said].into_iter().flatten().collect()
 }
 
-/// `Limit: core 1 is 100 % busy: … (figures of 0:24; for 24.5 s of 24.5 s)`.
+/// `Limit: core 1 is 100 % busy: … (as at 0:24; for 24.5 s of 24.5 s)`.
 fn limit_line((summary, test, names): ReportedTest<'_>, seen: &LimitSeen) -> String {
     let (sentence, lost) = limit_in_all(test, &seen.limit);
     let is_fixed = seen.limit.meets_what_was_asked() || sentence != seen.limit.text_alone();

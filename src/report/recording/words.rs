@@ -73,11 +73,11 @@ pub(super) fn moment(summary: &RecordingSummary, at_ns: u64) -> String {
     format!("{:.0}:{:02.0}", (whole / minute).floor(), whole % minute)
 }
 
-/// `figures of 0:38`: beside a sentence with figures of a moment; none where it has no figure.
+/// `as at 0:38`: beside a sentence with figures of a moment; none where it has no figure.
 pub(super) fn figures_of(summary: &RecordingSummary, at_ns: u64, text: &str) -> Option<String> {
     const UNITS: [&str; 6] = [" %", "/s", " ms ", " us ", " cores", " times"];
     let is_timed = UNITS.iter().any(|unit| text.contains(unit));
-    is_timed.then(|| format!("figures of {}", moment(summary, at_ns)))
+    is_timed.then(|| format!("as at {}", moment(summary, at_ns)))
 }
 
 /// `0.2 s, from samples every 0.5 s`: how long a column is, and how often it was looked.

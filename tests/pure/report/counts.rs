@@ -49,7 +49,7 @@ fn lost_packets_are_counted_once() {
         assert!(guest.contains(begins), "{begins}: {guest}");
     }
     let shaped = report("markdown", false, &[&root().join("tests/fixtures/latency/tbf.vnettop.zst")]);
-    let beside = "776 packets/s dropped (figures of 0:03; 3,104 packets lost over the whole test; for ";
+    let beside = "776 packets/s dropped (as at 0:03; 3,104 packets lost over the whole test; for ";
     assert!(shaped.contains(beside), "what a rate came to: {shaped}");
 }
 
