@@ -38,10 +38,10 @@ fn frames_for_a_stale_neighbour_are_lost_at_the_link_that_discards_them() {
     let mut flow = datagrams(&one, &two, "198.18.0.2", "1200");
     flow.is_healthy_for_datagrams();
     one.run("ip neigh replace 198.18.0.2 lladdr 02:00:00:00:77:77 dev eth0 nud permanent");
-    let words = ["another MAC address than that of eth0", "as 02:00:00:00:77:77", "ip neigh del 198.18.0.2 dev eth0"];
+    let words = ["a MAC address other than that of eth0", "as 02:00:00:00:77:77", "ip neigh del 198.18.0.2 dev eth0"];
     flow.finds("loss", &words);
     let object = flow.awaits("what is discarded is told as lost", 20, |_, object| {
-        object["limit"]["sentence"].as_str().is_some_and(|text| text.contains("another MAC address"))
+        object["limit"]["sentence"].as_str().is_some_and(|text| text.contains("a MAC address other than"))
     });
     assert!(!object["limit"]["sentence"].to_string().contains("no counter"), "{}", object["limit"]);
     one.run("ip neigh del 198.18.0.2 dev eth0");

@@ -157,7 +157,7 @@ pub(crate) fn place_alone(loss: &Loss) -> String {
         LossPlace::Bridge => format!("by the bridge{at}"),
         LossPlace::Neighbour => format!("waiting for a neighbour's MAC address{at}"),
         LossPlace::MacAddress => {
-            format!("because they are for a MAC address other than{}", at.replacen(" at", " that of", 1))
+            named("because they are for a MAC address other than that of", "because they are for another MAC address")
         }
         LossPlace::NoSocket => format!("because no socket accepts them{at}"),
         LossPlace::Tcp => format!("by TCP{at}"),
