@@ -236,7 +236,7 @@ impl LatencyTrack {
 
 fn roots(next: &Sample) -> Vec<(LinkKey, CompactString)> {
     let links = next.qdiscs.chunk_by(|one, other| one.link == other.link).filter_map(|of_link| of_link.first());
-    links.filter_map(|one| Some((one.link, qdiscs::root(next, one.link)?.kind))).collect()
+    links.filter_map(|one| Some((one.link, qdiscs::root(next, one.link)?.kind.clone()))).collect()
 }
 
 /// Threads whose quota was used up in many of its periods between two readings.

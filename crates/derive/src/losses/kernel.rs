@@ -111,16 +111,16 @@ fn loss(step: &SampleStep<'_>, row: &DropCount, place: LossPlace, packets: f64, 
     let netns = row.netns.or_else(|| step.destination(row.flow?));
     let link = netns.zip(row.ifindex).map(|(netns, ifindex)| LinkKey { netns, ifindex });
     let name = link.and_then(|link| step.name(link));
-    let root = link.filter(|_| place == LossPlace::Qdisc).and_then(|link| super::qdiscs::root(step.next, link));
-    let name = match &root {
-        Some(root) => name.map(|name| format!("{} on {name}", root.kind)),
+    let qdisc = link.filter(|_| place == LossPlace::Qdisc).and_then(|link| super::qdiscs::dropping(step, link));
+    let name = match &qdisc {
+        Some(qdisc) => name.map(|name| format!("{} on {name}", qdisc.kind)),
         None => name,
     };
     let core = (place == LossPlace::Backlog).then(|| super::backlog::only_core(step)).flatten();
     Loss {
         link,
         name,
-        qdisc: root,
+        qdisc,
         core,
         reason: row.reason.clone(),
         function: row.function.clone(),

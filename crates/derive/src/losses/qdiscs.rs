@@ -38,19 +38,23 @@ pub(super) fn drops(previous: &Sample, next: &Sample) -> Vec<QdiscDrops> {
 }
 
 /// The qdisc below this root that has most of what it dropped; the root itself where no other has. A root counts what its children
-/// drop, a child what those below it do. A queue that is full because a shaper above it lets no more pass is not at fault.
+/// drop, a child what those below it do. A queue that is full because a shaper above it lets no more pass is not at fault. Between two
+/// readings of the qdiscs it goes by what they dropped in all.
 pub(crate) fn at_fault<'a>(
     previous: &[QdiscCounters],
     next: &'a [QdiscCounters],
     root: &'a QdiscCounters,
 ) -> &'a QdiscCounters {
-    let all = dropped(previous, root).map_or(0.0, |(all, _)| all);
+    let rise = |one: &QdiscCounters| dropped(previous, one).map_or(0.0, |(packets, _)| packets);
+    let rises = rise(root) > 0.0;
+    let lost = |one: &QdiscCounters| if rises { rise(one) } else { one.drops as f64 };
+    let all = lost(root);
     if all <= 0.0 || root.parent != ROOT {
         return root;
     }
     let first = next.partition_point(|one| one.link < root.link);
     let here = next[first..].iter().take_while(|one| one.link == root.link && one.parent != INGRESS);
-    let has_most = |one: &&QdiscCounters| dropped(previous, one).is_some_and(|(own, _)| own * 2.0 > all);
+    let has_most = |one: &&QdiscCounters| lost(one) * 2.0 > all;
     let below: Vec<&QdiscCounters> = here.filter(|one| one.parent != ROOT).filter(has_most).collect();
     let mut at_fault = root;
     // Parents of a hostile recording may go in a circle.
@@ -71,10 +75,16 @@ fn shapes(qdisc: &QdiscCounters) -> bool {
 }
 
 /// A link's root qdisc; none where it has none that is read.
-pub(crate) fn root(sample: &Sample, link: LinkKey) -> Option<KnownQdisc> {
+pub(crate) fn root(sample: &Sample, link: LinkKey) -> Option<&QdiscCounters> {
     let first = sample.qdiscs.partition_point(|one| one.link < link);
-    let here = sample.qdiscs[first..].iter().take_while(|one| one.link == link);
-    here.into_iter().find(|one| one.parent == ROOT).map(KnownQdisc::from)
+    let mut here = sample.qdiscs[first..].iter().take_while(|one| one.link == link);
+    here.find(|one| one.parent == ROOT)
+}
+
+/// What drops on a link's way out; none where it has no qdisc that is read.
+pub(super) fn dropping(step: &SampleStep<'_>, link: LinkKey) -> Option<KnownQdisc> {
+    let root = root(step.next, link)?;
+    Some(KnownQdisc::from(at_fault(&step.previous.qdiscs, &step.next.qdiscs, root)))
 }
 
 /// Packets that a qdisc dropped, and in how many seconds; none where it was not there before.
@@ -123,7 +133,9 @@ mod tests {
         for one in &mut rows {
             one.at_ns = 1_000_000_000;
         }
-        at_fault(&before, &rows, &rows[0]).kind.to_string()
+        let of_two = at_fault(&before, &rows, &rows[0]).kind.to_string();
+        assert_eq!(at_fault(&rows, &rows, &rows[0]).kind, of_two, "and between two readings");
+        of_two
     }
 
     #[test]

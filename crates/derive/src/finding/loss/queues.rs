@@ -22,7 +22,6 @@ const LITTLE: f64 = 0.02;
 /// How much the reader runs and waits for a core, now and in the last seconds, where it stood still for a part of this sample while
 /// the sender went on.
 pub(super) fn paused(metrics: &TestMetrics) -> Option<(f64, f64)> {
-    let carrying = || metrics.flow.connections.iter().filter(|one| one.carries);
     let now_and_before = |pids: Vec<Option<u32>>| {
         let own = metrics.threads.iter().filter(|thread| pids.contains(&Some(thread.sample.id.pid)));
         let both = own.filter_map(|thread| {
@@ -31,8 +30,8 @@ pub(super) fn paused(metrics: &TestMetrics) -> Option<(f64, f64)> {
         });
         both.reduce(|one, other| (one.0 + other.0, one.1 + other.1))
     };
-    let (now, before) = now_and_before(carrying().map(|one| one.to.pid).collect())?;
-    let (sends, sent) = now_and_before(carrying().map(|one| one.from.pid).collect())?;
+    let (now, before) = now_and_before(carries(metrics).map(|one| one.to.pid).collect())?;
+    let (sends, sent) = now_and_before(carries(metrics).map(|one| one.from.pid).collect())?;
     (now <= PAUSED * before && sends >= SENDS_ON * sent).then_some((now, before))
 }
 
@@ -73,7 +72,7 @@ pub(super) fn qdisc(loss: &Loss, metrics: &TestMetrics) -> String {
         return "its queue is full, or it is set to drop: tc -s qdisc shows which".to_owned();
     };
     // What TCP would send is not known: it sends what arrives.
-    let is_udp = carries(metrics).all(|one| one.proto() == Proto::Udp);
+    let is_udp = carries(metrics).next().is_some() && carries(metrics).all(|one| one.proto() == Proto::Udp);
     let rate = qdisc.rate_bits_per_s().filter(|_| is_udp);
     let offered = rate.zip(loss.share.filter(|share| *share < 1.0)).map(|(rate, share)| rate / (1.0 - share));
     let load = QdiscLoad { offered_bits_per_s: offered, dropped: loss.share };
