@@ -42,10 +42,10 @@ pub fn shortened(mut text: String, most: usize) -> String {
 }
 
 /// The name of a program as a sentence has it: in quotes where it could pass for several, or for words of the sentence, as
-/// `init (pid 1)`. Whoever runs a program names it as they like.
+/// `init (pid 1)` or `sshd 812`. Whoever runs a program names it as they like.
 #[must_use]
 pub fn quoted(name: &str) -> Cow<'_, str> {
-    if name.contains(['(', ')', ',', ';', '"']) {
+    if name.contains([' ', '(', ')', ',', ';', '"']) {
         format!("\"{}\"", name.replace('"', "'")).into()
     } else {
         name.into()
@@ -81,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_name_passes_for_nothing_else() {
-        assert_eq!(["rustc", "kworker/0:1", "Web Content"].map(quoted), ["rustc", "kworker/0:1", "Web Content"]);
+        assert_eq!(["rustc", "kworker/0:1", "网络"].map(quoted), ["rustc", "kworker/0:1", "网络"]);
+        assert_eq!(["sshd 812", "no-one"].map(quoted), ["\"sshd 812\"", "no-one"]);
         assert_eq!(["init (pid 1)", "a, b", "a\", b"].map(quoted), ["\"init (pid 1)\"", "\"a, b\"", "\"a', b\""]);
     }
 

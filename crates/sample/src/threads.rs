@@ -190,4 +190,15 @@ pub struct Runner {
     pub cpu_ns: u64,
     /// Time between the two looks, ns.
     pub over_ns: u64,
+    /// A thread of the kernel's own (`PF_KTHREAD` in field 9 of stat); none where an older version did not write it.
+    #[serde(default)]
+    pub kernel: Option<bool>,
+}
+
+impl Runner {
+    /// The kernel's thread for the softirqs of a core: what it does is counted as such. A program may have its name as well.
+    #[must_use]
+    pub fn is_ksoftirqd(&self) -> bool {
+        self.kernel != Some(false) && self.name.starts_with("ksoftirqd/")
+    }
 }

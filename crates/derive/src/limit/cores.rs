@@ -242,9 +242,7 @@ impl<'a> Full<'a> {
             let is_end = scene.threads.iter().any(|thread| thread.pid == runner.pid);
             is_end || scene.workers.iter().any(|worker| !worker.polls && worker.thread.tid == runner.tid)
         };
-        let is_here = |runner: &&Runner| {
-            runner.core == self.core.number && !is_own(runner) && !runner.name.starts_with("ksoftirqd/")
-        };
+        let is_here = |runner: &&Runner| runner.core == self.core.number && !is_own(runner) && !runner.is_ksoftirqd();
         let share = |runner: &Runner| (runner.cpu_ns as f64 / runner.over_ns.max(1) as f64).min(self.others);
         // The threads of one program are one.
         let mut programs: Vec<(&Runner, f64)> = Vec::new();

@@ -33,7 +33,15 @@ fn thread(pid: u32, core: u32, cpu: f64, wait: f64) -> Thread {
 
 fn runner(pid: u32, name: &str, core: u32, share: f64) -> Runner {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share")]
-    Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns: (share * 1e9) as u64, over_ns: 1_000_000_000 }
+    Runner {
+        pid,
+        tid: pid,
+        name: name.to_owned(),
+        core,
+        cpu_ns: (share * 1e9) as u64,
+        over_ns: 1_000_000_000,
+        kernel: None,
+    }
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "what is known in a scene")]

@@ -54,7 +54,7 @@ pub(super) fn list(machine: &MachineMetrics) -> Vec<FullCore> {
         let process = shares.user + shares.system;
         let runners = machine.facts.runners.iter();
         let here: Vec<(&Runner, f64)> = runners
-            .filter(|one| one.core == core.place.core && !one.name.starts_with("ksoftirqd/"))
+            .filter(|one| one.core == core.place.core && !one.is_ksoftirqd())
             .map(|one| (one, one.cpu_ns as f64 / one.over_ns.max(1) as f64))
             .collect();
         let mut programs = programs(&within(here, process));

@@ -111,7 +111,7 @@ fn a_full_core_has_its_programs_and_a_remedy() {
     let full = |ticks| Passing { ticks, ..QUIET };
     let runner = |sample: &mut Sample| {
         let name = "rustc".to_owned();
-        let one = Runner { pid: 591, tid: 591, name, core: 0, cpu_ns: 50, over_ns: 100 };
+        let one = Runner { pid: 591, tid: 591, name, core: 0, cpu_ns: 50, over_ns: 100, kernel: None };
         sample.facts_mut().runners = Arc::new(vec![one]);
     };
     let (said, fix) = said_of(&full([30, 70]), runner);
@@ -124,6 +124,23 @@ fn a_full_core_has_its_programs_and_a_remedy() {
     assert!(said.contains(". core 0 is 97 % busy: 97 % softirqs. 0 packets"), "{said}");
     assert_eq!(fix, "let core 1 handle packets of r0 (echo 2 | tee /sys/class/net/r0/queues/rx-*/rps_cpus)");
     assert_eq!(metrics(&full([5, 95]), |_| ()).traffic.map(|traffic| traffic.state()), Some(TrafficState::Forwarding));
+}
+
+#[test]
+fn a_program_called_as_a_thread_of_the_kernels_is_named() {
+    let full = Passing { ticks: [30, 70], ..QUIET };
+    let called = |kernel| {
+        move |sample: &mut Sample| {
+            let name = "ksoftirqd/0".to_owned();
+            let one = Runner { pid: 591, tid: 591, name, core: 0, cpu_ns: 50, over_ns: 100, kernel };
+            sample.facts_mut().runners = Arc::new(vec![one]);
+        }
+    };
+    assert!(said_of(&full, called(Some(false))).0.contains("50 % ksoftirqd/0 (pid 591)"), "its name is its own affair");
+    for kernel in [Some(true), None] {
+        let said = said_of(&full, called(kernel)).0;
+        assert!(!said.contains("ksoftirqd"), "what it does is counted as softirqs: {said}");
+    }
 }
 
 #[test]

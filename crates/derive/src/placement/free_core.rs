@@ -66,7 +66,7 @@ fn strangers(metrics: &TestMetrics) -> impl Iterator<Item = &Runner> {
     let is_end = |pid: u32| metrics.threads.iter().any(|thread| thread.sample.id.pid == pid);
     let is_worker = |tid: u32| metrics.workers.iter().any(|worker| worker.id().tid == tid);
     let runners = metrics.machine.facts.runners.iter();
-    runners.filter(move |one| !is_end(one.pid) && !is_worker(one.tid) && !one.name.starts_with("ksoftirqd/"))
+    runners.filter(move |one| !is_end(one.pid) && !is_worker(one.tid) && !one.is_ksoftirqd())
 }
 
 /// The programs that use most, most first, each once: `rustc, cc1`; `None` where none is known.
@@ -97,7 +97,7 @@ mod tests {
         let mut metrics = machine.metrics();
         let runner = |(at, &(name, core, percent)): (usize, &(&str, CoreId, u64))| {
             let tid = 900 + u32::try_from(at).expect("few");
-            Runner { pid: tid, tid, name: name.to_owned(), core, cpu_ns: percent, over_ns: 100 }
+            Runner { pid: tid, tid, name: name.to_owned(), core, cpu_ns: percent, over_ns: 100, kernel: None }
         };
         let mut facts = (*metrics.machine.facts).clone();
         facts.runners = Arc::new(names.iter().enumerate().map(runner).collect());

@@ -113,9 +113,10 @@ impl Runners {
         let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
         let is_new = !self.before.contains_key(&(pid, None));
         let since = self.since((pid, None), used, tick_ns);
-        let (name, core) = (text::clean(stat.comm), stat.core);
+        let (name, core, kernel) = (text::clean(stat.comm), stat.core, Some(stat.kernel));
         if stat.threads < 2 {
-            self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid: pid, name, core, cpu_ns, over_ns }));
+            let runner = |(cpu_ns, over_ns)| Runner { pid, tid: pid, name, core, cpu_ns, over_ns, kernel };
+            self.found.extend(since.map(runner));
         } else if since.is_some() || (is_new && used.ticks > 0) {
             for tid in proc.tasks(pid).into_iter().take(MOST_THREADS) {
                 let at_ns = crate::now_ns();
@@ -123,7 +124,8 @@ impl Runners {
                 let used = Used { born: stat.start, ticks: stat.cpu_ticks, at_ns };
                 let (name, core) = (name.clone(), stat.core);
                 let since = self.since((pid, Some(tid)), used, tick_ns);
-                self.found.extend(since.map(|(cpu_ns, over_ns)| Runner { pid, tid, name, core, cpu_ns, over_ns }));
+                let runner = |(cpu_ns, over_ns)| Runner { pid, tid, name, core, cpu_ns, over_ns, kernel };
+                self.found.extend(since.map(runner));
             }
         }
     }

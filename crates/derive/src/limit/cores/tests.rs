@@ -12,7 +12,7 @@ fn thread(pid: u32, core: u32, (cpu, wait): (f64, f64)) -> Thread {
 }
 
 fn runner(pid: u32, name: &str, core: u32, cpu_ns: u64) -> Runner {
-    Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns, over_ns: 1_000 }
+    Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns, over_ns: 1_000, kernel: None }
 }
 
 /// Datagrams are lost in the buffer of a reader that has 16 % of core 1, where rustc and others run.
