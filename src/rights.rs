@@ -18,12 +18,12 @@ const WATCHING: CapabilitySet = FILES
     .union(CapabilitySet::NET_ADMIN)
     .union(CapabilitySet::SYS_RESOURCE);
 
-/// What a vnettop does that starts no program.
+/// What a vnettop does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     /// Watches this machine, and perhaps pins.
     Watching,
-    /// Plays a recording.
+    /// Plays a recording, or asks a Prometheus: files are all that it needs.
     Replaying,
 }
 

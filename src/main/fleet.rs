@@ -15,7 +15,7 @@ use vnettop::{report, rights, term};
 
 /// 1 where the server knows no host.
 pub fn run(config: &Config, configured: &Configured, asked: &AskedFleet) -> Result<ExitCode, Box<dyn Error>> {
-    keep_rights(rights::Work::Watching);
+    keep_rights(rights::Work::Replaying);
     let prometheus = Prometheus::at(&asked.url, asked.authorities.as_deref())?;
     let mut answers = Vec::new();
     for figure in FleetFigure::iter() {
