@@ -6,12 +6,14 @@ class Vnettop < Formula
   sha256 "0000000000000000000000000000000000000000000000000000000000000000"
   license any_of: ["MIT", "Apache-2.0"]
 
+  depends_on "python@3.13" => :build
   depends_on "rust" => :build
   # It reads the Linux kernel: netlink, /proc, BPF.
   depends_on :linux
 
   def install
     system "cargo", "build", "--locked", "--profile", "dist", "--bin", "vnettop", "--example", "pages"
+    (buildpath/"NOTICES").write Utils.safe_popen_read("packaging/notices")
     bin.install "target/dist/vnettop"
     mkdir "pages"
     system "target/dist/examples/pages", "pages", File.mtime("CHANGELOG.md").utc.strftime("%F")
@@ -20,7 +22,7 @@ class Vnettop < Formula
     zsh_completion.install "pages/_vnettop"
     fish_completion.install "pages/vnettop.fish"
     pkgshare.install "pages/config.toml", "assets/prometheus", "assets/grafana", "assets/systemd"
-    doc.install "docs", "README.md", "README.zh-CN.md", "SECURITY.md"
+    doc.install "docs", "README.md", "README.zh-CN.md", "SECURITY.md", "NOTICES"
   end
 
   def caveats

@@ -3,6 +3,7 @@
   lib,
   rustPlatform,
   installShellFiles,
+  python3,
 }:
 
 rustPlatform.buildRustPackage rec {
@@ -12,7 +13,10 @@ rustPlatform.buildRustPackage rec {
   src = lib.cleanSource ../../..;
   cargoLock.lockFile = ../../../Cargo.lock;
 
-  nativeBuildInputs = [ installShellFiles ];
+  nativeBuildInputs = [
+    installShellFiles
+    python3
+  ];
 
   buildType = "dist";
   cargoBuildFlags = [
@@ -34,11 +38,13 @@ rustPlatform.buildRustPackage rec {
 
   postInstall = ''
     pages=$(find target -path '*/dist/examples/pages' -type f | head -n 1)
+    patchShebangs packaging/notices
+    packaging/notices > NOTICES
     mkdir -p pages
     "$pages" pages "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
     installManPage pages/*.1
     installShellCompletion --cmd vnettop --bash pages/vnettop.bash --zsh pages/_vnettop --fish pages/vnettop.fish
-    install -Dm644 -t $out/share/doc/vnettop docs/*.md README.md SECURITY.md pages/config.toml
+    install -Dm644 -t $out/share/doc/vnettop docs/*.md README.md SECURITY.md NOTICES pages/config.toml
   '';
 
   doInstallCheck = true;

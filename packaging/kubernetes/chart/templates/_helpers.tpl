@@ -9,10 +9,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- with .Values.image.digest }}{{ $.Values.image.repository }}@{{ . }}{{ else }}{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
 {{- end }}
 
-{{/* Whether samples come, where it is known how to ask; else whether the port answers. */}}
+{{/* Whether samples come; with TCP only whether the port answers. */}}
 {{- define "vnettop-export.probe" -}}
-{{- $scheme := .Values.probeScheme | default (ternary "" "HTTP" (ne .Values.webConfigSecret "")) -}}
-{{- if $scheme -}}
+{{- $scheme := .Values.probeScheme | default (ternary "HTTPS" "HTTP" (ne .Values.webConfigSecret "")) -}}
+{{- if ne $scheme "TCP" -}}
 httpGet:
   path: /-/healthy
   scheme: {{ $scheme }}
