@@ -36,3 +36,18 @@ fn the_count_is_of_sentences_and_other_faces_are_refused() {
         assert_eq!(vnettop(words).status.code(), Some(2), "'{words}' is refused");
     }
 }
+
+/// What a line says after ` TCP: `, Gbit/s.
+fn rate(line: &str) -> f64 {
+    let rate = line.split(" TCP: ").nth(1).and_then(|rest| rest.split(" Gbit/s").next());
+    rate.and_then(|rate| rate.parse().ok()).unwrap_or_else(|| panic!("a rate in Gbit/s: {line}"))
+}
+
+#[test]
+fn the_rate_is_the_mean_since_the_line_before_whatever_their_distance() {
+    let fives: Vec<f64> = lines("replay --lines 5 --no-config").iter().map(|line| rate(line)).collect();
+    for (at, line) in lines("replay --lines 10 --no-config").iter().take(6).enumerate() {
+        let both = fives[2 * at].midpoint(fives[2 * at + 1]);
+        assert!((rate(line) - both).abs() < 0.5, "{line} is the mean of the two halves, {both} ({fives:?})");
+    }
+}

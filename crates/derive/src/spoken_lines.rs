@@ -3,7 +3,7 @@
 
 use super::figure::{percent, speed};
 use super::finding::FindingId;
-use super::ledger::Mean;
+use super::ledger::{Bin, Mean};
 use super::metrics::Metrics;
 use super::plural;
 use super::test::Test;
@@ -21,12 +21,28 @@ pub struct SpokenLines {
     programs: String,
     /// When the next sentences are due, `CLOCK_MONOTONIC`, ns; none before the first sample.
     due_ns: Option<u64>,
-    /// The mean rate of each running test since its last sentence, bits/s, by number.
-    rates: BTreeMap<u32, Mean>,
+    /// The bins of each running test since its last sentence, by number.
+    rates: BTreeMap<u32, BinsSince>,
     /// Tests whose end was said, by number.
     ended: BTreeSet<u32>,
     /// It was said that no test runs, and what starts one.
     said_idle: bool,
+}
+
+/// The mean rate of the bins of a test since its last sentence, bits/s; the newest bin ended then, `CLOCK_MONOTONIC`, ns.
+#[derive(Debug, Default)]
+struct BinsSince {
+    mean: Mean,
+    to_ns: u64,
+}
+
+impl BinsSince {
+    /// The newest bins of a test, of which some may be in it.
+    fn add(&mut self, bins: &[Bin]) {
+        let new = &bins[bins.partition_point(|bin| bin.to_ns <= self.to_ns)..];
+        new.iter().for_each(|bin| self.mean.add(bin.bits_per_s, bin.length_s()));
+        self.to_ns = new.last().map_or(self.to_ns, |bin| bin.to_ns);
+    }
 }
 
 impl SpokenLines {
@@ -45,11 +61,9 @@ impl SpokenLines {
 
     /// The sentences that are due with these metrics; mostly none.
     pub fn due(&mut self, metrics: &Metrics) -> Vec<String> {
-        let (now_ns, seconds) = (metrics.machine.at_ns, metrics.machine.elapsed_s.unwrap_or(0.0));
+        let now_ns = metrics.machine.at_ns;
         let running = || metrics.tests.iter().filter(|test| test.ended_ns.is_none());
-        for test in running() {
-            self.rates.entry(test.number).or_default().add(test.metrics.flow.bits_per_s, seconds);
-        }
+        running().for_each(|test| self.rates.entry(test.number).or_default().add(&test.metrics.timeline.bins));
         let due_ns = *self.due_ns.get_or_insert(now_ns.saturating_add(self.every_ns));
         // A sample may come a little before its time.
         if now_ns.saturating_add(self.every_ns / 20) < due_ns {
@@ -60,7 +74,6 @@ impl SpokenLines {
         let gone = metrics.tests.iter().filter(|test| test.ended_ns.is_some() && self.ended.insert(test.number));
         let mut sentences: Vec<String> = gone.map(|test| ended(test)).collect();
         sentences.extend(running().map(|test| self.running(test)));
-        self.rates.clear();
         if running().next().is_some() {
             self.said_idle = false;
         } else {
@@ -70,8 +83,8 @@ impl SpokenLines {
     }
 
     /// `test 1, ADDRESS → ADDRESS, TCP: 34.8 Gbit/s. Steady over 30 s (CV 2 %). Limit: …`
-    fn running(&self, test: &Test) -> String {
-        let rate = self.rates.get(&test.number).and_then(|mean| mean.value());
+    fn running(&mut self, test: &Test) -> String {
+        let rate = self.rates.get_mut(&test.number).and_then(|since| std::mem::take(&mut since.mean).value());
         let rate = rate.map_or_else(|| "rate not known yet".to_owned(), speed);
         let lost = if test.lost >= 1.0 { format!(", {:.0} packets lost", test.lost) } else { String::new() };
         let limit = test.conclusions.limit.as_ref();
