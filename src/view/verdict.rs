@@ -13,6 +13,8 @@ use crate::state::{State, Units};
 
 /// The figures that are needed most: the mean's time, the rate now, p5 to p95.
 const SPREAD: usize = 3;
+/// How a figure begins that is the longest dip.
+const DIP: &str = "longest dip";
 /// A shorter dip is not worth a word in the first line, s.
 const LEAST_DIP_S: f64 = 0.1;
 /// From so many cells on a line has room for them.
@@ -222,7 +224,8 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     if let Some((figure, unit, tone)) = rate(metrics).filter(|_| !is_large) {
         line.push((tone, format!("{figure} {unit}")));
         line.push((Tone::Title, flow::beside(metrics).unwrap_or_default()));
-        line.push((Tone::Normal, "  ".to_owned()));
+        let when = if is_past(metrics) { " now  " } else { "  " };
+        line.push((Tone::Normal, when.to_owned()));
     } else if is_large && let Some(beside) = flow::beside(metrics) {
         line.push((Tone::Title, format!("{}  ", beside.trim_start())));
     }
@@ -245,7 +248,14 @@ fn first_line(state: &State, metrics: &Metrics, (width, is_large): (u16, bool)) 
     let least = if width >= ROOMY_WIDTH && !state.is_placed() { spread.saturating_sub(3) } else { 0 };
     let is_beside = used(&line) + keys + least <= width;
     let room = width.saturating_sub(used(&line) + if is_beside { keys } else { 0 });
-    while !figures.is_empty() && cells(&figures.join(" · ")) > room {
+    let is_too_long = |figures: &[String]| cells(&figures.join(" · ")) > room;
+    // From where on it is unsteady is worth more than the longest dip, which the graph shows.
+    let told = with_threshold(metrics, &figures);
+    let without_dip: Vec<String> = told.iter().filter(|text| !text.starts_with(DIP)).cloned().collect();
+    if let Some(fits) = [told, without_dip].into_iter().find(|some| !is_too_long(some)) {
+        figures = fits;
+    }
+    while !figures.is_empty() && is_too_long(&figures) {
         figures.pop();
     }
     line.push((Tone::Normal, figures.join(" · ")));
@@ -299,11 +309,11 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let now = metrics.subject.rate_now().map(|bits| format!("now {}", scale.number(bits)));
     let range = [format!("90 % within {} to {}", scale.number(jitter.p5), scale.number(jitter.p95))];
     let outlier =
-        farthest(metrics).map(|(bits, ago_s)| format!("outlier {} {} ago", scale.number(bits), Seconds(ago_s)));
-    let wanted = ["CV", "longest dip"];
+        farthest(metrics).map(|(bits, ago_s)| format!("outlier {} ({} ago)", scale.number(bits), Seconds(ago_s)));
+    let wanted = ["CV", DIP];
     let is_wanted = |text: &String| wanted.iter().any(|word| text.starts_with(word));
     let has_dip = jitter.longest_dip_s >= LEAST_DIP_S;
-    let mut rest: Vec<String> = all.filter(is_wanted).filter(|text| has_dip || !text.starts_with("longest")).collect();
+    let mut rest: Vec<String> = all.filter(is_wanted).filter(|text| has_dip || !text.starts_with(DIP)).collect();
     rest.sort_by_key(|text| wanted.iter().position(|word| text.starts_with(word)));
     // Where the mean is of a time that was unlike the present, the rate now is the large one.
     let first: Vec<String> = if is_past(metrics) {
@@ -312,6 +322,16 @@ fn figures(metrics: &Metrics) -> Vec<String> {
         std::iter::once(format!("mean of {}", Seconds(jitter.window_s))).chain(now).chain(outlier).collect()
     };
     first.into_iter().chain(range).chain(rest).collect()
+}
+
+/// The same, and from where on the deviation is called unsteady.
+fn with_threshold(metrics: &Metrics, figures: &[String]) -> Vec<String> {
+    let is_unsteady = flow::state_word(metrics).1.ends_with("UNSTEADY");
+    let said = |text: &String| match text.strip_prefix("CV ") {
+        Some(cv) if is_unsteady => format!("CV {cv}, unsteady from {}", Share(flow::SWINGS)),
+        _ => text.clone(),
+    };
+    figures.iter().map(said).collect()
 }
 
 /// Where a few outliers make the deviation: the rate that is farthest from the median, bits/s, and how long ago that was, s.

@@ -101,7 +101,7 @@ fn a_rate_that_is_steady_again_is_not_called_unsteady() {
     assert_eq!(states[1], [[true, false]; 4], "steady for eleven seconds, with the mean of all 28");
     assert_eq!(states[2], [[false, true]; 4], "and when it swings again");
     let text = joined(&played(28), (80, 24));
-    let wanted = [" Gbit/s STEADY FOR ", " BEFORE mean of 28 s: 30.", "WHY in these 28 s: threads migrate"];
+    let wanted = [" Gbit/s now STEADY FOR ", " BEFORE mean of 28 s: 30.", "WHY in these 28 s: threads migrate"];
     assert!(wanted.iter().all(|part| text.contains(part)), "the rate now, what it was, and why: {text}");
 }
 

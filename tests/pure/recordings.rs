@@ -69,6 +69,7 @@ fn slow(tick: u64, links: &Arc<Vec<Arc<LinkFacts>>>) -> Facts {
             core: 1,
             cpu_ns: tick / 4,
             over_ns: 1_000_000_000,
+            kernel: Some(false),
         }]),
         benchmarks: Arc::new(vec![benchmark(tick / 2)]),
         offloads: Arc::new(vec![Offloads {

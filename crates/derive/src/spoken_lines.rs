@@ -13,6 +13,9 @@ use std::time::Duration;
 /// A rate that varies less than this, as a coefficient of variation, is called steady.
 const STEADY: f64 = 0.05;
 
+/// So much before its time a sample may come, ns.
+const MOST_EARLY_NS: u64 = 50_000_000;
+
 /// What was last said, and what has passed since.
 #[derive(Debug)]
 pub struct SpokenLines {
@@ -65,8 +68,7 @@ impl SpokenLines {
         let running = || metrics.tests.iter().filter(|test| test.ended_ns.is_none());
         running().for_each(|test| self.rates.entry(test.number).or_default().add(&test.metrics.timeline.bins));
         let due_ns = *self.due_ns.get_or_insert(now_ns.saturating_add(self.every_ns));
-        // A sample may come a little before its time.
-        if now_ns.saturating_add(self.every_ns / 20) < due_ns {
+        if now_ns.saturating_add((self.every_ns / 20).min(MOST_EARLY_NS)) < due_ns {
             return Vec::new();
         }
         let next_ns = due_ns.saturating_add(self.every_ns);

@@ -214,6 +214,7 @@ fn names_of_facts(facts: &mut vnettop::sample::Facts, has_test: bool) {
         core: 1,
         cpu_ns: 900_000_000,
         over_ns: SECOND,
+        kernel: Some(false),
     }]);
     facts.family = Some(Arc::new(vec![4711]));
 }

@@ -33,19 +33,12 @@ fn thread(pid: u32, core: u32, cpu: f64, wait: f64) -> Thread {
 
 fn runner(pid: u32, name: &str, core: u32, share: f64) -> Runner {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share")]
-    Runner {
-        pid,
-        tid: pid,
-        name: name.to_owned(),
-        core,
-        cpu_ns: (share * 1e9) as u64,
-        over_ns: 1_000_000_000,
-        kernel: None,
-    }
+    let (cpu_ns, over_ns) = ((share * 1e9) as u64, 1_000_000_000);
+    Runner { pid, tid: pid, name: name.to_owned(), core, cpu_ns, over_ns, kernel: None }
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "what is known in a scene")]
-fn busy(all: f64, rwnd: f64, sndbuf: f64) -> Option<BusyShares> {
+pub(super) fn busy(all: f64, rwnd: f64, sndbuf: f64) -> Option<BusyShares> {
     Some(BusyShares { all, rwnd, sndbuf })
 }
 
@@ -80,7 +73,7 @@ fn lost(place: LossPlace, share: Option<f64>) -> Loss {
     Loss { place, packets: 500.0, share, ..Loss::default() }
 }
 
-fn with_tcp(change: impl FnOnce(&mut Tcp)) -> Scene {
+pub(super) fn with_tcp(change: impl FnOnce(&mut Tcp)) -> Scene {
     let mut scene = tcp();
     change(scene.tcp.as_mut().expect("it has one"));
     scene

@@ -36,14 +36,14 @@ pub fn no_free_core(metrics: &TestMetrics) -> Option<String> {
     let others = |core: CoreId| percent(inputs.recent.core(core).map_or(0.0, |load| load.others));
     let one = |core: &CandidateCore| {
         let here = runners.iter().copied().filter(|runner| runner.core == core.core);
-        let who = named(here, 1).map_or_else(String::new, |who| format!(" ({who})"));
+        let who = named(here, (1, false)).map_or_else(String::new, |who| format!(" ({who})"));
         format!("{} % of core {}{who}", others(core.core), core.core)
     };
     let taken = if inputs.candidates.len() <= MOST_CORES {
         inputs.candidates.iter().map(one).collect::<Vec<_>>().join(", ")
     } else {
         let is_candidate = |runner: &&Runner| inputs.candidate(runner.core).is_some();
-        let who = named(runners.iter().copied().filter(is_candidate), MOST_PROGRAMS);
+        let who = named(runners.iter().copied().filter(is_candidate), (MOST_PROGRAMS, false));
         let who = who.map_or_else(String::new, |who| format!(" ({who})"));
         format!("half or more of each of the {} cores that the threads may use{who}", inputs.candidates.len())
     };
@@ -55,10 +55,11 @@ fn is_taken(inputs: &Inputs<'_>, core: &CandidateCore) -> bool {
     core.busy_with_others || inputs.recent.core(core.core).is_some_and(is_contended)
 }
 
-/// The programs that use most of a core, or of all, most first: `rustc, cc1`; `None` where none is known.
+/// The programs that use most of a core, or of all, most first: `rustc (pid 662), cc1`, with the process of those that are one;
+/// `None` where none is known.
 pub(crate) fn programs_on(metrics: &TestMetrics, core: Option<CoreId>) -> Option<String> {
     let is_there = |runner: &&Runner| core.is_none_or(|core| runner.core == core);
-    named(strangers(metrics).filter(is_there), MOST_PROGRAMS)
+    named(strangers(metrics).filter(is_there), (MOST_PROGRAMS, true))
 }
 
 /// The threads that use cores and are none of the test's; the kernel's for softirqs do what is counted as such.
@@ -69,19 +70,27 @@ fn strangers(metrics: &TestMetrics) -> impl Iterator<Item = &Runner> {
     runners.filter(move |one| !is_end(one.pid) && !is_worker(one.tid) && !one.is_ksoftirqd())
 }
 
-/// The programs that use most, most first, each once: `rustc, cc1`; `None` where none is known.
-fn named<'a>(runners: impl Iterator<Item = &'a Runner>, most: usize) -> Option<String> {
-    let mut programs: Vec<(&str, f64)> = Vec::new();
+/// So many programs, those that use most first, each once: `rustc, cc1`, perhaps with the process of those that are one; `None`
+/// where none is known.
+fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize, bool)) -> Option<String> {
+    let mut programs: Vec<(&str, f64, Option<u32>)> = Vec::new();
     for runner in runners {
         let share = runner.cpu_ns as f64 / runner.over_ns.max(1) as f64;
-        match programs.iter_mut().find(|(name, _)| *name == runner.name) {
-            Some((_, all)) => *all += share,
-            None => programs.push((&runner.name, share)),
+        match programs.iter_mut().find(|(name, ..)| *name == runner.name) {
+            Some((_, all, pid)) => {
+                *all += share;
+                *pid = pid.filter(|pid| *pid == runner.pid);
+            }
+            None => programs.push((&runner.name, share, Some(runner.pid))),
         }
     }
-    programs.retain(|(_, share)| *share >= LEAST);
+    programs.retain(|(_, share, _)| *share >= LEAST);
     programs.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let names: Vec<_> = programs.iter().take(most).map(|(name, _)| quoted(name)).collect();
+    let name = |(name, _, pid): &(&str, f64, Option<u32>)| match pid.filter(|_| with_pid) {
+        Some(pid) => format!("{} (pid {pid})", quoted(name)),
+        None => quoted(name).into_owned(),
+    };
+    let names: Vec<_> = programs.iter().take(most).map(name).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 

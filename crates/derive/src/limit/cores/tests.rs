@@ -2,6 +2,7 @@
 
 use super::super::judge::judge;
 use super::super::scene::{Core, QuotaUse, Scene, Thread};
+use super::super::tests::{busy, with_tcp};
 use super::super::{Limit, LimitKind};
 use crate::losses::{Loss, LossPlace};
 use vnettop_sample::{Proto, Runner};
@@ -76,4 +77,19 @@ fn the_parts_of_a_core_have_the_test_among_them_and_are_all_of_it() {
     assert_eq!(limit.text, text);
     let wanted = "cc1 (2 processes) and others take 82 % of core 0, for which iperf3 client waits 62 % of the time";
     assert_eq!(because(&limit), wanted);
+}
+
+#[test]
+fn a_small_receive_buffer_goes_before_a_core_that_both_ends_fill() {
+    let waits = |receive_buffer_bytes| {
+        let scene = Scene {
+            cores: vec![Core { number: 1, process: 0.42, softirq: 0.58, steal: 0.0, idle: 0.0 }],
+            threads: vec![thread(50, 1, (0.2, 0.13)), thread(90, 1, (0.2, 0.13))],
+            receive_buffer_bytes: Some(receive_buffer_bytes),
+            ..with_tcp(|tcp| tcp.busy = busy(1.0, 0.45, 0.0))
+        };
+        judge(&scene).kind
+    };
+    assert_eq!(waits(8192.0), LimitKind::ReceiveWindow, "a larger one carries 16 times as much on the same core");
+    assert_eq!(waits(6e6), LimitKind::OwnSoftirq, "a large one is full because its core is");
 }
