@@ -1,5 +1,6 @@
-//! docs/first-ten-minutes.md and docs/screen.md show frames of the built-in recording, each behind the command that prints it, and the
-//! pages in Chinese say the same as the English ones: the same headings, commands, words in code, tables and figures.
+//! docs/first-ten-minutes.md and docs/screen.md show frames of the built-in recording, docs/scripts.md its sentences, each behind the
+//! command that prints it, and the pages in Chinese say the same as the English ones: the same headings, commands, words in code,
+//! tables and figures.
 //!
 //! `INSTA_UPDATE=always cargo test --test pure first_minutes::` writes the frames anew.
 
@@ -50,9 +51,13 @@ fn drawn(page: &str) -> String {
 
 #[test]
 fn the_pictures_of_the_first_ten_minutes_are_frames_of_today() {
-    for (page, least) in
-        [("docs/first-ten-minutes.md", 5), ("docs/zh-CN/first-ten-minutes.md", 5), ("docs/screen.md", 1)]
-    {
+    let pages = [
+        ("docs/first-ten-minutes.md", 5),
+        ("docs/zh-CN/first-ten-minutes.md", 5),
+        ("docs/screen.md", 1),
+        ("docs/scripts.md", 1),
+    ];
+    for (page, least) in pages {
         let (kept, made) = (text(page), drawn(&text(page)));
         assert!(made.matches(MARK).count() >= least, "{page} has its pictures");
         if std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
