@@ -44,6 +44,7 @@ mod screens_cost;
 mod screens_kernel;
 mod screens_looking;
 mod seeks;
+mod shipped_pages;
 mod spoken;
 mod story;
 mod strings;

@@ -21,8 +21,9 @@ class Vnettop < Formula
     bash_completion.install "pages/vnettop.bash" => "vnettop"
     zsh_completion.install "pages/_vnettop"
     fish_completion.install "pages/vnettop.fish"
-    pkgshare.install "pages/config.toml", "assets/prometheus", "assets/grafana", "assets/systemd"
-    doc.install "docs", "README.md", "README.zh-CN.md", "SECURITY.md", "NOTICES"
+    system "packaging/manual", doc.to_s
+    doc.install "NOTICES"
+    (doc/"examples").install "pages/config.toml"
   end
 
   def caveats

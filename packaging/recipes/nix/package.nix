@@ -38,13 +38,15 @@ rustPlatform.buildRustPackage rec {
 
   postInstall = ''
     pages=$(find target -path '*/dist/examples/pages' -type f | head -n 1)
-    patchShebangs packaging/notices
+    patchShebangs packaging/notices packaging/manual
     packaging/notices > NOTICES
     mkdir -p pages
     "$pages" pages "$(date -u -d "@$SOURCE_DATE_EPOCH" +%F)"
     installManPage pages/*.1
     installShellCompletion --cmd vnettop --bash pages/vnettop.bash --zsh pages/_vnettop --fish pages/vnettop.fish
-    install -Dm644 -t $out/share/doc/vnettop docs/*.md README.md SECURITY.md NOTICES pages/config.toml
+    packaging/manual $out/share/doc/vnettop
+    install -m644 -t $out/share/doc/vnettop NOTICES
+    install -m644 -t $out/share/doc/vnettop/examples pages/config.toml
   '';
 
   doInstallCheck = true;
