@@ -30,7 +30,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("×SPEED", "rate / nominal speed; blank: not above it"),
     ("RX ↓ TX ↑", "received, sent; of a bridge: the host's own"),
     ("PPS AVG B", "packets/s, RX + TX; mean bytes (> MTU: GSO)"),
-    ("WIRE WIRE%", "rate with framing; its share of the speed"),
+    ("WIRE WIRE%", "bytes/packet on a wire; part of its limit"),
     ("DROP/s ERR/s", "dropped and faulty packets (own counters)"),
     ("LAST", "the last seconds as bars"),
     ("NETNS", "network namespace"),

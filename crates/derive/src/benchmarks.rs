@@ -18,14 +18,14 @@ pub fn words(benchmarks: &[Benchmark]) -> Option<String> {
     let target = if target.contains(':') { format!("[{target}]") } else { target.to_owned() };
     let mut text = format!("{} {side}{target}:{}", one.program.word(), one.port);
     text.extend(one.proto.map(|proto| format!(", {}", proto.word().to_uppercase())));
-    text.extend(one.streams.map(|streams| format!(" ×{streams}")));
+    text.extend(one.streams.filter(|&streams| streams > 1).map(|streams| format!(", {streams} streams")));
     text.push_str(match one.direction {
         Some(Direction::Reverse) => ", reverse",
         Some(Direction::Both) => ", both directions",
         _ => "",
     });
     if all > 1 {
-        text = format!("{text} +{}", all - 1);
+        text = format!("{text} (+{} more)", all - 1);
     }
     Some(text)
 }
