@@ -15,7 +15,7 @@ pub fn run(config: &Config, asked: &AskedExport) -> Result<ExitCode, Box<dyn Err
     keep_rights(rights::Work::Watching);
     let signals = Signals::take().map_err(AppError::Signals)?;
     signals.take_stop().map_err(AppError::Signals)?;
-    let exporter = Exporter::start(&asked.place, asked.web_config.as_ref(), config.interval)?;
+    let exporter = Exporter::start(&asked.place, (asked.web_config.as_ref(), |news| term::say(news)), config.interval)?;
     term::say(&exporter.welcome);
     let mut config = config.clone();
     // What lasts for months is measured, not sampled; and it has no benchmark whose pace it must keep.

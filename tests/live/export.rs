@@ -5,8 +5,9 @@ use crate::ground::line::Line;
 use crate::ground::{Kept, Netns, VNETTOP, await_that, needs};
 use serde_json::Value;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::Receiver;
 
 const PROGRAMS: &[&str] = &["iperf3", "ip", "nsenter", "nft", "prometheus", "promtool", "python3", "setpriv"];
 const ASSETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
@@ -252,18 +253,68 @@ fn resident(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
+/// One on 127.0.0.1 with more arguments, its address, and the lines that it says from then on.
+fn local(more: &[&str]) -> (Kept, String, Receiver<String>) {
+    crate::ground::turn::take();
+    let mut exporter = Command::new(VNETTOP);
+    exporter.args(["export", "--netns", "self", "--web.listen-address", "127.0.0.1:0"]).args(more);
+    let mut exporter = Kept(exporter.stderr(Stdio::piped()).spawn().expect("it starts"));
+    let mut lines = BufReader::new(exporter.0.stderr.take().expect("piped")).lines();
+    let line = lines.next().expect("a line").expect("text");
+    let (sender, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let address = line.split_once("://").expect("an address").1.trim().trim_end_matches("/metrics").to_owned();
+    (exporter, address, said)
+}
+
+#[test]
+#[ignore = "on the real kernel: tests/run"]
+fn a_renewed_certificate_is_shown_without_a_restart() {
+    needs(&["openssl", "curl"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |command: &str| {
+        let shell = Command::new("sh").args(["-c", command]).current_dir(folder.path()).output().expect("sh");
+        (shell.status.success(), String::from_utf8_lossy(&shell.stderr).into_owned())
+    };
+    let make = |name: &str| {
+        let curve = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+        let names = "-subj /CN=localhost -addext subjectAltName=IP:127.0.0.1";
+        let made = run(&format!("openssl req -x509 {curve} {names} -keyout {name}.key -out {name}.pem"));
+        assert!(made.0, "openssl: {}", made.1);
+    };
+    make("old");
+    make("new");
+    assert!(run("cp old.pem web.pem; cp old.key web.key").0);
+    let web = folder.path().join("web.yml");
+    fs::write(&web, "tls_server_config: {cert_file: web.pem, key_file: web.key}\n").expect("written");
+    let (_exporter, address, said) = local(&["--web.config.file", web.to_str().expect("text")]);
+    let trusts =
+        |name: &str| run(&format!("curl -sf --cacert {name}.pem https://{address}/metrics | grep -q ^vnettop_links")).0;
+    await_that("the first certificate is shown", 20, || trusts("old"));
+    assert!(!trusts("new"), "and no other");
+    // A certificate is there before its key for a moment: nobody is locked out.
+    assert!(run("cp new.pem tmp; mv tmp web.pem").0);
+    let mut refused = None;
+    await_that("it is looked at", 20, || {
+        assert!(trusts("old"), "the old one serves on");
+        refused = said.try_recv().ok();
+        refused.is_some()
+    });
+    assert!(
+        refused.as_ref().is_some_and(|news| news.contains("web.pem") && news.contains("stay as they were")),
+        "{refused:?}"
+    );
+    assert!(run("cp new.key tmp; mv tmp web.key").0);
+    await_that("the new one is shown", 20, || trusts("new"));
+    assert!(said.recv().is_ok_and(|news| news.ends_with("web.yml: read anew")), "which is said");
+    assert!(!trusts("old"), "and the old one no longer");
+}
+
 #[test]
 #[ignore = "on the real kernel: tests/run"]
 fn a_thousand_slow_clients_harm_neither_a_scrape_nor_memory() {
     needs(PROGRAMS);
-    crate::ground::turn::take();
-    let mut exporter = Command::new(VNETTOP);
-    exporter.args(["export", "--netns", "self", "--web.listen-address", "127.0.0.1:0"]).stderr(Stdio::piped());
-    let mut exporter = Kept(exporter.spawn().expect("it starts"));
-    let mut said = std::io::BufReader::new(exporter.0.stderr.take().expect("piped"));
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).expect("a line");
-    let address = line.split_once("://").expect("an address").1.trim().trim_end_matches("/metrics").to_owned();
+    let (exporter, address, _said) = local(&[]);
     let connect = || std::net::TcpStream::connect(&address).expect("accepted");
     let scrape = || {
         let mut stream = connect();

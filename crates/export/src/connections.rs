@@ -1,6 +1,7 @@
 //! Every connection, from its start to its end.
 
-use super::access::{AccessRules, Admission};
+use super::access::Admission;
+use super::gate::Gate;
 use super::listener::{ClientStream, Listener};
 use super::scrape::ScrapeHandover;
 use http_body_util::Full;
@@ -140,12 +141,7 @@ fn has_room(open: &mut Vec<OpenConnection>, source: Option<IpAddr>) -> bool {
 }
 
 /// Accepts for ever.
-pub(super) async fn serve(
-    listener: Listener,
-    tls: Option<TlsAcceptor>,
-    access: Arc<AccessRules>,
-    handover: ScrapeHandover,
-) {
+pub(super) async fn serve(listener: Listener, gate: Arc<Gate>, handover: ScrapeHandover) {
     let Ok(accepting) = listener.accepting() else { return };
     let mut open: Vec<OpenConnection> = Vec::new();
     loop {
@@ -165,8 +161,8 @@ pub(super) async fn serve(
             continue;
         }
         let uses = Uses::new(stream.is_stalled());
-        let service = Service { access: Arc::clone(&access), handover: handover.clone(), uses: Arc::clone(&uses) };
-        let task = match tls.clone() {
+        let service = Service { gate: Arc::clone(&gate), handover: handover.clone(), uses: Arc::clone(&uses) };
+        let task = match gate.now().tls.clone() {
             None => tokio::spawn(service.connection(stream)),
             Some(tls) => tokio::spawn(service.encrypted(tls, stream)),
         };
@@ -176,7 +172,7 @@ pub(super) async fn serve(
 
 #[derive(Clone)]
 struct Service {
-    access: Arc<AccessRules>,
+    gate: Arc<Gate>,
     handover: ScrapeHandover,
     uses: Arc<Uses>,
 }
@@ -217,7 +213,9 @@ impl Service {
             };
         }
         let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-        match self.access.check(header(AUTHORIZATION)).await {
+        // A connection that is kept open has no longer a user who was taken out.
+        let secured = self.gate.now();
+        match secured.access.check(header(AUTHORIZATION)).await {
             Admission::Allowed => self.uses.asks(true),
             Admission::Refused => {
                 let challenge = (WWW_AUTHENTICATE, "Basic realm=\"vnettop\"");

@@ -1,7 +1,7 @@
 //! The listening thread, and what passes between it and whoever answers.
 
-use super::access::AccessRules;
 use super::freshness::Freshness;
+use super::gate::Gate;
 use super::listener::Listener;
 use super::scrape::{Scrape, ScrapeHandover};
 use super::web_config::{Secured, WebConfigError};
@@ -54,20 +54,24 @@ impl Drop for RingAtTheEnd {
 }
 
 impl Exporter {
-    /// Listens, and starts the thread that answers. `web_config` is the file that exporters call `--web.config.file`; samples come
-    /// so often as `interval` says.
+    /// Listens, and starts the thread that answers. `web_config` is the file that exporters call `--web.config.file`, which is read
+    /// anew when it has changed, as `say` is told; samples come so often as `interval` says.
     ///
     /// # Errors
     /// Nothing can be listened on, the file is not what it should be, or there is no thread.
-    pub fn start(place: &Place, web_config: Option<&PathBuf>, interval: Duration) -> Result<Self, ExportError> {
-        let Secured { tls, access } = web_config.map(|path| Secured::read(path)).transpose()?.unwrap_or_default();
+    pub fn start(
+        place: &Place,
+        (web_config, say): (Option<&PathBuf>, fn(&str)),
+        interval: Duration,
+    ) -> Result<Self, ExportError> {
+        let gate = Gate::open(web_config.map(PathBuf::as_path), say)?;
         let listener =
             Listener::bind(place).map_err(|error| ExportError::Listen { place: place.to_string(), error })?;
         let socket = match listener.place() {
             Place::Socket(path) => identity(path).map(|identity| (path.clone(), identity)),
             Place::Address(_) => None,
         };
-        let welcome = welcome(&listener, tls.is_some(), &access);
+        let welcome = welcome(&listener, &gate.now());
         let ready = Arc::new(bell().map_err(ExportError::Thread)?);
         let (sender, scrapes) = mpsc::channel();
         let freshness = Arc::new(Freshness::new(interval));
@@ -83,7 +87,7 @@ impl Exporter {
                 let _last = RingAtTheEnd(Arc::clone(&handover.ready));
                 // Ends before that, and with it the connections, the last that could ask.
                 let runtime = runtime;
-                runtime.block_on(connections::serve(listener, tls, Arc::new(access), handover));
+                runtime.block_on(connections::serve(listener, Arc::new(gate), handover));
             })
             .map_err(ExportError::Thread)?;
         Ok(Self { scrapes, ready, freshness, welcome, socket })
@@ -136,12 +140,15 @@ fn bell() -> io::Result<OwnedFd> {
     Ok(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)
 }
 
-fn welcome(listener: &Listener, encrypts: bool, access: &AccessRules) -> String {
+fn welcome(listener: &Listener, secured: &Secured) -> String {
     let place = match listener.place() {
-        Place::Address(address) => format!("{}://{address}/metrics", if encrypts { "https" } else { "http" }),
+        Place::Address(address) => {
+            format!("{}://{address}/metrics", if secured.tls.is_some() { "https" } else { "http" })
+        }
         Place::Socket(path) => format!("unix:{}, path /metrics", path.display()),
     };
-    let open = matches!(listener.place(), Place::Address(address) if !address.ip().is_loopback()) && access.is_open();
+    let open =
+        matches!(listener.place(), Place::Address(address) if !address.ip().is_loopback()) && secured.access.is_open();
     let warning = if open { "; whoever reaches this address can read them: see --web.config.file" } else { "" };
     format!("metrics for Prometheus: {place}{warning}")
 }

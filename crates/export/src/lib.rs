@@ -8,7 +8,7 @@
 //! use std::time::Duration;
 //! use vnettop_export::{Exporter, Place, ScrapeAnswer};
 //!
-//! let exporter = Exporter::start(&Place::Address("127.0.0.1:9709".parse()?), None, Duration::from_secs(1))?;
+//! let exporter = Exporter::start(&Place::Address("127.0.0.1:9709".parse()?), (None, |news| eprintln!("{news}")), Duration::from_secs(1))?;
 //! println!("{}", exporter.welcome);
 //! // `ready` can be waited for with poll; a scrape that nobody answers is given up.
 //! while let Some(scrapes) = exporter.waiting() {
@@ -28,6 +28,8 @@ mod connections;
 mod exporter;
 #[cfg(feature = "server")]
 mod freshness;
+#[cfg(feature = "server")]
+mod gate;
 #[cfg(feature = "server")]
 mod listener;
 mod place;

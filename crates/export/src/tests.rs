@@ -12,7 +12,7 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 
 fn started(place: &Place, web_config: Option<&PathBuf>) -> Exporter {
-    Exporter::start(place, web_config, SECOND).expect("it listens")
+    Exporter::start(place, (web_config, |_| ()), SECOND).expect("it listens")
 }
 
 fn anywhere() -> Place {
@@ -168,7 +168,7 @@ fn a_unix_socket_is_made_anew_and_one_in_use_is_kept() {
     ask(&mut stream, SCRAPE);
     answer_one(&exporter, "y 2\n");
     assert!(read(&mut stream).ends_with("y 2\n"));
-    let error = Exporter::start(&place, None, SECOND).map(drop).expect_err("it is in use").to_string();
+    let error = Exporter::start(&place, (None, |_| ()), SECOND).map(drop).expect_err("it is in use").to_string();
     assert!(error.contains("vnettop.sock") && error.contains("--web.listen-address"), "{error}");
 }
 
@@ -186,7 +186,8 @@ fn a_wrong_file_is_one_sentence_with_its_name() {
     ];
     for (text, expected) in cases {
         std::fs::write(&path, text).expect("written");
-        let error = Exporter::start(&anywhere(), Some(&path), SECOND).map(drop).expect_err("refused").to_string();
+        let error =
+            Exporter::start(&anywhere(), (Some(&path), |_| ()), SECOND).map(drop).expect_err("refused").to_string();
         assert!(error.contains(expected) && !error.contains('\n'), "{text:?}: {error}");
     }
     for (file, expected) in [("/dev/zero", "not a regular file"), ("fifo", "not a regular file"), ("long", "1 MiB")] {
@@ -197,11 +198,13 @@ fn a_wrong_file_is_one_sentence_with_its_name() {
         } else if file == "long" {
             std::fs::write(&path, "#".repeat(2 << 20)).expect("written");
         }
-        let error = Exporter::start(&anywhere(), Some(&path), SECOND).map(drop).expect_err("refused").to_string();
+        let error =
+            Exporter::start(&anywhere(), (Some(&path), |_| ()), SECOND).map(drop).expect_err("refused").to_string();
         assert!(error.contains(expected), "{error}");
     }
     let missing = folder.path().join("nothing.yml");
-    let error = Exporter::start(&anywhere(), Some(&missing), SECOND).map(drop).expect_err("not there").to_string();
+    let error =
+        Exporter::start(&anywhere(), (Some(&missing), |_| ()), SECOND).map(drop).expect_err("not there").to_string();
     assert!(error.contains("nothing.yml"), "{error}");
 }
 
@@ -224,4 +227,46 @@ fn a_wrong_password_gets_no_scrape() {
     ask(&mut stream, &with("Authorization: Basic YWRhOnNlY3JldA==\r\n"));
     answer_one(&exporter, "z 3\n");
     assert!(read(&mut stream).ends_with("z 3\n"), "ada:secret is let in");
+}
+
+/// What was said of the file, by whoever is told.
+static SAID: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
+
+#[test]
+fn a_file_that_has_changed_is_read_anew_and_a_wrong_one_locks_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("web.yml");
+    let write = |text: &str| {
+        // As a Secret of Kubernetes is replaced: another file under the same name.
+        std::fs::write(folder.path().join("new"), text).expect("written");
+        std::fs::rename(folder.path().join("new"), &path).expect("replaced");
+    };
+    let user = |name: &str| format!("basic_auth_users:\n  {name}: {}\n", bcrypt::hash("secret", 4).expect("hashed"));
+    write(&user("ada"));
+    let say = |news: &str| SAID.lock().expect("no panic").push(news.to_owned());
+    let exporter = Exporter::start(&anywhere(), (Some(&path), say), SECOND).expect("it listens");
+    // ada:secret and bob:secret.
+    let [ada, bob] = ["YWRhOnNlY3JldA==", "Ym9iOnNlY3JldA=="];
+    let mut kept = TcpStream::connect(address(&exporter)).expect("it listens");
+    // No scrape, so that nobody has to answer: 404 is said to those who are let in.
+    let mut status = |user: &str| {
+        ask(&mut kept, &format!("GET /other HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {user}\r\n\r\n"));
+        let mut answer = [0; 512];
+        let length = kept.read(&mut answer).expect("an answer");
+        String::from_utf8_lossy(&answer[..length])["HTTP/1.1 ".len()..][..3].to_owned()
+    };
+    let said = |part: &str| SAID.lock().expect("no panic").iter().filter(|news| news.contains(part)).count();
+    assert_eq!([ada, bob].map(&mut status), ["404", "401"], "ada alone is let in");
+    write("basic_auth_users: [\n");
+    let until = std::time::Instant::now() + 20 * SECOND;
+    while said("stay as they were") == 0 {
+        assert_eq!(status(ada), "404", "whatever is in the file now");
+        assert!(std::time::Instant::now() < until, "it is looked at");
+    }
+    write(&user("bob"));
+    while status(bob) != "404" {
+        assert!(std::time::Instant::now() < until, "the new user is known");
+    }
+    assert_eq!(status(ada), "401", "on a connection that was open before, too");
+    assert_eq!([said("read anew"), said("stay as they were")], [1, 1], "each is said once: {SAID:?}");
 }

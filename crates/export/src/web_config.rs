@@ -33,6 +33,8 @@ pub struct WebConfigError {
 pub(super) struct Secured {
     pub tls: Option<TlsAcceptor>,
     pub access: AccessRules,
+    /// The file itself, and those that it names.
+    pub files: Vec<PathBuf>,
 }
 
 #[derive(Deserialize)]
@@ -103,9 +105,11 @@ impl Secured {
         }
         // Relative paths in the file start at its own folder.
         let folder = path.parent().unwrap_or(Path::new("."));
+        let named = file.tls_server_config.iter().flat_map(Tls::files).map(|named| folder.join(named));
+        let files = std::iter::once(path.to_owned()).chain(named).collect();
         let tls =
             file.tls_server_config.map(|tls| tls.acceptor(folder)).transpose().map_err(|(at, why)| failed(&at, why))?;
-        Ok(Self { tls, access: AccessRules::of(file.basic_auth_users, highest) })
+        Ok(Self { tls, access: AccessRules::of(file.basic_auth_users, highest), files })
     }
 }
 
@@ -123,6 +127,10 @@ fn text_of(path: &Path) -> io::Result<String> {
 }
 
 impl Tls {
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.cert_file, &self.key_file].into_iter().chain(&self.client_ca_file)
+    }
+
     fn acceptor(self, folder: &Path) -> Result<TlsAcceptor, (PathBuf, String)> {
         let certificate = folder.join(&self.cert_file);
         let chain = certificates(&certificate)?;

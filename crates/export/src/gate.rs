@@ -1,0 +1,87 @@
+//! Who may ask and how that is encrypted, as the file of `--web.config.file` says now: a certificate is renewed every few weeks, and a
+//! Secret of Kubernetes replaced, while the exporter runs for months.
+
+use super::web_config::{Secured, WebConfigError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often somebody who asks has the files looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Reads at most, where the files that the first one names change meanwhile.
+const MOST_READS: usize = 3;
+
+/// What tells one state of a file from the next: device, inode, length, times of its content and of itself. None where it is not there.
+type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
+
+/// The file, what it said last, and who is told of changes.
+pub(super) struct Gate {
+    path: Option<PathBuf>,
+    say: fn(&str),
+    held: Mutex<Held>,
+}
+
+struct Held {
+    secured: Arc<Secured>,
+    /// Of its files, as they were before they were read.
+    stamps: Vec<Stamp>,
+    looked_at: Instant,
+}
+
+impl Gate {
+    /// Reads the file for the first time; without one everybody may ask, unencrypted.
+    pub fn open(path: Option<&Path>, say: fn(&str)) -> Result<Self, WebConfigError> {
+        let (secured, stamps) = path.map_or_else(|| Ok(Default::default()), read)?;
+        let held = Held { secured: Arc::new(secured), stamps, looked_at: Instant::now() };
+        Ok(Self { path: path.map(Path::to_owned), say, held: Mutex::new(held) })
+    }
+
+    /// What holds now. Where the files have changed and cannot be used, what held before holds on, and that is said once.
+    pub fn now(&self) -> Arc<Secured> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(path) = self.path.as_deref().filter(|_| held.looked_at.elapsed() >= LOOK) else {
+            return Arc::clone(&held.secured);
+        };
+        held.looked_at = Instant::now();
+        let stamps = stamps(&held.secured.files);
+        if stamps != held.stamps {
+            match read(path) {
+                Ok((secured, stamps)) => {
+                    (held.secured, held.stamps) = (Arc::new(secured), stamps);
+                    (self.say)(&format!("{}: read anew", path.display()));
+                }
+                Err(error) => {
+                    held.stamps = stamps;
+                    (self.say)(&format!("{error}; passwords and certificates stay as they were"));
+                }
+            }
+        }
+        Arc::clone(&held.secured)
+    }
+}
+
+/// Reads the file and those that it names, with their stamps from before that.
+fn read(path: &Path) -> Result<(Secured, Vec<Stamp>), WebConfigError> {
+    let mut secured = Secured::read(path)?;
+    for _ in 1..MOST_READS {
+        let before = stamps(&secured.files);
+        let again = Secured::read(path)?;
+        let is_same = again.files == secured.files;
+        secured = again;
+        if is_same {
+            return Ok((secured, before));
+        }
+    }
+    // Whatever it names now is looked at again at the next question.
+    Ok((secured, Vec::new()))
+}
+
+fn stamps(files: &[PathBuf]) -> Vec<Stamp> {
+    let stamp = |file: &PathBuf| {
+        let file = std::fs::metadata(file).ok()?;
+        let (content, itself) = ((file.mtime(), file.mtime_nsec()), (file.ctime(), file.ctime_nsec()));
+        Some((file.dev(), file.ino(), file.size(), content, itself))
+    };
+    files.iter().map(stamp).collect()
+}
