@@ -8,6 +8,9 @@ use crate::derive::{FindingId, Limit, LimitKind, Metrics};
 use crate::sample::CoreSet;
 use crate::state::{Mode, State};
 
+/// Time that a full core has left, as a share.
+const FULL: f64 = 0.05;
+
 /// How many findings there are beside the one that is told. Of one piece: `more` alone in a line says nothing.
 pub(super) fn more(state: &State) -> Option<String> {
     let (key, more) = (state.keys().key("findings"), finding::listed(state).saturating_sub(1));
@@ -33,7 +36,13 @@ pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static
     let is_good = flow::state_word(metrics).0 == Tone::Good && !state.is_placed();
     let limit = metrics.conclusions.limit.as_ref().filter(|_| is_good)?;
     Some(if limit.meets_what_was_asked() {
-        "nothing: the test gets what it asks for"
+        let is_full =
+            |core| metrics.machine.core(core).and_then(|core| core.shares()).is_some_and(|one| one.idle <= FULL);
+        if metrics.subject.threads.iter().any(|thread| is_full(thread.sample.core)) {
+            "nothing: the test gets what it asks for, though other work fills its cores"
+        } else {
+            "nothing: the test gets what it asks for"
+        }
     } else if limit.kind == LimitKind::Nothing {
         "nothing: the rate is steady"
     } else {
@@ -44,8 +53,8 @@ pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static
 /// Whether what was placed shall stay, as the comparison says.
 pub(super) const fn kept(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::SteadierAndFaster | Verdict::Steadier | Verdict::Faster => "keep it; ",
-        Verdict::Worse => "undo it; ",
+        Verdict::SteadierAndFaster | Verdict::Steadier | Verdict::Faster => "helped, keep it; ",
+        Verdict::Worse => "made it worse, undo it; ",
         Verdict::NoDifference | Verdict::Inconclusive => "",
     }
 }

@@ -103,7 +103,9 @@ pub(super) fn title(state: &State, Area { width, height, .. }: Area) -> String {
     let groups = metrics.map(path::groups).unwrap_or_default();
     let key = state.keys().key("paths");
     let hops = groups.first().and_then(|group| group.path.as_ref()).map_or(&[][..], |path| &path.hops);
-    let mut parts = Vec::new();
+    // The rates of links hold what other tests send over them too.
+    let running = metrics.map_or(0, |metrics| metrics.tests.iter().filter(|test| test.ended_ns.is_none()).count());
+    let mut parts: Vec<String> = (running > 1).then(|| "rates of all tests".to_owned()).into_iter().collect();
     let lost = hops.iter().filter_map(HopMetrics::all_drops_per_s).reduce(|all, one| all + one);
     parts.extend(lost.filter(|_| height < ROWS).map(|lost| format!("{} lost/s", Count(Some(lost)))));
     // As long as it is this path, whatever it carries: the line stands still.

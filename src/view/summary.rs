@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, cells};
 use super::format::{Count, Percent, Rate, Seconds};
-use super::{Tone, text, threads};
+use super::{Tone, threads};
 use crate::action::{Action, Pane};
 use crate::derive::{FindingId, LinkMetrics, Metrics};
 use crate::sample::Word;
@@ -52,6 +52,7 @@ fn windows(metrics: &Metrics, pane: Pane, is_open: bool) -> Vec<String> {
     }
 }
 
+/// What stands behind the name of the pane, so that it begins with how many there are.
 fn about(state: &State, metrics: &Metrics, pane: Pane) -> String {
     match pane {
         Pane::Links => links(state, metrics),
@@ -83,8 +84,8 @@ pub(super) fn busiest(metrics: &Metrics) -> Option<&LinkMetrics> {
 
 fn links(state: &State, metrics: &Metrics) -> String {
     let busiest = busiest(metrics);
-    let count = text::plural(metrics.machine.links.len(), "link");
-    let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count };
+    let count = metrics.machine.links.len();
+    let Some((link, rates)) = busiest.and_then(|link| Some((link, link.rates?))) else { return count.to_string() };
     let units = state.settings.units;
     let (rx, tx) = match units {
         Units::Packets => (Count(rates.rx_packets_per_s).to_string(), Count(rates.tx_packets_per_s).to_string()),
@@ -94,7 +95,7 @@ fn links(state: &State, metrics: &Metrics) -> String {
 }
 
 fn cores(state: &State, metrics: &Metrics) -> String {
-    let count = text::plural(metrics.machine.cores.len(), "core");
+    let count = metrics.machine.cores.len();
     // The one that limits the test, whichever was looked at last.
     let limits = metrics.conclusions.limit.as_ref().and_then(|limit| metrics.machine.core(limit.core?));
     let core = limits.or_else(|| state.cores.looked_at().map(|index| &metrics.machine.cores[index]));
@@ -103,7 +104,7 @@ fn cores(state: &State, metrics: &Metrics) -> String {
             let [busy, softirq] = [shares.busy(), shares.softirq].map(|share| Percent(Some(share)));
             format!("{count} · core {core}: {busy} % busy, {softirq} % softirq")
         }
-        None => count,
+        None => count.to_string(),
     }
 }
 
@@ -126,10 +127,5 @@ fn watched(state: &State, metrics: &Metrics) -> String {
         0 => String::new(),
         pins => format!(" · {pins} pinned"),
     };
-    let count = metrics.threads.len();
-    format!(
-        "{count} of {names} · {mark}{} migrations/s{over}{pins}",
-        Count(moves),
-        count = text::plural(count, "thread")
-    )
+    format!("{} of {names} · {mark}{} migrations/s{over}{pins}", metrics.threads.len(), Count(moves))
 }

@@ -74,13 +74,13 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
     for wanted in [
         "UNSTEADY",
         "threads migrate 1.6/s",
-        " Gbit/s: 34.8 while none migrates; 72 ms of traffic per migration",
+        " Gbit/s: 34.8 while none migrates; each costs 72 ms of traffic",
         "DO pin client to core 4, server to core 5 (live: press p)",
         "(+1 more: F)",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }
-    for (seconds, keep) in [(70, "PIN so far: before "), (76, "PIN keep it; before ")] {
+    for (seconds, keep) in [(70, "PIN so far: before "), (76, "PIN helped, keep it; before ")] {
         let text = joined(&played(seconds), (80, 24));
         for wanted in [keep, ", after ", "steadier", "(99 % interval: ", "[c] before and after"] {
             assert!(text.contains(wanted), "{wanted}: {text}");

@@ -19,10 +19,10 @@ type Stamp = Option<(u64, u64, u64, (i64, i64), (i64, i64))>;
 pub(super) struct Gate {
     path: Option<PathBuf>,
     say: fn(&str),
-    held: Mutex<Held>,
+    held: Mutex<GateState>,
 }
 
-struct Held {
+struct GateState {
     secured: Arc<Secured>,
     /// Of its files, as they were before they were read.
     stamps: Vec<Stamp>,
@@ -33,7 +33,7 @@ impl Gate {
     /// Reads the file for the first time; without one everybody may ask, unencrypted.
     pub fn open(path: Option<&Path>, say: fn(&str)) -> Result<Self, WebConfigError> {
         let (secured, stamps) = path.map_or_else(|| Ok(Default::default()), read)?;
-        let held = Held { secured: Arc::new(secured), stamps, looked_at: Instant::now() };
+        let held = GateState { secured: Arc::new(secured), stamps, looked_at: Instant::now() };
         Ok(Self { path: path.map(Path::to_owned), say, held: Mutex::new(held) })
     }
 
