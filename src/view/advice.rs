@@ -4,7 +4,7 @@ use super::lines::Line;
 use super::{Tone, finding, flow};
 use crate::derive::experiment::Verdict;
 use crate::derive::placement::ProposedPin;
-use crate::derive::{FindingId, Limit, LimitKind, Metrics};
+use crate::derive::{CoreMetrics, FindingId, Limit, LimitKind, Metrics};
 use crate::sample::CoreSet;
 use crate::state::{Mode, State};
 
@@ -37,7 +37,7 @@ pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static
     let limit = metrics.conclusions.limit.as_ref().filter(|_| is_good)?;
     Some(if limit.meets_what_was_asked() {
         let is_full =
-            |core| metrics.machine.core(core).and_then(|core| core.shares()).is_some_and(|one| one.idle <= FULL);
+            |core| metrics.machine.core(core).and_then(CoreMetrics::shares).is_some_and(|one| one.idle <= FULL);
         if metrics.subject.threads.iter().any(|thread| is_full(thread.sample.core)) {
             "nothing: the test gets what it asks for, though other work fills its cores"
         } else {

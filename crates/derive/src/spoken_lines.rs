@@ -43,7 +43,9 @@ impl BinsSince {
     /// The newest bins of a test, of which some may be in it.
     fn add(&mut self, bins: &[Bin]) {
         let new = &bins[bins.partition_point(|bin| bin.to_ns <= self.to_ns)..];
-        new.iter().for_each(|bin| self.mean.add(bin.bits_per_s, bin.length_s()));
+        for bin in new {
+            self.mean.add(bin.bits_per_s, bin.length_s());
+        }
         self.to_ns = new.last().map_or(self.to_ns, |bin| bin.to_ns);
     }
 }
