@@ -5,6 +5,7 @@ mod markdown;
 mod text;
 
 use super::WrittenAs;
+use super::figures::with_micro;
 use super::page::{Fact, Page};
 use super::plot::{PlotText, PlotWidth};
 
@@ -29,8 +30,8 @@ pub(super) struct Document {
 pub(super) fn written(format: WrittenAs, document: impl FnOnce() -> Document, json: impl FnOnce() -> String) -> String {
     match format {
         WrittenAs::Text => text::text(&document()),
-        WrittenAs::Markdown => markdown::text(&document()),
-        WrittenAs::Html => html::page(&document()),
+        WrittenAs::Markdown => with_micro(markdown::text(&document())),
+        WrittenAs::Html => with_micro(html::page(&document())),
         WrittenAs::Json => json(),
     }
 }
@@ -112,6 +113,19 @@ impl ReportTable {
             None => ((*name).to_owned(), false),
         };
         Self { caption: caption.to_owned(), columns: columns.iter().map(column).collect(), rows }
+    }
+}
+
+impl ReportTable {
+    /// Without this column where no row has anything in it.
+    pub fn without_empty(mut self, name: &str) -> Self {
+        let at = self.columns.iter().position(|(column, _)| column == name);
+        let is_empty = |at: &usize| self.rows.iter().all(|row| row.get(*at).is_none_or(|cell| cell == "–"));
+        if let Some(at) = at.filter(is_empty) {
+            self.columns.remove(at);
+            self.rows.iter_mut().filter(|row| at < row.len()).for_each(|row| drop(row.remove(at)));
+        }
+        self
     }
 }
 

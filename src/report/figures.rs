@@ -154,6 +154,21 @@ fn time_scale(seconds: f64) -> (f64, &'static str) {
     }
 }
 
+/// The same text with `µs` where a figure has `us`: what a terminal shows may have to be ASCII, a page has not.
+pub(in crate::report) fn with_micro(text: String) -> String {
+    const ASCII: &str = " us";
+    let is_unit = |at: usize| {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        text[..at].ends_with(|c: char| c.is_ascii_digit() || c == ')') && !text[at + ASCII.len()..].starts_with(is_word)
+    };
+    let (mut out, mut done) = (String::with_capacity(text.len()), 0);
+    for (at, _) in text.match_indices(ASCII).filter(|(at, _)| is_unit(*at)) {
+        out.extend([&text[done..at], " µs"]);
+        done = at + ASCII.len();
+    }
+    out + &text[done..]
+}
+
 pub(in crate::report) fn scale(value: f64) -> (f64, &'static str) {
     match value {
         999.5e6.. => (1e9, "Gbit/s"),
@@ -179,5 +194,11 @@ mod tests {
         assert_eq!(of(&[0.0, 2e6]), ("0.00 2.00".to_owned(), "Mbit/s"));
         assert_eq!(CommonUnit::of_times(&[10.3e-6, 2.41e-3]).range(10.3e-6, 2.41e-3), "10.3 to 2,410 us");
         assert_eq!(CommonUnit::of_rates(&[]).name, "bit/s", "of nothing");
+    }
+
+    #[test]
+    fn a_page_has_the_sign_of_micro_and_words_stay() {
+        let text = "p99 33.0 us, +2 (1 to 3) us; 5 users of us, x us, 3 us_east".to_owned();
+        assert_eq!(with_micro(text), "p99 33.0 µs, +2 (1 to 3) µs; 5 users of us, x us, 3 us_east");
     }
 }

@@ -1,5 +1,6 @@
 //! A card's facts and its table as text and as Markdown. What stands in them is not decided here.
 
+use super::figures::with_micro;
 use crate::text::wrap;
 use std::fmt::Write;
 
@@ -75,7 +76,7 @@ impl Page {
             out.push('\n');
         }
         facts(&mut out, &self.conclusions);
-        out
+        with_micro(out)
     }
 }
 

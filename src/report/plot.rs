@@ -63,7 +63,7 @@ impl PlotWidth {
     fn label_area(self) -> u32 {
         match self {
             Self::Wide => 118,
-            Self::Narrow => 86,
+            Self::Narrow => 98,
         }
     }
 
@@ -104,10 +104,12 @@ pub enum PlotColor {
     Brown,
     /// Of too many to tell apart.
     Gray,
+    /// A line that something is held against: that of too many, with gaps.
+    Dashed,
 }
 
 /// Each with what it is in the page.
-const COLORS: [(PlotColor, &str); 11] = [
+const COLORS: [(PlotColor, &str); 12] = [
     (PlotColor::Text, "currentColor"),
     (PlotColor::Grid, "var(--grid)"),
     (PlotColor::Back, "var(--back)"),
@@ -119,6 +121,7 @@ const COLORS: [(PlotColor, &str); 11] = [
     (PlotColor::Teal, "var(--teal)"),
     (PlotColor::Brown, "var(--brown)"),
     (PlotColor::Gray, "var(--gray)"),
+    (PlotColor::Dashed, "var(--gray)\" stroke-dasharray=\"6 4"),
 ];
 
 impl PlotColor {

@@ -9,6 +9,8 @@ mod key_figures;
 mod latency;
 mod lost;
 mod machine;
+mod moment;
+mod passing;
 mod profile;
 mod provenance;
 mod rate_plot;
@@ -98,7 +100,7 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
 /// What the only recording says first.
 fn headline(recordings: &[ReportedRecording]) -> Option<String> {
     let [one] = recordings else { return None };
-    verdict::of_recording(one).map(|result| result.headline)
+    verdict::of_recording(one).map(|result| result.headline).or_else(|| passing::headline(one.summary.as_ref()?))
 }
 
 /// All of a recording; its headline stands above the report if it is the only one.
@@ -111,6 +113,11 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
         blocks.extend(result.sentence.map(first_block));
         blocks.extend(result.reasons.into_iter().map(Block::Text));
     }
+    let passing = recording.summary.as_ref().map(passing::reasons).unwrap_or_default();
+    if !is_alone && let Some(headline) = recording.summary.as_ref().and_then(passing::headline) {
+        blocks.push(Block::Lead(headline));
+    }
+    blocks.extend(passing.into_iter().map(Block::Text));
     blocks.extend(machine::head(recording));
     let Some(summary) = &recording.summary else { return blocks };
     let names = ThreadNames::of(summary);
@@ -131,6 +138,7 @@ fn blocks(recording: &ReportedRecording, is_alone: bool) -> Vec<Block> {
         let tests = crate::derive::plural(summary.tests_left_out, "smaller test");
         blocks.push(Block::Text(format!("{tests} are left out.")));
     }
+    blocks.extend(passing::blocks(summary));
     blocks.extend(recording.run.iter().map(test::run_card));
     blocks.extend(machine::blocks(recording, summary));
     blocks

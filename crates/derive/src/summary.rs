@@ -4,12 +4,15 @@
 mod columns;
 mod cores;
 mod latency;
+mod limits;
 mod links;
 mod lost;
+mod passing;
 mod path;
 mod profiles;
 mod rate;
 mod sent;
+mod steps;
 mod test;
 mod threads;
 mod treated;
@@ -22,17 +25,21 @@ use vnettop_sample::{Facts, Problem, ProblemSource, TraceSource};
 pub use columns::TimeColumns;
 pub use cores::{CoreColumn, CoreFigures, CoreSummary};
 pub use latency::StageSummary;
+pub use limits::LimitSeen;
 pub use links::LinkSummary;
 pub use lost::LossSummary;
+pub use passing::PassingSummary;
 pub use path::{HopSummary, PathSummary};
 pub use profiles::ProfileSummary;
 pub use rate::RateSummary;
-pub use test::{LimitSeen, TestSummary};
+pub use steps::{RateStep, StepCause};
+pub use test::TestSummary;
 pub use threads::{StripColumn, ThreadFigures, ThreadSummary};
 pub use treated::{TreatedTime, pinned_times};
 
 use cores::CoresTrack;
 use links::LinksTrack;
+use passing::PassingTrack;
 use profiles::ProfilesTrack;
 use test::TestsTrack;
 use threads::ThreadsTrack;
@@ -83,6 +90,7 @@ pub struct SummaryTrack {
     links: LinksTrack,
     profiles: ProfilesTrack,
     tests: TestsTrack,
+    passing: PassingTrack,
 }
 
 /// What a recording was like.
@@ -132,6 +140,8 @@ pub struct RecordingSummary {
     pub tests: Vec<TestSummary>,
     /// Tests that there was no room for.
     pub tests_left_out: usize,
+    /// What passed while no test ran; none where hardly anything did.
+    pub passing: Option<PassingSummary>,
 }
 
 impl RecordingSummary {
@@ -188,6 +198,7 @@ impl SummaryTrack {
             links: LinksTrack::default(),
             profiles: ProfilesTrack::default(),
             tests: TestsTrack::new(room),
+            passing: PassingTrack::default(),
         }
     }
 
@@ -208,6 +219,7 @@ impl SummaryTrack {
             self.cores.halve();
             self.threads.halve();
             self.tests.halve();
+            self.passing.halve();
         }
         self.facts = Arc::clone(&metrics.machine.facts);
         self.saved = metrics.machine.saved;
@@ -232,6 +244,7 @@ impl SummaryTrack {
         self.cores.observe(metrics, &spans, is_in_test);
         self.threads.observe(metrics, from_ns, &self.columns);
         self.tests.observe(metrics, &spans);
+        self.passing.observe(metrics, &spans);
     }
 
     /// What it was like so far; none before there are two samples.
@@ -265,6 +278,7 @@ impl SummaryTrack {
             profiles: self.profiles.summaries(),
             tests,
             tests_left_out,
+            passing: self.passing.summary(),
         })
     }
 }

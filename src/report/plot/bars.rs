@@ -63,7 +63,7 @@ fn largest(rows: &[BarRow], of: fn(&BarRow) -> Option<f64>) -> f64 {
 
 const ROW: u32 = 30;
 /// About the width of a character, units of the drawing.
-const CHARACTER: f64 = 6.8;
+const CHARACTER: f64 = 7.6;
 
 /// Values as places on an axis.
 #[derive(Debug, Clone, Copy)]
@@ -130,13 +130,16 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
     // Room for what is written behind the longest one.
     let label_area = width.label_area_of(plot.rows.iter().map(|row| &row.label));
     let across = f64::from(width.units() - label_area - RIGHT);
-    let words = plot.rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0) as f64 * CHARACTER + 12.0;
+    let words = plot.rows.iter().map(|row| row.words.chars().count()).max().unwrap_or(0) as f64 * CHARACTER + 18.0;
     let room = (across / (across - words).max(across / 4.0)).max(1.3);
     let to = if longest > 0.0 { (longest * room).max(farthest * 1.02) } else { 1.0 };
     svg(text, width, ABOVE + rows * ROW + BELOW, |area| {
         let top = f64::from(rows);
         let mut chart =
             axes(area, (width, label_area), (0.0..to, Some(&plot.x_label)), (top, None), &|at| axis.figure(at))?;
+        // Words beside an interval stand below each other behind all of them: none is taken for the end of one.
+        let has_interval = plot.rows.iter().any(|row| row.interval.is_some());
+        let free = if has_interval && plot.scale == BarScale::Linear { longest } else { 0.0 };
         for (nth, row) in plot.rows.iter().enumerate() {
             let base = top - nth as f64 - 1.0;
             row_label(area, &chart, label_area, (0.0, base + 0.5), &row.label)?;
@@ -145,10 +148,10 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
             chart.draw_series(std::iter::once(bar))?;
             if let Some(nominal) = row.nominal.filter(|&nominal| nominal <= to) {
                 let line =
-                    PathElement::new(vec![(nominal, base + 0.06), (nominal, base + 0.94)], PlotColor::Text.line(3));
+                    PathElement::new(vec![(nominal, base + 0.06), (nominal, base + 0.94)], PlotColor::Text.line(2));
                 chart.draw_series(std::iter::once(line))?;
             }
-            let mut end = value;
+            let mut end = value.max(free);
             if let Some((from, to)) = row.interval.filter(|(from, to)| from.is_finite() && to.is_finite()) {
                 let seen = to.min(longest);
                 end = end.max(seen);
@@ -160,7 +163,7 @@ pub fn bars(text: &PlotText, width: PlotWidth, plot: &BarPlot) -> String {
             }
             let (x, y) = chart.backend_coord(&(end, base + 0.5));
             let style = text_style().pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(row.words.clone(), (x + 6, y), style))?;
+            area.draw(&Text::new(row.words.clone(), (x + if has_interval { 12 } else { 6 }, y), style))?;
         }
         Ok(())
     })

@@ -1,8 +1,12 @@
 //! A figure over time, with lanes below it on the same axis.
 
 use super::marks::draw_done;
-use super::{BELOW, PlotColor, PlotDone, PlotText, PlotTime, PlotWidth, chart, row_label, svg};
-use plotters::prelude::{PathElement, Polygon, Rectangle};
+use super::{
+    BELOW, Chart, DrawnOrNot, PlotArea, PlotColor, PlotDone, PlotText, PlotTime, PlotWidth, chart, inside, row_label,
+    svg, text_style,
+};
+use plotters::prelude::{PathElement, Polygon, Rectangle, Text};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// One figure over time.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +45,8 @@ pub struct LinePlot {
     pub series: Vec<LineSeries>,
     /// What is below them.
     pub lanes: Vec<Lane>,
-    /// A value that the figure is held against: a line, if it is on the axis.
-    pub level: Option<f64>,
+    /// A value that the figure is held against, and what it is: a line, if it is on the axis.
+    pub level: Option<(f64, String)>,
     /// What was done.
     pub done: PlotDone,
 }
@@ -62,10 +66,6 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
         let (main, below) = area.split_vertically(if lanes == 0 { height } else { upper });
         let mut rates = chart(&main, width, (plot.x, lanes == 0), (y_to, Some(&plot.y_label)))?;
         draw_done(&main, &mut rates, (plot.x, y_to), &plot.done, (true, true))?;
-        if let Some(level) = plot.level.filter(|level| *level <= y_to) {
-            let ends = [plot.x.range().start, plot.x.range().end].map(|at| (at, level));
-            rates.draw_series(std::iter::once(PathElement::new(ends.to_vec(), PlotColor::Gray.line(3))))?;
-        }
         for series in &plot.series {
             if series.band.len() > 1 {
                 let low = series.band.iter().map(|(at, low, _)| (at / scale, *low));
@@ -77,6 +77,9 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
                 let points: Vec<_> = part.iter().filter_map(|(at, value)| Some((at / scale, (*value)?))).collect();
                 rates.draw_series(std::iter::once(PathElement::new(points, series.color.line(2))))?;
             }
+        }
+        if let Some((level, word)) = plot.level.as_ref().filter(|(level, _)| *level <= y_to) {
+            draw_level(&main, &mut rates, plot, (*level, word))?;
         }
         if lanes == 0 {
             return Ok(());
@@ -105,4 +108,41 @@ pub fn lines(text: &PlotText, width: PlotWidth, plot: &LinePlot) -> String {
         }
         Ok(())
     })
+}
+
+/// About the width of a character, units of the drawing, and the height of a line.
+const CHARACTER: i32 = 7;
+const LINE: i32 = 17;
+/// Places from the end of a line towards its middle that its word may have, and how far they are apart, units of the drawing.
+const PLACES: i32 = 10;
+const APART: i32 = 24;
+/// How much of what is behind a word is covered.
+const COVER: f64 = 0.6;
+
+/// A thin line across the chart, with its word at its end, above it or below, where least is drawn.
+fn draw_level(area: &PlotArea<'_>, chart: &mut Chart<'_>, plot: &LinePlot, (level, word): (f64, &str)) -> DrawnOrNot {
+    let (scale, _) = plot.x.unit();
+    let ends = [plot.x.range().start, plot.x.range().end].map(|at| (at, level));
+    chart.draw_series(std::iter::once(PathElement::new(ends.to_vec(), PlotColor::Dashed.line(1))))?;
+    let place = |at: f64, value: f64| inside(area, chart.backend_coord(&(at / scale, value)));
+    let bands = plot.series.iter().flat_map(|one| &one.band).flat_map(|&(at, low, high)| [(at, low), (at, high)]);
+    let points = plot.series.iter().flat_map(|one| &one.points).filter_map(|&(at, value)| Some((at, value?)));
+    let drawn: Vec<(i32, i32)> = points.chain(bands).map(|(at, value)| place(at, value)).collect();
+    let (right, line) = inside(area, chart.backend_coord(&ends[1]));
+    let (_, floor) = inside(area, chart.backend_coord(&(ends[1].0, 0.0)));
+    let width = i32::try_from(word.chars().count()).unwrap_or(0) * CHARACTER;
+    let places = (0..PLACES).flat_map(|nth| [line - LINE, line].map(|top| (right - nth * APART, top)));
+    let free = places.filter(|(_, top)| top + LINE <= floor).map(|(right, top)| {
+        let is_behind =
+            |(x, y): &&(i32, i32)| (right - width - 4..=right).contains(x) && (top..=top + LINE).contains(y);
+        (drawn.iter().filter(is_behind).count(), right, top)
+    });
+    // Of equal ones the first, which is nearest to the end.
+    let Some((behind, right, top)) = free.min_by_key(|(behind, _, _)| *behind) else { return Ok(()) };
+    if behind > 0 {
+        let cover = [(right - width - 4, top + 1), (right, top + LINE - 1)];
+        area.draw(&Rectangle::new(cover, PlotColor::Back.fill(COVER)))?;
+    }
+    let style = text_style().pos(Pos::new(HPos::Right, VPos::Center));
+    area.draw(&Text::new(word.to_owned(), (right - 2, top + LINE / 2), style))
 }

@@ -2,7 +2,7 @@
 //! known is null.
 
 use super::words::test_title;
-use super::{ReportOptions, ReportedRecording, verdict};
+use super::{ReportOptions, ReportedRecording};
 use crate::derive::profile::{RulesOnLink, StageShare};
 use crate::derive::run::Seen;
 use crate::derive::summary::{
@@ -36,7 +36,7 @@ fn recording(recording: &ReportedRecording) -> Value {
         "name": recording.name,
         "recorded_by": recording.recorded_by,
         "notes": recording.notes,
-        "verdict": verdict::of_recording(recording).map(|result| result.headline),
+        "verdict": super::headline(std::slice::from_ref(recording)),
         "run": card.and_then(|card| serde_json::from_str::<Value>(&card).ok()),
         "summary": recording.summary.as_ref().map(summary),
     })
@@ -126,6 +126,11 @@ fn one_test(of: &RecordingSummary, test: &TestSummary) -> Value {
         // From, to, bits/s, migrations.
         "bins": test.rate.bins.iter().map(bin).collect::<Vec<_>>(),
         "lost_columns": test.lost_columns,
+        "asked_bits_per_s": test.asked_bits_per_s,
+        "sent_bits_per_s": test.sent_bits_per_s,
+        "own_retransmits": test.own_retransmits,
+        "own_retransmit_share": test.own_retransmit_share,
+        "retransmit_columns": test.retransmit_columns,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The figures of a test that are read from afar, each with what it is of: where threads were pinned for a while, the pinned and the
 //! unpinned time by themselves.
 
-use super::lost::share_and_count;
+use super::lost::{per_s, share_and_count};
 use super::verdict::{self, Result};
 use super::words::{UNKNOWN, count, is_udp, known, known_percent, length, ran_s};
 use crate::derive::experiment::CardSide;
@@ -14,9 +14,9 @@ use crate::report::figures::{CommonUnit, digits, percent, rate, seconds, time};
 /// A mean of pinned and unpinned time says nothing: where both were measured, each stands by itself.
 pub(super) fn figures(test: &TestSummary, result: &Result<'_>) -> Vec<KeyFigure> {
     let treated = test.treated();
-    let mut all: Vec<KeyFigure> = asked(test, result).into_iter().collect();
+    let mut all: Vec<KeyFigure> = asked(test, result).into_iter().chain(sent(test)).collect();
     all.extend(match (result.card, &treated) {
-        (Some(card), _) => both_sides(test, card, treated.as_ref()),
+        (Some(card), _) => both_sides(test, (card, result.is_rebuilt), treated.as_ref()),
         (None, Some(both)) => apart(both),
         (None, None) if result.is_mixed => Vec::new(),
         (None, None) => whole(test),
@@ -38,8 +38,16 @@ fn asked(test: &TestSummary, result: &Result<'_>) -> Option<KeyFigure> {
     let asked = test.asked_bits_per_s?;
     let mean = test.mean_bits_per_s.filter(|_| !result.is_mixed);
     let measured = |mean: f64| format!("; measured: {}, {} of it", rate(mean), percent(mean / asked));
-    let measured = mean.map_or_else(String::new, measured);
+    let measured = mean.filter(|_| !is_udp(test) || test.sent_bits_per_s.is_none()).map_or_else(String::new, measured);
     Some(figure("asked for", rate(asked), &format!("by the client's options, all its streams together{measured}")))
+}
+
+/// What the senders of datagrams gave to the kernel, beside what arrived; nothing of TCP, and where it is not known.
+fn sent(test: &TestSummary) -> Option<KeyFigure> {
+    let sent = test.sent_bits_per_s.filter(|_| is_udp(test))?;
+    let asked = test.asked_bits_per_s.map(|asked| format!(", {} of what it was asked for", percent(sent / asked)));
+    let hint = format!("payload that its program gave to the kernel{}", asked.unwrap_or_default());
+    Some(figure("sent", rate(sent), &hint))
 }
 
 /// CPU time for what arrived, of the whole test.
@@ -75,11 +83,20 @@ fn retransmits(test: &TestSummary) -> KeyFigure {
         (Some(own), all) => {
             let beside = all.filter(|all| *all >= own + 0.5);
             let beside = beside.map_or_else(String::new, |all| format!("; {} by all in its namespaces", count(all)));
-            figure(label, count(own), &format!("TCP segments that its own connections sent again{beside}"))
+            let often = if own > 0.0 { format!(": {}/s{}", per_s(test, own), of_million(test)) } else { String::new() };
+            figure(label, count(own), &format!("TCP segments that its own connections sent again{often}{beside}"))
         }
-        (None, Some(all)) => figure(label, count(all), "TCP segments sent again in its namespaces, by whichever test"),
+        (None, Some(all)) => {
+            let often = format!("{}/s", per_s(test, all));
+            figure(label, count(all), &format!("TCP segments sent again in its namespaces, by whichever test: {often}"))
+        }
         (None, None) => figure(label, UNKNOWN.to_owned(), "nothing in this recording counts what TCP sent again"),
     }
+}
+
+/// `, 166 of a million sent`: of as many as are counted; nothing where what was sent is not known.
+fn of_million(test: &TestSummary) -> String {
+    test.own_retransmit_share.map_or_else(String::new, |share| format!(", {} of a million sent", count(share * 1e6)))
 }
 
 fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
@@ -87,7 +104,11 @@ fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
 }
 
 /// Of a card each mean with the time that was compared, and beside it that of all such time.
-fn both_sides(test: &TestSummary, card: &Card, treated: Option<&[TreatedTime; 2]>) -> Vec<KeyFigure> {
+fn both_sides(
+    test: &TestSummary,
+    (card, is_rebuilt): (&Card, bool),
+    treated: Option<&[TreatedTime; 2]>,
+) -> Vec<KeyFigure> {
     let is_pin = test.incidents.iter().any(|done| done.kind == IncidentKind::Pin);
     let names = verdict::side_names(card, is_pin || card.pinned_at_ns.is_none());
     let unit = unit_of([&card.before.jitter, &card.after.jitter]);
@@ -104,14 +125,16 @@ fn both_sides(test: &TestSummary, card: &Card, treated: Option<&[TreatedTime; 2]
     };
     let moves = |of: &CardSide| known(of.moves_per_s, digits);
     let migrations = format!("{} → {}/s", moves(&card.before), moves(&card.after));
+    let pairs = plural(card.pairs(), "pair");
+    let range = if is_rebuilt {
+        format!("{pairs} of seconds that repeat, so an interval says nothing")
+    } else {
+        format!("{}; {pairs}", verdict::range(card))
+    };
     vec![
         side(0, &card.before),
         side(1, &card.after),
-        figure(
-            "difference",
-            verdict::change(card),
-            &format!("{}; {}", verdict::range(card), plural(card.pairs(), "pair")),
-        ),
+        figure("difference", verdict::change(card), &range),
         figure("migrations", migrations, &format!("of its threads in the {} → in the {}", names[0], names[1])),
     ]
 }
@@ -153,7 +176,7 @@ fn whole(test: &TestSummary) -> Vec<KeyFigure> {
     let mean = test.mean_bits_per_s;
     let unit = CommonUnit::of_rate(mean.or(jitter.map(|of| of.p50)).unwrap_or(0.0));
     vec![
-        figure("mean rate", known(mean, |mean| unit.figure(mean)), "payload, both ends counted once"),
+        figure("mean rate", known(mean, |mean| unit.figure(mean)), &payload(test)),
         figure(
             "CV",
             known_percent(jitter.and_then(|jitter| jitter.cv)),
@@ -167,6 +190,15 @@ fn whole(test: &TestSummary) -> Vec<KeyFigure> {
             "of the whole test: in a row below half of the median",
         ),
     ]
+}
+
+/// What a mean rate is of: of datagrams what arrived, where the receiver is here.
+fn payload(test: &TestSummary) -> String {
+    let arrived = test.read_bits_per_s.filter(|_| is_udp(test)).and(test.mean_bits_per_s);
+    let Some((arrived, sent)) = arrived.zip(test.sent_bits_per_s.filter(|sent| *sent > 0.0)) else {
+        return "payload, both ends counted once".to_owned();
+    };
+    format!("payload that arrived, {} of what was sent", percent(arrived / sent))
 }
 
 /// What its figures of a spread are of.
@@ -185,5 +217,7 @@ fn by_class(test: &TestSummary) -> String {
     };
     let bins_s: f64 = test.rate.bins.iter().map(crate::derive::Bin::length_s).sum();
     let all = count((test.rate.moves_per_s.unwrap_or(0.0) * bins_s).round());
-    format!("{all} of its threads in the {} that have a rate, from core to core{words}", length(bins_s))
+    let is_whole = (bins_s - ran_s(test)).abs() <= (ran_s(test) / 10.0).min(2.0);
+    let time = if is_whole { String::new() } else { format!(" in the {} that have a rate", length(bins_s)) };
+    format!("{all} of its threads{time}, from core to core{words}")
 }

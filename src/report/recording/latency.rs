@@ -111,7 +111,7 @@ fn stages_plot(known: &[(&StageSummary, Spread)]) -> Option<Block> {
         legend("blue bar", "to the median (p50); each step of the axis is ten times as long"),
         legend("text", "a line: from the median to the 99th percentile (p99)"),
     ];
-    let plot = BarPlot { scale: BarScale::Logarithmic, x_label: "us, logarithmic: p50 / p99".to_owned(), rows };
+    let plot = BarPlot { scale: BarScale::Logarithmic, x_label: "µs, logarithmic: p50 / p99".to_owned(), rows };
     Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
 }
 
@@ -140,7 +140,7 @@ fn histogram(times: &Histogram, spread: Spread) -> Block {
     };
     let plot = BarPlot {
         scale: BarScale::Linear,
-        x_label: "share of the packets that were followed, %".to_owned(),
+        x_label: "share of the packets, %".to_owned(),
         rows: times.powers_of_two().into_iter().map(row).collect(),
     };
     Block::Plot(ReportPlot::new(words, Vec::new(), |text, width| bars(text, width, &plot)))

@@ -1,13 +1,14 @@
 //! What a test lost and sent again over its whole time. Sentences of findings and limits have the figures of one moment: a report
 //! has those of the whole test in their place.
 
+use super::moment::carried_in_all;
 use super::words::{count, length, ran_s};
 use crate::derive::finding::FindingId;
 use crate::derive::{Finding, Limit, LimitKind, RecordingSummary, TestSummary};
-use crate::report::figures::{percent, seconds};
+use crate::report::figures::{digits, percent, seconds};
 
 /// A share that is written as more than 0.00 %.
-const LEAST: f64 = 0.000_05;
+pub(super) const LEAST: f64 = 0.000_05;
 /// A place has most of what was lost from this part on.
 const MOST: f64 = 0.5;
 /// Of fewer packets nobody asks when they were lost.
@@ -118,7 +119,8 @@ pub(super) fn finding_in_all(test: &TestSummary, finding: &Finding) -> (String, 
                 None => (finding.text.clone(), beside(test)),
             }
         }
-        FindingId::Retransmits => (finding.text.clone(), again(test)),
+        FindingId::Retransmits | FindingId::Reordered => (finding.text.clone(), again(test)),
+        FindingId::Label => (carried_in_all(test, finding).unwrap_or_else(|| finding.text.clone()), None),
         _ => (finding.text.clone(), None),
     }
 }
@@ -129,8 +131,14 @@ pub(super) fn what_in_all(test: &TestSummary, what: &str) -> Option<String> {
 }
 
 fn again(test: &TestSummary) -> Option<String> {
-    match (test.own_retransmits, test.retransmits) {
-        (Some(own), _) => Some(format!("{} retransmits over the whole test", count(own))),
-        (None, all) => all.map(|all| format!("{} retransmits of all its namespaces over the whole test", count(all))),
-    }
+    let (all, whose) = match (test.own_retransmits, test.retransmits) {
+        (Some(own), _) => (own, ""),
+        (None, all) => (all?, " of all its namespaces"),
+    };
+    Some(format!("mean of the test: {} retransmits/s{whose}, {} in all", per_s(test, all), count(all)))
+}
+
+/// How many of so many a second, over the whole test.
+pub(super) fn per_s(test: &TestSummary, all: f64) -> String {
+    digits(all / ran_s(test).max(1.0))
 }

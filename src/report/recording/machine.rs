@@ -1,8 +1,8 @@
 //! What a report says of the machine: what it is, what its cores and links did.
 
 use super::words::{
-    UNKNOWN, all_done, count, in_tests, known, known_percent, known_rate, legend_of_done, length, machine, nominal,
-    step, when,
+    UNKNOWN, WHOLE, all_done, count, in_tests, is_all, known, known_percent, known_rate, legend_of_done, length,
+    machine, nominal, ran_s, step, when,
 };
 use super::{ReportedRecording, profile, provenance};
 use crate::derive::profile::rules_counted;
@@ -35,12 +35,14 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
         Some(summary) => {
             let by = recording.recorded_by.as_ref();
             let by = by.map_or_else(String::new, |version| format!(" by vnettop {version}"));
-            let about = format!(
-                "{}. Measured {}{by}, {} long.",
-                machine(summary),
-                when(summary.begin_wall_ms),
-                length(summary.seconds())
-            );
+            let machine = machine(summary);
+            // A test that is all of it has its own length below.
+            let is_test = matches!(&*summary.tests, [one] if is_all(summary, summary.seconds(), ran_s(one)));
+            let long = if is_test { String::new() } else { format!(", {} long", length(summary.seconds())) };
+            let about = match &summary.origin {
+                Some(_) => format!("{machine}. Nothing here was measured: the recording is rebuilt{long}."),
+                None => format!("{machine}. Recorded {}{by}{long}.", when(summary.begin_wall_ms)),
+            };
             if let Some(saved) = &summary.saved {
                 let option = saved.trigger.map_or_else(String::new, |kind| format!(" (--on {})", kind.word()));
                 blocks.push(Block::Text(format!("The recording was {}{option}.", saved.text())));
@@ -215,11 +217,7 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
         ]
     };
     let columns = ["core", ">busy", ">softirq", ">NET_RX/s", ">backlog drops", ">squeezes"];
-    let caption = format!(
-        "All traffic, means of {}; drops and squeezes are totals of the whole {}",
-        in_tests(summary),
-        length(summary.seconds())
-    );
+    let caption = format!("All traffic, means of {}; drops and squeezes are totals of {WHOLE}", in_tests(summary));
     let named = named_cores(summary);
     let is_listed = |core: &CoreSummary| cores.iter().any(|other| other.place.core == core.place.core);
     let more: Vec<&CoreSummary> =
@@ -272,11 +270,10 @@ fn links(summary: &RecordingSummary) -> Block {
     let columns =
         ["link", "netns", "owner", "kind", ">nominal speed", ">received", ">sent", ">of nominal", ">drops counted"];
     let caption = format!(
-        "All traffic, means of {}; drops are of its own counters in the whole {}; qdiscs and sockets have others{rest}",
-        in_tests(summary),
-        length(summary.seconds())
+        "All traffic, means of {}; drops are of its own counters in {WHOLE}; qdiscs and sockets have others{rest}",
+        in_tests(summary)
     );
-    Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()))
+    Block::Table(ReportTable::new(&caption, &columns, shown.iter().map(row).collect()).without_empty("owner"))
 }
 
 fn facts(summary: &RecordingSummary) -> Block {
@@ -307,6 +304,10 @@ fn facts(summary: &RecordingSummary) -> Block {
         rows.push(row("Open vSwitch", ovs.join(", ")));
     }
     rows.push(row("CPU time of vnettop", known(summary.own_cpu, |share| format!("{} of one core", percent(share)))));
+    let (unknown, mut rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| row[1] == UNKNOWN);
+    let names: Vec<&str> = unknown.iter().map(|row| row[0].as_str()).collect();
+    // A guest has no cpufreq, and an old recording none of the rest.
+    rows.extend((!names.is_empty()).then(|| row(&names.join(", "), "not in this recording".to_owned())));
     Block::Table(ReportTable::new("The machine in detail", &["what", "value"], rows))
 }
 

@@ -14,15 +14,22 @@ pub(super) fn blocks(recording: &ReportedRecording, summary: &RecordingSummary) 
     let interval = length(summary.interval_ns as f64 / 1e9);
     let samples = plural(usize::try_from(summary.samples).unwrap_or(usize::MAX), "sample");
     let late = format!("{} late, {} left out", count(summary.late_ticks as f64), count(summary.left_out as f64));
+    let dated = format!("{}, {} long", when(summary.begin_wall_ms), length(summary.seconds()));
     let mut facts = vec![
         fact("machine", format!("{}, {}", host.name, plural(cores, "core"))),
         fact("kernel", format!("Linux {} {}", host.kernel, host.arch)),
-        fact("measured", format!("{}, {} long", when(summary.begin_wall_ms), length(summary.seconds()))),
-        fact("recorded by", format!("{by}: {samples}, one every {interval} ({late})")),
-        fact("migrations", traced(summary)),
     ];
+    if summary.origin.is_some() {
+        facts.push(fact("dated", dated));
+        facts.push(fact("rebuilt as of", format!("{by}: {samples}, one every {interval}")));
+    } else {
+        facts.push(fact("recorded", dated));
+        facts.push(fact("recorded by", format!("{by}: {samples}, one every {interval} ({late})")));
+        facts.push(fact("migrations", traced(summary)));
+    }
     facts.extend(file(recording));
-    vec![Block::Heading("How it was measured".to_owned()), Block::Facts(facts)]
+    let title = if summary.origin.is_some() { "How it was made" } else { "How it was measured" };
+    vec![Block::Heading(title.to_owned()), Block::Facts(facts)]
 }
 
 /// The file with its fingerprint: whoever has it can tell that the figures are of it (`sha256sum`).

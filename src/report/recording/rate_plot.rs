@@ -1,14 +1,15 @@
 //! The rate of a test over time, with the migrations, losses and pins below it on the same axis.
 
 use super::lost::share_and_count;
-use super::words::{done, known_percent, legend_of_done, length, nominal, step};
+use super::thread_names::ThreadNames;
+use super::words::{count, done, is_udp, known_percent, legend_of_done, length, nominal, step};
 use crate::derive::ledger::Bin;
 use crate::derive::links::Basis;
-use crate::derive::summary::pinned_times;
+use crate::derive::summary::{RateStep, StepCause, pinned_times};
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, ReportPlot, legend};
-use crate::report::figures::{CommonUnit, digits, grouped as thousands, scale, seconds};
-use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotPhase, PlotText, PlotTime, lines};
+use crate::report::figures::{CommonUnit, digits, grouped as thousands, rate, scale, seconds};
+use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotDone, PlotPhase, PlotText, PlotTime, lines};
 
 /// Phases that the text alternative lists.
 const PHASES_TOLD: usize = 8;
@@ -44,25 +45,47 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
     let highest = bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max) / per_unit;
     let has_band = !band.is_empty();
     let nominal = lowest_nominal(test);
-    let level = nominal.as_ref().map(|(bits_per_s, _)| bits_per_s / per_unit);
-    let reach = level.filter(|&at| at <= highest * STRETCH);
-    let done = done(summary, &test.incidents);
+    let level =
+        nominal.as_ref().map(|lowest| (lowest.bits_per_s / per_unit, format!("nominal {}", rate(lowest.bits_per_s))));
+    let reach = level.as_ref().map(|(at, _)| *at).filter(|&at| at <= highest * STRETCH);
+    let steps = steps(summary, test);
+    let done = PlotDone { steps_s: steps.iter().map(|(at_s, _)| *at_s).collect(), ..done(summary, &test.incidents) };
     let mut colors = colors(summary, test, has_band);
-    colors.extend(nominal.map(|(_, word)| match reach {
-        Some(_) => legend("gray", format!("{word}, the lowest on its path")),
-        None => legend("gray", format!("{word}, the lowest on its path, lies above the axis")),
+    colors.extend(nominal.map(|Lowest { word, .. }| match reach {
+        Some(_) => legend("dashed", format!("{word}, the lowest on its path")),
+        None => legend("text none", format!("{word}, the lowest on its path, lies above the axis")),
     }));
     colors.extend(legend_of_done(&done, true));
+    let word = |(letter, (_, word)): (char, &(f64, String))| legend("dashed", format!("{letter}: {word}"));
+    colors.extend(('a'..='z').zip(&steps).map(word));
     let plot = LinePlot {
         x: axis(summary, test),
         y_label: format!("rate, {unit}"),
         y_to: highest.max(reach.unwrap_or(0.0)) * 1.08,
         series: vec![LineSeries { color: PlotColor::Blue, points, band: band.into_iter().flatten().collect() }],
-        lanes: vec![migrations(summary, test), lost(summary, test)],
+        lanes: [migrations(summary, test), lost(summary, test)].into_iter().chain(again(summary, test)).collect(),
         level,
         done,
     };
     ReportPlot::new(text(summary, test, is_mixed), colors, |text, width| lines(text, width, &plot))
+}
+
+/// Where the rate changed for long just as something else began or ended: when, and what that was.
+fn steps(summary: &RecordingSummary, test: &TestSummary) -> Vec<(f64, String)> {
+    let names = ThreadNames::of(summary);
+    let step = |step: &RateStep| {
+        let at_s = summary.columns.at_s(step.at_ns);
+        let what = match &step.cause {
+            StepCause::TestBegan(number) => format!("test {number} started"),
+            StepCause::TestEnded(number) => format!("test {number} ended"),
+            StepCause::Limit(limit) => {
+                let said = limit.text_alone().split(": ").next().unwrap_or_default();
+                format!("first limited so: {}", names.sentence(said))
+            }
+        };
+        (at_s, format!("{what}, at {}", seconds(at_s)))
+    };
+    test.steps.iter().map(step).collect()
 }
 
 type Point = (f64, Option<f64>);
@@ -119,14 +142,24 @@ fn migrations(summary: &RecordingSummary, test: &TestSummary) -> Lane {
 }
 
 fn lost(summary: &RecordingSummary, test: &TestSummary) -> Lane {
+    lane("lost", PlotColor::Red, columns(summary, &test.lost_columns))
+}
+
+/// What TCP sent again: not known of a test whose recording does not count it, and nothing of datagrams.
+fn again(summary: &RecordingSummary, test: &TestSummary) -> Option<Lane> {
+    test.own_retransmits.or(test.retransmits).filter(|_| !is_udp(test))?;
+    Some(lane("retransmits", PlotColor::Brown, columns(summary, &test.retransmit_columns)))
+}
+
+/// Counts by column of time as bars of so many a second.
+pub(super) fn columns(summary: &RecordingSummary, counts: &[f64]) -> Vec<(f64, f64, f64)> {
     let column_s = summary.columns.seconds();
-    let bar = |(nth, packets): (usize, &f64)| (nth as f64 * column_s, (nth + 1) as f64 * column_s, *packets / column_s);
-    let bars = test.lost_columns.iter().enumerate().map(bar).filter(|(_, _, per_s)| *per_s > 0.0);
-    lane("lost", PlotColor::Red, bars.collect())
+    let bar = |(nth, counted): (usize, &f64)| (nth as f64 * column_s, (nth + 1) as f64 * column_s, *counted / column_s);
+    counts.iter().enumerate().map(bar).filter(|(_, _, per_s)| *per_s > 0.0).collect()
 }
 
 /// Its highest bar says how much that is.
-fn lane(name: &str, color: PlotColor, bars: Vec<(f64, f64, f64)>) -> Lane {
+pub(super) fn lane(name: &str, color: PlotColor, bars: Vec<(f64, f64, f64)>) -> Lane {
     let most = bars.iter().map(|(_, _, per_s)| *per_s).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
     let highest = if most > 0.0 { format!("max {}/s", large_rate(most)) } else { "none".to_owned() };
     Lane { name: name.to_owned(), color, bars, highest }
@@ -146,19 +179,30 @@ fn colors(summary: &RecordingSummary, test: &TestSummary, has_band: bool) -> Vec
     let bin = test.rate.jitter.map_or(0.1, |jitter| jitter.bin_s);
     let group = bins_of_bar(test) as f64;
     let band = if has_band { "; the band is from the lowest bin to the highest" } else { "" };
-    vec![
+    let mut entries = vec![
         legend("blue", format!("payload in bins of {}{band}", length(bin))),
         legend("purple", format!("migrations/s of its threads from core to core, a bar is {}", length(bin * group))),
         legend("red", format!("packets lost/s, a bar is {}", step(summary))),
-    ]
+    ];
+    let whose = if test.own_retransmits.is_some() { "" } else { " in its namespaces" };
+    let again =
+        again(summary, test).map(|_| legend("brown", format!("TCP segments sent again/s{whose}, a bar as of losses")));
+    entries.extend(again);
+    entries
 }
 
-/// The lowest nominal speed on its path, bits/s, and as words.
-fn lowest_nominal(test: &TestSummary) -> Option<(f64, String)> {
+/// The lowest nominal speed on a path.
+struct Lowest {
+    bits_per_s: f64,
+    /// What it is, and what that is worth.
+    word: String,
+}
+
+fn lowest_nominal(test: &TestSummary) -> Option<Lowest> {
     let hops = test.paths.iter().flat_map(|path| &path.hops);
     let known = hops.filter_map(|hop| Some((hop.claim_mbps.filter(|&mbps| mbps > 0)?, hop.basis)));
     let (mbps, basis) = known.filter(|(_, basis)| *basis != Basis::None).min_by_key(|(mbps, _)| *mbps)?;
-    Some((f64::from(mbps) * 1e6, format!("nominal {}", nominal(Some(mbps), basis))))
+    Some(Lowest { bits_per_s: f64::from(mbps) * 1e6, word: format!("nominal {}", nominal(Some(mbps), basis)) })
 }
 
 /// When threads were pinned and marks set, for who cannot see it.
@@ -189,10 +233,12 @@ fn text(summary: &RecordingSummary, test: &TestSummary, is_mixed: bool) -> PlotT
         .moves_per_s
         .filter(|_| !is_mixed)
         .map_or_else(String::new, |moves| format!(" {} migrations/s.", digits(moves)));
+    let again = test.own_retransmits.or(test.retransmits).filter(|_| !is_udp(test));
+    let again = again.map_or_else(String::new, |again| format!(" Retransmits: {}.", count(again)));
     PlotText {
         title: "Rate over time".to_owned(),
         description: format!(
-            "Rate of the test over time.{spread}{moves} Packets lost: {}.{}",
+            "Rate of the test over time.{spread}{moves} Packets lost: {}.{again}{}",
             share_and_count(test),
             done_in_words(summary, test)
         ),

@@ -4,13 +4,15 @@ use super::cause::limits as limits_of;
 use super::key_figures::figures;
 use super::latency;
 use super::lost::{burst, finding_in_all, limit_in_all};
+use super::moment::{beside, beside_cause};
 use super::rate_plot::{axis, rate_plot};
-use super::thread_names::ThreadNames;
-use super::verdict::{ReportedTest, Result as TestResult, listed_findings};
+use super::thread_names::{ReportedTest, ThreadNames};
+use super::verdict::{Result as TestResult, listed_findings};
 use super::words::{
-    UNKNOWN, count, done, figures_of, for_so_long, known, known_percent, legend_of_done, length, migrations, nominal,
+    UNKNOWN, count, done, for_so_long, is_all, known, known_percent, legend_of_done, length, migrations, nominal,
     ran_s, step, test_title,
 };
+use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{HopSummary, LimitSeen, PathSummary, StripColumn, ThreadSummary};
 use crate::derive::{Evidence, LimitKind, RecordingSummary, TestSummary, plural};
@@ -20,7 +22,7 @@ use crate::report::figures::{CommonUnit, digits, rate, scale};
 use crate::report::page::Page;
 use crate::report::pair::VERDICT;
 use crate::report::plot::{
-    BarPlot, BarRow, BarScale, PlotColor, PlotText, StripPlot, StripRow, StripRun, bars, strips,
+    BarPlot, BarRow, BarScale, PlotColor, PlotText, PlotWidth, StripPlot, StripRow, StripRun, bars, strips,
 };
 use crate::sample::{CoreId, HopWay, Word};
 
@@ -55,7 +57,7 @@ pub(super) fn blocks(
     }
     blocks.push(Block::Figures(figures(test, result)));
     if result.card.is_some_and(|card| card.pinned_at_ns.is_some()) {
-        blocks.extend(before_after(test));
+        blocks.extend(before_after(test, result.is_rebuilt));
     }
     let ran_s = ran_s(test);
     blocks.extend(limits((summary, test, names), ran_s));
@@ -83,8 +85,9 @@ fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
     let item = |seen: &LimitSeen| {
         let (words, in_all) = limit_in_all(test, &seen.limit);
         let is_fixed = seen.limit.meets_what_was_asked() || words != seen.limit.text_alone();
-        let moment = figures_of(summary, seen.at_ns, &words).filter(|_| !is_fixed);
-        ListItem { text: names.sentence(&words), aside: aside([moment, in_all], seen.seconds, ran_s) }
+        let text = names.sentence(&words);
+        let moment = beside((summary, test, names), seen.at_ns, &text, None).filter(|_| !is_fixed);
+        ListItem { text, aside: aside([moment, in_all], seen.seconds, ran_s) }
     };
     let mut items: Vec<ListItem> = limits.iter().take(LIMITS).map(item).collect();
     let rest = limits.get(LIMITS..).unwrap_or_default();
@@ -112,10 +115,15 @@ fn with_one_loss<'a>(limits: impl Iterator<Item = &'a LimitSeen>) -> Vec<LimitSe
     all
 }
 
-fn finding((summary, test, names): ReportedTest<'_>, seen: &Seen, ran_s: f64) -> ListItem {
-    let (words, in_all) = finding_in_all(test, &seen.finding);
-    let moment = figures_of(summary, seen.at_ns, &words).filter(|_| words == seen.finding.text);
-    ListItem { text: names.sentence(&words), aside: aside([moment, in_all], seen.seconds, ran_s) }
+fn finding(of: ReportedTest<'_>, seen: &Seen, ran_s: f64) -> ListItem {
+    let (words, in_all) = finding_in_all(of.1, &seen.finding);
+    let text = of.2.sentence(&words);
+    let moment = match seen.finding.id {
+        _ if words == seen.finding.text => beside(of, seen.at_ns, &text, Some(seen.finding.id)),
+        FindingId::Loss => beside_cause(of, seen.at_ns, &seen.finding),
+        _ => None,
+    };
+    ListItem { text, aside: aside([moment, in_all], seen.seconds, ran_s) }
 }
 
 /// When the sentence's figures were so, what it was in all, and how long it was there.
@@ -123,7 +131,7 @@ fn aside(beside: [Option<String>; 2], seconds: f64, ran_s: f64) -> String {
     beside.into_iter().flatten().chain([for_so_long(seconds, ran_s)]).collect::<Vec<_>>().join("; ")
 }
 
-fn before_after(test: &TestSummary) -> Vec<Block> {
+fn before_after(test: &TestSummary, is_rebuilt: bool) -> Vec<Block> {
     let Some(metrics) = test.test.as_ref().map(|test| &test.metrics) else { return Vec::new() };
     let Some(card) = &metrics.card else { return Vec::new() };
     let (bits, unit) = scale(card.before.jitter.p95.max(card.after.jitter.p95));
@@ -132,7 +140,7 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
         value: Some(side.jitter.mean / bits),
         interval: Some((side.jitter.p5 / bits, side.jitter.p95 / bits)),
         nominal: None,
-        words: digits(side.jitter.mean / bits),
+        words: format!("mean {}", digits(side.jitter.mean / bits)),
         color,
     };
     let plot = BarPlot {
@@ -157,7 +165,9 @@ fn before_after(test: &TestSummary) -> Vec<Block> {
     blocks.extend(page.map(|mut page| {
         // It is the sentence above.
         page.conclusions.retain(|fact| fact.label != VERDICT);
-        Block::FoldedPart("The card of the pin".to_owned(), vec![Block::Card(page)])
+        let rebuilt = "Its seconds repeat, so its 99 % intervals say nothing of a machine.";
+        let said = is_rebuilt.then(|| Block::Text(rebuilt.to_owned()));
+        Block::FoldedPart("The card of the pin".to_owned(), said.into_iter().chain([Block::Card(page)]).collect())
     }));
     blocks
 }
@@ -169,12 +179,17 @@ fn losses(test: &TestSummary) -> Vec<Block> {
     let row = |loss: &crate::derive::summary::LossSummary| {
         let word = |of: &Option<std::sync::Arc<str>>| known(of.as_deref(), str::to_owned);
         let space = known(loss.space.clone(), |space| space);
-        vec![loss.words(), space, count(loss.packets), word(&loss.reason), word(&loss.function)]
+        let reason = if loss.reason.is_none() && loss.function.is_none() {
+            "none: a counter has it, no event".to_owned()
+        } else {
+            word(&loss.reason)
+        };
+        vec![loss.words(), space, count(loss.packets), reason, word(&loss.function)]
     };
     let rows = test.losses.iter().map(row).collect();
     let columns = ["place", "netns", ">packets", "reason of the kernel", "function"];
     let caption = format!("Where its {} lost packets were lost, until just after its end", count(test.lost));
-    vec![Block::Table(ReportTable::new(&caption, &columns, rows))]
+    vec![Block::Table(ReportTable::new(&caption, &columns, rows).without_empty("function"))]
 }
 
 fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
@@ -205,7 +220,7 @@ fn path_blocks(path: &PathSummary, is_mixed: bool) -> Vec<Block> {
     );
     let mut blocks = vec![Block::Subheading("Path".to_owned())];
     blocks.extend(path_plot(path, &name));
-    blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows)));
+    blocks.push(Block::Table(ReportTable::new(&caption, &columns, rows).without_empty("owner")));
     let gap = path.gap.as_ref().map(|gap| Block::Warning(format!("The path is not known to its end: {gap}")));
     blocks.extend(gap.into_iter().chain(path.note.clone().map(Block::Text)));
     blocks
@@ -236,7 +251,8 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
             color: PlotColor::Blue,
         }
     };
-    let rows: Vec<BarRow> = path.hops.iter().map(row).collect();
+    // The table has those that count nothing, and why.
+    let rows: Vec<BarRow> = path.hops.iter().filter(|hop| hop.bits_per_s.is_some()).map(row).collect();
     let list = rows.iter().map(|row| format!("{}: {}", row.label, row.words)).collect::<Vec<_>>().join("; ");
     let words = PlotText {
         title: "Mean rate and nominal speed along the path".to_owned(),
@@ -250,7 +266,14 @@ fn path_plot(path: &PathSummary, name: &impl Fn(&HopSummary) -> String) -> Optio
         plot.beyond().map(|row| format!("{} ({})", row.label, rate(unit.bits(row.nominal.unwrap_or(0.0))))).collect();
     let all = beyond.join(", ");
     entries.extend((!beyond.is_empty()).then(|| legend("text", format!("nominal speed beyond the axis: {all}"))));
-    Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, &plot))))
+    // On a phone the line and the table have the nominal speed.
+    let short = |row: &BarRow| {
+        let words = row.words.split(", nominal").next().unwrap_or_default().to_owned();
+        BarRow { words, ..row.clone() }
+    };
+    let narrow = BarPlot { rows: plot.rows.iter().map(short).collect(), ..plot.clone() };
+    let of = |width| if width == PlotWidth::Narrow { &narrow } else { &plot };
+    Some(Block::Plot(ReportPlot::new(words, entries, |text, width| bars(text, width, of(width)))))
 }
 
 fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSummary) -> Vec<Block> {
@@ -266,26 +289,35 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
     if !busy.is_empty() {
         blocks.push(Block::Plot(strip_plot((summary, names), test, &busy)));
     }
-    let rows = own.iter().take(THREADS).map(|thread| row(names, thread)).collect();
+    let is_whole = |thread: &ThreadSummary| is_all(summary, thread.figures().seconds, ran_s(test));
+    let watched = |thread: &ThreadSummary| match own.iter().all(|one| is_whole(one)) {
+        true => UNKNOWN.to_owned(),
+        false if is_whole(thread) => "all of it".to_owned(),
+        false => length(thread.figures().seconds),
+    };
+    let rows = own.iter().take(THREADS).map(|thread| row(names, thread, watched(thread))).collect();
     let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned by vnettop at the end"];
     let whole = own.iter().all(|thread| thread.in_test.is_none());
     let time = if whole { "while each was watched" } else { "while the test ran" };
-    let caption =
-        &format!("Its threads {time}; mean CPU time and time waiting for a core as shares of one core; all migrations");
-    blocks.push(Block::Table(ReportTable::new(caption, &columns, rows)));
+    let caption = format!(
+        "Its threads {time}; means: CPU time, softirqs within it too, and time waiting for a core as shares of one core; all \
+         migrations"
+    );
+    let table = ReportTable::new(&caption, &columns, rows).without_empty("watched").without_empty("of which");
+    blocks.push(Block::Table(table));
     if own.len() > THREADS {
         blocks.push(Block::Text(format!("{} more used less.", plural(own.len() - THREADS, "thread"))));
     }
     blocks
 }
 
-fn row(names: &ThreadNames, thread: &ThreadSummary) -> Vec<String> {
+fn row(names: &ThreadNames, thread: &ThreadSummary, watched: String) -> Vec<String> {
     let at_least = if thread.evidence == Evidence::Sampled { "≥ " } else { "" };
     let of = thread.figures();
     let classes = migrations(of.by_class, of.only_counted() as f64);
     vec![
         names.of_thread(thread),
-        length(of.seconds),
+        watched,
         known_percent(of.cpu),
         known_percent(of.wait),
         format!("{at_least}{}", count(of.moves as f64)),
@@ -337,7 +369,9 @@ fn strip_plot(
     let plot = StripPlot { x, rows: threads.iter().map(strip).collect(), done: done(summary, &test.incidents) };
     let moved = |thread: &&ThreadSummary| {
         let of = thread.figures();
-        format!("{}: {} migrations in {}", names.of_thread(thread), count(of.moves as f64), length(of.seconds))
+        let is_whole = is_all(summary, of.seconds, ran_s(test));
+        let time = if is_whole { String::new() } else { format!(" in {}", length(of.seconds)) };
+        format!("{}: {} migrations{time}", names.of_thread(thread), count(of.moves as f64))
     };
     let list = threads.iter().map(moved);
     let words = PlotText {

@@ -2,9 +2,12 @@
 //! several that are called alike each has an ordinal.
 
 use super::words::of_names;
-use crate::derive::RecordingSummary;
 use crate::derive::summary::ThreadSummary;
+use crate::derive::{RecordingSummary, TestSummary};
 use std::collections::BTreeMap;
+
+/// A test in its recording, and what its threads are called.
+pub(super) type ReportedTest<'a> = (&'a RecordingSummary, &'a TestSummary, &'a ThreadNames);
 
 /// Names of threads by number.
 pub(super) struct ThreadNames(BTreeMap<u32, ThreadName>);

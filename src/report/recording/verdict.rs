@@ -3,9 +3,10 @@
 use super::ReportedRecording;
 use super::all_tests::{largest, leading, loses_much, which};
 use super::cause::{STEADY, SWINGS, asked, cause, main_kind, main_limit, state, state_and_cause};
-use super::lost::{all_lost, limit_in_all, what_in_all};
-use super::thread_names::ThreadNames;
-use super::words::{figures_of, for_so_long, known_percent, length, ran_s};
+use super::lost::{LEAST, all_lost, limit_in_all, what_in_all};
+use super::moment::beside;
+use super::thread_names::{ReportedTest, ThreadNames};
+use super::words::{for_so_long, is_udp, known_percent, length, ran_s};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
@@ -13,7 +14,7 @@ use crate::derive::summary::{LimitSeen, TreatedTime};
 use crate::derive::timeline::IncidentKind;
 use crate::derive::{Card, Finding, FindingParts, LimitKind, RecordingSummary, TestSummary};
 use crate::report::card::pins;
-use crate::report::figures::{percent, rate, scale, signed_digits};
+use crate::report::figures::{CommonUnit, percent, rate, scale, signed_digits};
 use crate::report::run::best_placement;
 
 /// What the line of the limit begins with.
@@ -24,9 +25,6 @@ const UNMEASURED: &str = "not measured";
 const LONG: f64 = 0.25;
 /// So much of what did not arrive is what was lost at a known place.
 const MOST_LOST: f64 = 0.5;
-
-/// A test in its recording, and what its threads are called.
-pub(super) type ReportedTest<'a> = (&'a RecordingSummary, &'a TestSummary, &'a ThreadNames);
 
 /// What came out of a test.
 pub(super) struct Result<'a> {
@@ -40,6 +38,8 @@ pub(super) struct Result<'a> {
     pub card: Option<&'a Card>,
     /// Several treatments were measured, so that figures of the whole time are of none of them.
     pub is_mixed: bool,
+    /// It is of no measurement: seconds of it repeat, so that an interval over them says nothing.
+    pub is_rebuilt: bool,
 }
 
 /// That of the test that leads its report; `None` where no test ran. Of several it says which one it is of.
@@ -68,25 +68,28 @@ pub(super) fn of_test<'a>(
     let of_screen = || test.test.as_ref().and_then(|test| test.metrics.card.as_ref());
     let card = compared.unwrap_or_else(of_screen);
     let (reasons, sentence) = (reasons((summary, test, names)), None);
+    let is_rebuilt = summary.origin.is_some();
     if let Some(headline) = run.and_then(best_placement) {
-        return Result { headline, sentence, reasons, card: None, is_mixed: true };
+        return Result { headline, sentence, reasons, card: None, is_mixed: true, is_rebuilt };
     }
     let treated = test.treated();
     let Some(card) = card else {
         let is_mixed = compared.is_some() || treated.is_some();
         let headline = treated.map_or_else(|| state_and_rate(test), |both| too_short(&both));
-        return Result { headline, sentence, reasons, card, is_mixed };
+        return Result { headline, sentence, reasons, card, is_mixed, is_rebuilt };
     };
     let is_pin = compared.is_some() || test.incidents.iter().any(|done| done.kind == IncidentKind::Pin);
     let what = if is_pin { "Pinning" } else { "Steering" };
     let effect = card.effect().map(|effect| format!("{what} made {effect}:"));
     let effect = effect.unwrap_or_else(|| format!("{what}: inconclusive,"));
+    let range = if is_rebuilt { String::new() } else { format!(" ({})", range(card)) };
     Result {
-        headline: format!("{effect} {} ({})", change(card), range(card)),
+        headline: format!("{effect} {}{range}", change(card)),
         sentence: Some(both_sides(card, is_pin)),
         reasons: with_fix(reasons, keep(test, card)),
         card: Some(card),
         is_mixed: true,
+        is_rebuilt,
     }
 }
 
@@ -151,16 +154,19 @@ fn with_fix(mut reasons: Vec<String>, fix: Option<String>) -> Vec<String> {
 fn state_and_rate(test: &TestSummary) -> String {
     let lost = all_lost(test);
     let jitter = test.rate.jitter.as_ref();
+    let datagrams = datagrams(test);
     let asked = test
         .asked_bits_per_s
         .or(asked(test))
-        .filter(|_| jitter.is_some())
+        .filter(|_| jitter.is_some() && datagrams.is_none())
         .map(|asked| format!("asked for {}", rate(asked)));
+    let none_lost = datagrams.is_some() && lost.is_none() && test.lost_share.is_some_and(|share| share < LEAST);
     let spread = jitter.and_then(|jitter| jitter.cv).map(|cv| format!("CV {}", percent(cv)));
-    let beside: Vec<String> = asked.into_iter().chain(spread).collect();
+    let none_lost = none_lost.then(|| "0 % lost".to_owned());
+    let beside: Vec<String> = asked.into_iter().chain(none_lost).chain(spread).collect();
     let beside = if beside.is_empty() { String::new() } else { format!(" ({})", beside.join("; ")) };
     let mean = test.mean_bits_per_s.or(jitter.map(|jitter| jitter.mean));
-    let mean = mean.map_or_else(String::new, |mean| format!(": {}{beside}", rate(mean)));
+    let mean = mean.map_or_else(String::new, |mean| format!(": {}{beside}", datagrams.unwrap_or_else(|| rate(mean))));
     match lost {
         Some(lost) if loses_much(test) => {
             let cause = cause(test).filter(|_| main_kind(test).is_none_or(|(kind, _)| kind != LimitKind::Loss));
@@ -170,6 +176,21 @@ fn state_and_rate(test: &TestSummary) -> String {
         Some(lost) => format!("{}{mean}; {lost}", state_and_cause(test)),
         None => format!("{}{mean}", state_and_cause(test)),
     }
+}
+
+/// Of a UDP test what was asked for, what its sender sent and what arrived, in one unit: `asked for 900, sent 437, arrived 305 Mbit/s`; none of
+/// another one, and where one rate alone is known.
+fn datagrams(test: &TestSummary) -> Option<String> {
+    let mean = test.mean_bits_per_s.filter(|_| is_udp(test))?;
+    // Where the receiver is elsewhere, the rate is what was sent.
+    let arrived = test.read_bits_per_s.map(|_| mean);
+    let sent = test.sent_bits_per_s.or(arrived.is_none().then_some(mean));
+    let all = [("asked for", test.asked_bits_per_s), ("sent", sent), ("arrived", arrived)];
+    let known: Vec<(&str, f64)> = all.into_iter().filter_map(|(word, rate)| Some((word, rate?))).collect();
+    let unit = CommonUnit::of_rates(&known.iter().map(|(_, rate)| *rate).collect::<Vec<f64>>());
+    let words: Vec<String> = known.iter().map(|(word, rate)| format!("{word} {}", unit.digits(*rate))).collect();
+    let unknown = if arrived.is_none() { ", arrived: not known here" } else { "" };
+    (words.len() > 1).then(|| format!("{} {}{unknown}", words.join(", "), unit.name))
 }
 
 /// What was wrong, why, what that cost, what to do, and what held it back, always in this order, which is the screen's, with how
@@ -190,7 +211,7 @@ fn reasons((summary, test, names): ReportedTest<'_>) -> Vec<String> {
     // What the finding counts is of one moment, and so is what that costs.
     let in_all = what_in_all(test, what).filter(|_| loses);
     let for_long = |said: String| {
-        let moment = figures_of(summary, *at_ns, &said).filter(|_| in_all.is_none());
+        let moment = beside((summary, test, names), *at_ns, &said, Some(finding.id)).filter(|_| in_all.is_none());
         let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
         format!("{said} ({moment}{})", for_so_long(*seconds, ran_s(test)))
     };
@@ -220,10 +241,11 @@ fn reasons((summary, test, names): ReportedTest<'_>) -> Vec<String> {
 fn limit_line((summary, test, names): ReportedTest<'_>, seen: &LimitSeen) -> String {
     let (sentence, lost) = limit_in_all(test, &seen.limit);
     let is_fixed = seen.limit.meets_what_was_asked() || sentence != seen.limit.text_alone();
-    let moment = figures_of(summary, seen.at_ns, &sentence).filter(|_| !is_fixed);
+    let sentence = names.sentence(&sentence);
+    let moment = beside((summary, test, names), seen.at_ns, &sentence, None).filter(|_| !is_fixed);
     let all = [moment, lost, Some(for_so_long(seen.seconds, ran_s(test)))];
-    let beside = all.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    format!("{LIMIT}{} ({beside})", names.sentence(&sentence))
+    let aside = all.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    format!("{LIMIT}{sentence} ({aside})")
 }
 
 /// A full core as the reason, with who waits for it.
@@ -232,7 +254,8 @@ fn why_of_limit((summary, test, names): ReportedTest<'_>, by: &LimitSeen) -> Str
     let waits = by.limit.waits.as_deref().filter(|waits| !full.contains(waits));
     let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
     let whole = names.sentence(&format!("{full}{waits}"));
-    let moment = figures_of(summary, by.at_ns, &whole).map_or_else(String::new, |moment| format!("{moment}; "));
+    let moment = beside((summary, test, names), by.at_ns, &whole, None);
+    let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
     format!("Why: {whole} ({moment}{})", for_so_long(by.seconds, ran_s(test)))
 }
 

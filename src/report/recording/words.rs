@@ -56,28 +56,27 @@ pub fn length(seconds: f64) -> String {
     }
 }
 
-/// What figures of the machine are of: `the 24.5 s in which a test ran`, `the whole 80 s`.
+/// What figures of the machine are of: `the test`, `the time with tests`, `the whole recording`; with its length where that stands nowhere
+/// else.
 pub(super) fn in_tests(summary: &RecordingSummary) -> String {
-    let whole_s = summary.seconds();
-    let tests = if summary.tests.len() > 1 { "tests" } else { "the test" };
-    match summary.tests_s {
-        ..=0.0 => format!("the whole {}", length(whole_s)),
-        some_s if some_s >= ALL_OF_IT * whole_s => format!("the whole {}", length(whole_s)),
-        some_s => format!("the {} in which {tests} ran", length(some_s)),
+    let tests_s = summary.tests_s;
+    let is_most = tests_s <= 0.0 || tests_s >= ALL_OF_IT * summary.seconds();
+    match &*summary.tests {
+        [one] if !is_most && is_all(summary, tests_s, ran_s(one)) => "the test".to_owned(),
+        [_] if !is_most => format!("{} of the test", length(tests_s)),
+        [] | [_] => WHOLE.to_owned(),
+        _ if is_most => WHOLE.to_owned(),
+        _ => format!("the {} in which tests ran", length(tests_s)),
     }
 }
 
-/// `0:38`: a moment of the recording, as `--at` of replay takes it.
-pub(super) fn moment(summary: &RecordingSummary, at_ns: u64) -> String {
-    let (whole, minute) = (summary.columns.at_s(at_ns).floor(), 60.0);
-    format!("{:.0}:{:02.0}", (whole / minute).floor(), whole % minute)
-}
+/// What is counted from the first sample to the last one.
+pub(super) const WHOLE: &str = "the whole recording";
 
-/// `as at 0:38`: beside a sentence with figures of a moment; none where it has no figure.
-pub(super) fn figures_of(summary: &RecordingSummary, at_ns: u64, text: &str) -> Option<String> {
-    const UNITS: [&str; 6] = [" %", "/s", " ms ", " us ", " cores", " times"];
-    let is_timed = UNITS.iter().any(|unit| text.contains(unit));
-    is_timed.then(|| format!("as at {}", moment(summary, at_ns)))
+/// Whole samples of a time are as long as it, but for one or two at each end: that is no other length.
+pub(super) fn is_all(summary: &RecordingSummary, seconds: f64, whole_s: f64) -> bool {
+    let sample_s = summary.interval_ns as f64 / 1e9;
+    (whole_s - seconds).abs() <= (4.0 * sample_s).min(whole_s / 10.0)
 }
 
 /// `0.2 s, from samples every 0.5 s`: how long a column is, and how often it was looked.
@@ -113,6 +112,7 @@ pub(super) fn done(summary: &RecordingSummary, incidents: &[Incident]) -> PlotDo
         pinned: pinned_times(incidents).into_iter().map(phase).collect(),
         saved: summary.saved.map(|saved| (at_s(saved.at_ns), saved.what())),
         marks_s: incidents.iter().filter(is_mark).map(|mark| at_s(mark.at_ns)).collect(),
+        steps_s: Vec::new(),
     }
 }
 

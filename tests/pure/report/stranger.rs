@@ -22,7 +22,7 @@ fn of_several_tests_the_one_that_loses_leads_and_all_stand_in_one_table() {
     let headline = page.lines().next().expect("a headline");
     assert_eq!(
         headline,
-        "# Test 2 of 3: 8.26 % of packets lost (64,118), steady: 275 Mbit/s (asked for 300 Mbit/s; CV 0.66 %)"
+        "# Test 2 of 3: 8.26 % of packets lost (64,118), steady: asked for 300, sent 300, arrived 275 Mbit/s (CV 0.66 %)"
     );
     let at = |test: &str| page.find(&format!("\n## {test}:")).expect("it is there");
     assert!(at("Test 2") < at("Test 1") && at("Test 1") < at("Test 3"), "then in their order");
@@ -69,7 +69,10 @@ fn segments_sent_again_stand_at_the_test_whose_sockets_sent_them() {
         (row(part, "retransmits")[1..].to_vec(), part.contains("TCP retransmits"))
     };
     let (own, finding) = of("Test 1");
-    assert_eq!((&*own[0], &*own[1]), ("142", "TCP segments that its own connections sent again"));
+    assert_eq!(
+        (&*own[0], &*own[1]),
+        ("142", "TCP segments that its own connections sent again: 5.80/s, 65.5 of a million sent")
+    );
     let (none, of_others) = of("Test 3");
     assert_eq!((&*none[0], of_others), ("0", false), "and no finding blames it for them");
     assert!(none[1].ends_with("; 142 by all in its namespaces"), "{none:?}");

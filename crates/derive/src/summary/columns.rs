@@ -72,6 +72,14 @@ pub(super) fn column<T: Clone + Default>(columns: &mut Vec<T>, at: usize) -> &mu
     &mut columns[at]
 }
 
+/// What was counted in a sample, in the columns that it lies in.
+pub(super) fn spread(columns: &mut Vec<f64>, counted: f64, spans: &[(usize, f64)]) {
+    let whole_s: f64 = spans.iter().map(|(_, seconds)| seconds).sum();
+    for &(at, seconds) in spans.iter().filter(|_| counted > 0.0 && whole_s > 0.0) {
+        *column(columns, at) += counted * seconds / whole_s;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

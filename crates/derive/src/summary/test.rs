@@ -1,14 +1,15 @@
 //! The tests of a recording: each with its rate, what it lost, what held it back and what was found.
 
 use super::SummaryRoom;
-use super::columns::{column, halve};
+use super::columns::{halve, spread};
 use super::latency::{StageSummary, StagesTrack};
+use super::limits::{LimitSeen, LimitsTrack};
 use super::lost::{LossCauses, LossSummary};
 use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
 use super::sent::SentTrack;
+use super::steps::{OtherTest, RateStep, steps_of};
 use crate::latency::UnknownLatency;
-use crate::limit::Limit;
 use crate::run::Seen;
 use crate::timeline::Incident;
 use crate::workers::with_ends;
@@ -16,7 +17,7 @@ use crate::{Conclusions, FindingId, Mean, Metrics, Test, TestMetrics};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Places of losses, kinds of limits and incidents that are kept.
+/// Places of losses and incidents that are kept.
 const MOST_PLACES: usize = 64;
 const MOST_INCIDENTS: usize = 256;
 /// How often it is looked which paths there are, ns.
@@ -45,8 +46,14 @@ pub struct TestSummary {
     pub losses: Vec<LossSummary>,
     /// Packets lost by column of time.
     pub lost_columns: Vec<f64>,
+    /// TCP segments sent again by column of time: its own where these are known, else those of the senders' namespaces.
+    pub retransmit_columns: Vec<f64>,
     /// Payload that its client was started with, all streams together, bits/s; none where it sends as fast as it can.
     pub asked_bits_per_s: Option<f64>,
+    /// Payload of datagrams that its senders gave to the kernel, bits/s; none of TCP, and where that is not known for most of it.
+    pub sent_bits_per_s: Option<f64>,
+    /// The same that its receivers read: its rate is of what arrived, and not of what was sent.
+    pub read_bits_per_s: Option<f64>,
     /// CPU time of its threads on this machine, cores' worth; none of a test without a whole sample.
     pub own_cores: Option<f64>,
     /// CPU time of all softirqs of this machine meanwhile, cores' worth.
@@ -55,6 +62,10 @@ pub struct TestSummary {
     pub retransmits: Option<f64>,
     /// TCP segments that its own connections sent again; none where one of them does not tell.
     pub own_retransmits: Option<f64>,
+    /// These as a share of the segments that it sent; none where that is not known for most of its time.
+    pub own_retransmit_share: Option<f64>,
+    /// Where its rate changed for long just as something else began or ended, oldest first.
+    pub steps: Vec<RateStep>,
     /// What held it back, the longest first.
     pub limits: Vec<LimitSeen>,
     /// What was found, as it was last (a loss: with the cause of most of it, as that was worst), and for how long, most important first.
@@ -69,17 +80,6 @@ pub struct TestSummary {
     pub unknown_stages: Vec<UnknownLatency>,
 }
 
-/// What held a test back, and for how long.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LimitSeen {
-    /// As it was last on that core and by that name.
-    pub limit: Limit,
-    /// Seconds.
-    pub seconds: f64,
-    /// The sample that its figures are of, monotonic ns.
-    pub at_ns: u64,
-}
-
 #[derive(Debug, Clone)]
 struct OneTest {
     test: Option<Arc<Test>>,
@@ -91,7 +91,7 @@ struct OneTest {
     lost_columns: Vec<f64>,
     retransmits: Option<f64>,
     sent: SentTrack,
-    limits: Vec<LimitSeen>,
+    limits: LimitsTrack,
     findings: Vec<Seen>,
     loss_causes: LossCauses,
     incidents: BTreeMap<u64, Incident>,
@@ -136,7 +136,7 @@ impl TestsTrack {
             let covers = metrics.machine.began_ns().is_some_and(|from_ns| test.covers(from_ns, metrics.machine.at_ns));
             one.observe(&test.metrics, &test.conclusions, spans, (test.ended_ns.is_none(), covers));
             if test.ended_ns.is_none() {
-                one.sent.observe(&test.metrics, self.samples > 1);
+                one.sent.observe(&test.metrics, (self.samples > 1, covers), spans);
             }
             if !was_over {
                 one.to_ns = test.ended_ns.unwrap_or(metrics.machine.at_ns);
@@ -148,7 +148,7 @@ impl TestsTrack {
             let began_ns = metrics.subject.timeline.bins.first().map_or(metrics.machine.at_ns, |bin| bin.from_ns);
             let one = self.tests.entry(None).or_insert_with(|| OneTest::new(self.room, began_ns));
             one.observe(&metrics.subject, &metrics.conclusions, spans, (true, true));
-            one.sent.observe(&metrics.subject, self.samples > 1);
+            one.sent.observe(&metrics.subject, (self.samples > 1, true), spans);
             one.to_ns = metrics.machine.at_ns;
             one.lost += metrics.subject.losses.packets();
         }
@@ -169,19 +169,30 @@ impl TestsTrack {
     pub fn halve(&mut self) {
         for one in self.tests.values_mut() {
             halve(&mut one.lost_columns, |one, other| *one += other);
+            one.sent.halve();
         }
     }
 
     /// The tests; what was watched beside them only where there are none, or where nothing else has a rate.
     pub fn summaries(&self) -> (Vec<TestSummary>, usize) {
-        let all: Vec<TestSummary> =
+        let mut all: Vec<TestSummary> =
             self.tests.iter().filter(|(n, _)| n.is_some()).map(|(_, one)| one.summary()).collect();
+        let others: Vec<Option<OtherTest>> = all.iter().map(other).collect();
+        for (nth, one) in all.iter_mut().enumerate() {
+            let beside = others.iter().enumerate().filter(|(other, _)| *other != nth).filter_map(|(_, other)| *other);
+            one.steps = steps_of(&one.rate.bins, &one.limits, &beside.collect::<Vec<_>>());
+        }
         if all.is_empty() {
             let watched = self.tests.get(&None).map(OneTest::summary);
             return (watched.into_iter().filter(|one| one.rate.bits() > 0.0).collect(), 0);
         }
         (all, self.left_out_so_far)
     }
+}
+
+/// What it is to the others.
+fn other(test: &TestSummary) -> Option<OtherTest> {
+    Some((test.test.as_ref()?.number, test.from_ns, (!test.runs).then_some(test.to_ns)))
 }
 
 impl RateSummary {
@@ -202,7 +213,7 @@ impl OneTest {
             lost_columns: Vec::new(),
             retransmits: None,
             sent: SentTrack::default(),
-            limits: Vec::new(),
+            limits: LimitsTrack::default(),
             findings: Vec::new(),
             loss_causes: LossCauses::default(),
             incidents: BTreeMap::new(),
@@ -238,7 +249,7 @@ impl OneTest {
         let of_test_s = own.machine.at_ns.saturating_sub(self.from_ns) as f64 / 1e9;
         let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0).min(of_test_s);
         if let Some(limit) = &concluded.limit {
-            self.add_limit(limit, (elapsed_s, own.machine.at_ns));
+            self.limits.add(limit, (elapsed_s, own.machine.at_ns));
         }
         for finding in &concluded.findings {
             if finding.id == FindingId::Loss {
@@ -264,27 +275,6 @@ impl OneTest {
         }
     }
 
-    /// Each core and each name by itself: a test that was elsewhere first was limited by another one. Of very many the rest is told
-    /// by its kind.
-    fn add_limit(&mut self, limit: &Limit, (elapsed_s, at_ns): (f64, u64)) {
-        let is_same = |seen: &LimitSeen| {
-            seen.limit.kind == limit.kind && seen.limit.core == limit.core && seen.limit.name == limit.name
-        };
-        let is_full = self.limits.len() >= MOST_PLACES;
-        let mut known = self.limits.iter().position(is_same);
-        if known.is_none() && is_full {
-            known = self.limits.iter().position(|seen| seen.limit.kind == limit.kind);
-        }
-        match known {
-            Some(at) => {
-                self.limits[at].seconds += elapsed_s;
-                self.limits[at].limit.clone_from(limit);
-                self.limits[at].at_ns = at_ns;
-            }
-            None => self.limits.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s, at_ns }),
-        }
-    }
-
     /// The CPU time that a sample took: of its own threads, and of softirqs, whosever packets they handle.
     fn add_cost(&mut self, own: &TestMetrics) {
         let elapsed_s = own.machine.elapsed_s.unwrap_or(0.0);
@@ -306,10 +296,7 @@ impl OneTest {
         if packets <= 0.0 {
             return;
         }
-        let whole_s: f64 = spans.iter().map(|(_, seconds)| seconds).sum();
-        for &(at, seconds) in spans.iter().filter(|_| whole_s > 0.0) {
-            *column(&mut self.lost_columns, at) += packets * seconds / whole_s;
-        }
+        spread(&mut self.lost_columns, packets, spans);
         for loss in &losses.places {
             let known = self.losses.iter().position(|one| {
                 (one.place, one.link, one.netns, &one.name, one.core, &one.reason, &one.function)
@@ -334,10 +321,11 @@ impl OneTest {
     }
 
     fn summary(&self) -> TestSummary {
+        let mean_bits_per_s = self.test.as_ref().and_then(|test| test.mean).map(|mean| mean.bits_per_s);
+        let [sent_bits_per_s, read_bits_per_s] = self.sent.datagrams(mean_bits_per_s);
         let rate = self.rate.summary();
-        let (mut losses, mut limits) = (self.losses.clone(), self.limits.clone());
+        let mut losses = self.losses.clone();
         losses.sort_by(|one, other| other.packets.total_cmp(&one.packets));
-        limits.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
         let mut findings = self.findings.clone();
         if let Some((seen, cause)) =
             findings.iter_mut().find(|seen| seen.finding.id == FindingId::Loss).zip(self.loss_causes.main())
@@ -353,7 +341,7 @@ impl OneTest {
         }
         TestSummary {
             mean_bits_per_s: match &self.test {
-                Some(test) => test.mean.map(|mean| mean.bits_per_s),
+                Some(_) => mean_bits_per_s,
                 None => rate.jitter.map(|jitter| jitter.mean),
             },
             rate,
@@ -364,12 +352,17 @@ impl OneTest {
             lost_share: self.sent.lost_share(),
             losses,
             lost_columns: self.lost_columns.clone(),
+            retransmit_columns: self.sent.again_columns(),
             asked_bits_per_s: self.asked_bits_per_s,
+            sent_bits_per_s,
+            read_bits_per_s,
             own_cores: self.own_cores.value(),
             softirq_cores: self.softirq_cores.value(),
             retransmits: self.retransmits,
             own_retransmits: self.sent.again(),
-            limits,
+            own_retransmit_share: self.sent.again_share(),
+            steps: Vec::new(),
+            limits: self.limits.summaries(),
             findings,
             incidents: self.incidents.values().copied().collect(),
             paths,

@@ -1,0 +1,131 @@
+//! What passed the machine while no test ran: its rate over the whole recording, what was dropped of it, and what there is to say of it.
+
+use super::columns::{halve, spread};
+use super::rate::{RateSummary, RateTrack};
+use crate::finding::FindingParts;
+use crate::{Mean, Metrics, TrafficState};
+
+/// Bins of its rate that are kept.
+const MOST_BINS: usize = 600;
+
+/// Traffic that no test is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PassingSummary {
+    /// The links that it passes, as they were last: `ra → rb`.
+    pub place: String,
+    /// How it was last.
+    pub state: TrafficState,
+    /// What was to be said of it then.
+    pub parts: FindingParts,
+    /// When that was, monotonic ns.
+    pub at_ns: u64,
+    /// How long it was there, s.
+    pub seconds: f64,
+    /// Mean of the busier direction of its busier link, bits/s.
+    pub bits_per_s: Option<f64>,
+    /// The same in packets/s.
+    pub packets_per_s: Option<f64>,
+    /// It comes in there; else it goes out.
+    pub comes_in: bool,
+    /// Mean of what leaves by the other link, bits/s; none where there is none.
+    pub other_bits_per_s: Option<f64>,
+    /// Mean share that was dropped in the place that drops most; none where that is of packets that are not known.
+    pub dropped_share: Option<f64>,
+    /// Packets that were dropped in all places.
+    pub dropped: f64,
+    /// Packets dropped by column of time.
+    pub dropped_columns: Vec<f64>,
+    /// Its rate.
+    pub rate: RateSummary,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct PassingTrack {
+    /// As of the newest sample with any; its rates are computed at the end.
+    last: Option<PassingSummary>,
+    rate: RateTrack,
+    bits: Mean,
+    packets: Mean,
+    other: Mean,
+    share: Mean,
+    dropped: f64,
+    columns: Vec<f64>,
+    seconds: f64,
+}
+
+impl Default for PassingTrack {
+    fn default() -> Self {
+        Self {
+            last: None,
+            rate: RateTrack::new(MOST_BINS),
+            bits: Mean::default(),
+            packets: Mean::default(),
+            other: Mean::default(),
+            share: Mean::default(),
+            dropped: 0.0,
+            columns: Vec::new(),
+            seconds: 0.0,
+        }
+    }
+}
+
+impl PassingTrack {
+    pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
+        let Some(traffic) = &metrics.traffic else { return };
+        let place = traffic.place(&metrics.machine);
+        if self.last.as_ref().is_some_and(|last| last.place != place) {
+            // Rates at other links are none of these.
+            *self = Self::default();
+        }
+        let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
+        self.seconds += elapsed_s;
+        self.rate.follow(&traffic.timeline.bins, None);
+        self.bits.add(Some(traffic.bits_per_s), elapsed_s);
+        self.packets.add(Some(traffic.packets_per_s), elapsed_s);
+        self.other.add(traffic.other.as_ref().and_then(|other| other.bits_per_s), elapsed_s);
+        let state = traffic.state();
+        let share = match state {
+            TrafficState::Dropping(share) => share,
+            _ => Some(traffic.dropped().unwrap_or(0.0)),
+        };
+        self.share.add(share, elapsed_s);
+        let dropped = traffic.drops.iter().map(|drop| drop.packets_per_s).sum::<f64>() * elapsed_s;
+        self.dropped += dropped;
+        spread(&mut self.columns, dropped, spans);
+        self.last = Some(PassingSummary {
+            place,
+            state,
+            parts: traffic.parts(&metrics.machine),
+            at_ns: metrics.machine.at_ns,
+            seconds: 0.0,
+            bits_per_s: None,
+            packets_per_s: None,
+            comes_in: traffic.comes_in,
+            other_bits_per_s: None,
+            dropped_share: None,
+            dropped: 0.0,
+            dropped_columns: Vec::new(),
+            rate: RateTrack::new(MOST_BINS).summary(),
+        });
+    }
+
+    pub fn halve(&mut self) {
+        halve(&mut self.columns, |one, other| *one += other);
+    }
+
+    /// None where hardly anything passed.
+    pub fn summary(&self) -> Option<PassingSummary> {
+        let last = self.last.clone()?;
+        Some(PassingSummary {
+            seconds: self.seconds,
+            bits_per_s: self.bits.value(),
+            packets_per_s: self.packets.value(),
+            other_bits_per_s: self.other.value(),
+            dropped_share: self.share.value().filter(|_| self.share.weight >= self.seconds * 0.9),
+            dropped: self.dropped,
+            dropped_columns: self.columns.clone(),
+            rate: self.rate.summary(),
+            ..last
+        })
+    }
+}
