@@ -30,8 +30,8 @@ pub(super) struct Document {
 pub(super) fn written(format: WrittenAs, document: impl FnOnce() -> Document, json: impl FnOnce() -> String) -> String {
     match format {
         WrittenAs::Text => text::text(&document()),
-        WrittenAs::Markdown => with_micro(markdown::text(&document())),
-        WrittenAs::Html => with_micro(html::page(&document())),
+        WrittenAs::Markdown => with_micro(&markdown::text(&document())),
+        WrittenAs::Html => with_micro(&html::page(&document())),
         WrittenAs::Json => json(),
     }
 }

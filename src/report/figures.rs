@@ -155,7 +155,7 @@ fn time_scale(seconds: f64) -> (f64, &'static str) {
 }
 
 /// The same text with `µs` where a figure has `us`: what a terminal shows may have to be ASCII, a page has not.
-pub(in crate::report) fn with_micro(text: String) -> String {
+pub(in crate::report) fn with_micro(text: &str) -> String {
     const ASCII: &str = " us";
     let is_unit = |at: usize| {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_page_has_the_sign_of_micro_and_words_stay() {
-        let text = "p99 33.0 us, +2 (1 to 3) us; 5 users of us, x us, 3 us_east".to_owned();
+        let text = "p99 33.0 us, +2 (1 to 3) us; 5 users of us, x us, 3 us_east";
         assert_eq!(with_micro(text), "p99 33.0 µs, +2 (1 to 3) µs; 5 users of us, x us, 3 us_east");
     }
 }

@@ -76,7 +76,7 @@ impl Page {
             out.push('\n');
         }
         facts(&mut out, &self.conclusions);
-        with_micro(out)
+        with_micro(&out)
     }
 }
 

@@ -132,7 +132,10 @@ fn draw_level(area: &PlotArea<'_>, chart: &mut Chart<'_>, plot: &LinePlot, (leve
     let (_, floor) = inside(area, chart.backend_coord(&(ends[1].0, 0.0)));
     let width = i32::try_from(word.chars().count()).unwrap_or(0) * CHARACTER;
     let places = (0..PLACES).flat_map(|nth| [line - LINE, line].map(|top| (right - nth * APART, top)));
-    let free = places.filter(|(_, top)| top + LINE <= floor).map(|(right, top)| {
+    // Near the end, and never over the axis.
+    let (left, _) = inside(area, chart.backend_coord(&ends[0]));
+    let is_near = |at: i32| right - at <= (right - left) / 4 && at - width - 4 >= left;
+    let free = places.filter(|&(at, top)| top + LINE <= floor && is_near(at)).map(|(right, top)| {
         let is_behind =
             |(x, y): &&(i32, i32)| (right - width - 4..=right).contains(x) && (top..=top + LINE).contains(y);
         (drawn.iter().filter(is_behind).count(), right, top)

@@ -18,11 +18,11 @@ const CLOSE: f64 = 0.02;
 
 /// `38 s`, as the axis of the plots has it, `12:05` where that has minutes: a moment of the recording, as `--at` of replay takes it.
 fn moment(summary: &RecordingSummary, at_ns: u64) -> String {
-    let (at_s, minute) = (summary.columns.at_s(at_ns).floor(), 60.0);
+    let (whole, minute) = (summary.columns.at_s(at_ns).floor(), 60.0);
     if summary.seconds() < MINUTES_FROM_S {
-        return format!("{at_s:.0} s");
+        return format!("{whole:.0} s");
     }
-    format!("{:.0}:{:02.0}", (at_s / minute).floor(), at_s % minute)
+    format!("{:.0}:{:02.0}", (whole / minute).floor(), whole % minute)
 }
 
 /// `as at 38 s`; none of a sentence without a figure that may be another one a moment later.

@@ -111,9 +111,9 @@ fn plot(summary: &RecordingSummary, passing: &PassingSummary) -> ReportPlot {
         level: None,
         done: done(summary, &[]),
     };
-    let bin_s = passing.rate.jitter.map_or(0.1, |of| of.bin_s);
+    let length_s = passing.rate.jitter.map_or(0.1, |of| of.bin_s);
     let entries = vec![
-        legend("blue", format!("all traffic at the busier link in bins of {}", length(bin_s))),
+        legend("blue", format!("all traffic at the busier link in bins of {}", length(length_s))),
         legend("red", format!("packets dropped/s, a bar is {}", step(summary))),
     ];
     let per_s = count(passing.dropped / passing.seconds.max(1.0));

@@ -85,9 +85,9 @@ fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
     let item = |seen: &LimitSeen| {
         let (words, in_all) = limit_in_all(test, &seen.limit);
         let is_fixed = seen.limit.meets_what_was_asked() || words != seen.limit.text_alone();
-        let text = names.sentence(&words);
-        let moment = beside((summary, test, names), seen.at_ns, &text, None).filter(|_| !is_fixed);
-        ListItem { text, aside: aside([moment, in_all], seen.seconds, ran_s) }
+        let said = names.sentence(&words);
+        let moment = beside((summary, test, names), seen.at_ns, &said, None).filter(|_| !is_fixed);
+        ListItem { text: said, aside: aside([moment, in_all], seen.seconds, ran_s) }
     };
     let mut items: Vec<ListItem> = limits.iter().take(LIMITS).map(item).collect();
     let rest = limits.get(LIMITS..).unwrap_or_default();
