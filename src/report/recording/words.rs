@@ -160,7 +160,9 @@ pub(super) fn when(wall_ms: u64) -> String {
 /// The machine in one line.
 pub(super) fn machine(summary: &RecordingSummary) -> String {
     let (host, cores) = (&summary.facts.host, crate::derive::plural(summary.facts.topology.cores.len(), "core"));
-    format!("{}, Linux {} {}, {cores}", host.name, host.kernel, host.arch)
+    // A rebuilt recording has no kernel.
+    let kernel = if host.kernel.as_str() == UNKNOWN { String::new() } else { format!("Linux {} ", host.kernel) };
+    format!("{}, {kernel}{}, {cores}", host.name, host.arch)
 }
 
 /// `34 socket, 11 node, 2 only counted`: by class, the farthest first; empty of none.

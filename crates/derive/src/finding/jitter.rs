@@ -69,7 +69,7 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let missing = jitter.map(|jitter| shown(cause.rate_without) - shown(jitter.mean)).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
-        format!("{missing} {}: {all} while none migrates; each costs {each_ms:.0} ms of traffic", unit.word)
+        format!("{missing} {}: {all} without migrations; each costs {each_ms:.0} ms of traffic", unit.word)
     };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),
