@@ -23,20 +23,26 @@ const WATCHING: CapabilitySet = FILES
 pub enum Work {
     /// Watches this machine, and perhaps pins.
     Watching,
+    /// Watches it and pins nothing, for months.
+    Exporting,
     /// Plays a recording, or asks a Prometheus: files are all that it needs.
     Replaying,
 }
 
-/// Gives up what this work does not need, for this thread and those that it starts. What is inherited is left alone. A recording needs
-/// no program of others: none that is run all the same has more rights again, though its user is root.
+/// Gives up what this work does not need, for this thread and those that it starts. What is inherited is left alone. A recording and an
+/// exporter need no program of others: none that is run all the same has more rights again, though its user is root.
 ///
 /// # Errors
 ///
 /// `capget`, `capset` or `prctl`, which a seccomp filter may forbid: then nothing is given up.
 pub fn keep_needed(work: Work) -> io::Result<()> {
-    let needed = if work == Work::Watching { WATCHING } else { FILES };
+    let needed = match work {
+        Work::Watching => WATCHING,
+        Work::Exporting => WATCHING.difference(CapabilitySet::SYS_NICE),
+        Work::Replaying => FILES,
+    };
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
     let kept = CapabilitySets { effective: effective & needed, permitted: permitted & needed, inheritable };
     set_capabilities(None, kept)?;
-    if work == Work::Replaying { set_no_new_privs(true) } else { Ok(()) }
+    if work == Work::Watching { Ok(()) } else { set_no_new_privs(true) }
 }

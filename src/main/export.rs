@@ -12,7 +12,7 @@ use vnettop::{rights, term};
 
 /// Answers scrapes until a signal comes.
 pub fn run(config: &Config, asked: &AskedExport) -> Result<ExitCode, Box<dyn Error>> {
-    keep_rights(rights::Work::Watching);
+    keep_rights(rights::Work::Exporting);
     let signals = Signals::take().map_err(AppError::Signals)?;
     signals.take_stop().map_err(AppError::Signals)?;
     let exporter = Exporter::start(&asked.place, (asked.web_config.as_ref(), |news| term::say(news)), config.interval)?;

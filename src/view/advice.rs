@@ -39,7 +39,7 @@ pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static
         let is_full =
             |core| metrics.machine.core(core).and_then(CoreMetrics::shares).is_some_and(|one| one.idle <= FULL);
         if metrics.subject.threads.iter().any(|thread| is_full(thread.sample.core)) {
-            "nothing: the test gets what it asks for, though other work fills its cores"
+            "nothing: the test gets what it asks for, though its cores are full"
         } else {
             "nothing: the test gets what it asks for"
         }

@@ -20,7 +20,7 @@ const OTHERS: &[&str] = &[
     "--skip",
     "--ignored",
     "--exit-code",
-    "--with",
+    "--without",
     "--static",
     // Of systemctl, curl and docker.
     "--now",

@@ -50,6 +50,11 @@ impl AccessRules {
         self.users.is_empty()
     }
 
+    /// Whether the other has the same users with the same passwords.
+    pub fn has_users_of(&self, other: &Self) -> bool {
+        self.users == other.users
+    }
+
     /// Whether the header lets its sender in.
     pub async fn check(&self, authorization: Option<&str>) -> Admission {
         if self.is_open() {

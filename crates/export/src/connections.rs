@@ -4,9 +4,12 @@ use super::access::Admission;
 use super::gate::Gate;
 use super::listener::{ClientStream, Listener};
 use super::scrape::ScrapeHandover;
+use super::web_config::Secured;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use hyper::header::{
+    ACCEPT, ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -161,8 +164,11 @@ pub(super) async fn serve(listener: Listener, gate: Arc<Gate>, handover: ScrapeH
             continue;
         }
         let uses = Uses::new(stream.is_stalled());
-        let service = Service { gate: Arc::clone(&gate), handover: handover.clone(), uses: Arc::clone(&uses) };
-        let task = match gate.now().tls.clone() {
+        let accepted = gate.now();
+        let tls = accepted.tls.clone();
+        let service =
+            Service { gate: Arc::clone(&gate), accepted, handover: handover.clone(), uses: Arc::clone(&uses) };
+        let task = match tls {
             None => tokio::spawn(service.connection(stream)),
             Some(tls) => tokio::spawn(service.encrypted(tls, stream)),
         };
@@ -173,6 +179,8 @@ pub(super) async fn serve(listener: Listener, gate: Arc<Gate>, handover: ScrapeH
 #[derive(Clone)]
 struct Service {
     gate: Arc<Gate>,
+    /// What held when it was accepted.
+    accepted: Arc<Secured>,
     handover: ScrapeHandover,
     uses: Arc<Uses>,
 }
@@ -196,12 +204,21 @@ impl Service {
     }
 
     async fn respond(self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let response = self.response(&request).await;
+        let secured = self.gate.now();
+        let mut response = if secured.lets_in_as(&self.accepted) {
+            self.response(&request, &secured).await
+        } else {
+            plain(StatusCode::SERVICE_UNAVAILABLE, "who may connect has changed, connect again\n", None)
+        };
+        if !Arc::ptr_eq(&secured, &self.accepted) {
+            // The next one is shown the certificate of now.
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         self.uses.asks(false);
         response
     }
 
-    async fn response(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn response(&self, request: &Request<Incoming>, secured: &Secured) -> Response<Full<Bytes>> {
         // It says nothing but that, and probes have no password.
         if request.uri().path() == HEALTHY && [Method::GET, Method::HEAD].contains(request.method()) {
             return match self.handover.freshness.check() {
@@ -213,8 +230,6 @@ impl Service {
             };
         }
         let header = |name: HeaderName| request.headers().get(name).and_then(|value| value.to_str().ok());
-        // A connection that is kept open has no longer a user who was taken out.
-        let secured = self.gate.now();
         match secured.access.check(header(AUTHORIZATION)).await {
             Admission::Allowed => self.uses.asks(true),
             Admission::Refused => {
@@ -244,7 +259,7 @@ impl Service {
 fn plain(status: StatusCode, text: &'static str, header: Option<(HeaderName, &'static str)>) -> Response<Full<Bytes>> {
     let mut response = with_type(status, "text/plain; charset=utf-8", Full::new(Bytes::from_static(text.as_bytes())));
     if let Some((name, value)) = header {
-        response.headers_mut().insert(name, hyper::header::HeaderValue::from_static(value));
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
 }
@@ -252,6 +267,6 @@ fn plain(status: StatusCode, text: &'static str, header: Option<(HeaderName, &'s
 fn with_type(status: StatusCode, content_type: &'static str, body: Full<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content_type));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

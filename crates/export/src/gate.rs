@@ -1,5 +1,6 @@
 //! Who may ask and how that is encrypted, as the file of `--web.config.file` says now: a certificate is renewed every few weeks, and a
-//! Secret of Kubernetes replaced, while the exporter runs for months.
+//! Secret of Kubernetes replaced, while the exporter runs for months. What is read anew can only guard as much as before: a file that
+//! is half written or lost its passwords opens nothing.
 
 use super::web_config::{Secured, WebConfigError};
 use std::os::unix::fs::MetadataExt;
@@ -24,40 +25,55 @@ pub(super) struct Gate {
 
 struct GateState {
     secured: Arc<Secured>,
-    /// Of its files, as they were before they were read.
+    /// Of its files, as they were before they were read; empty while they cannot be used, so that the next look reads them again.
     stamps: Vec<Stamp>,
     looked_at: Instant,
+    /// Why they cannot be used, as it was said.
+    refused: Option<String>,
 }
 
 impl Gate {
     /// Reads the file for the first time; without one everybody may ask, unencrypted.
     pub fn open(path: Option<&Path>, say: fn(&str)) -> Result<Self, WebConfigError> {
         let (secured, stamps) = path.map_or_else(|| Ok(Default::default()), read)?;
-        let held = GateState { secured: Arc::new(secured), stamps, looked_at: Instant::now() };
+        let held = GateState { secured: Arc::new(secured), stamps, looked_at: Instant::now(), refused: None };
         Ok(Self { path: path.map(Path::to_owned), say, held: Mutex::new(held) })
     }
 
-    /// What holds now. Where the files have changed and cannot be used, what held before holds on, and that is said once.
+    /// What holds now. Where the files have changed and cannot be used, what held before holds on, and why is said once.
     pub fn now(&self) -> Arc<Secured> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(path) = self.path.as_deref().filter(|_| held.looked_at.elapsed() >= LOOK) else {
-            return Arc::clone(&held.secured);
-        };
-        held.looked_at = Instant::now();
-        let stamps = stamps(&held.secured.files);
-        if stamps != held.stamps {
-            match read(path) {
-                Ok((secured, stamps)) => {
-                    (held.secured, held.stamps) = (Arc::new(secured), stamps);
-                    (self.say)(&format!("{}: read anew", path.display()));
-                }
-                Err(error) => {
-                    held.stamps = stamps;
-                    (self.say)(&format!("{error}; passwords and certificates stay as they were"));
-                }
+        if let Some(path) = self.path.as_deref().filter(|_| held.looked_at.elapsed() >= LOOK) {
+            held.looked_at = Instant::now();
+            let news = held.look(path);
+            if let Some(news) = news {
+                (self.say)(&news);
             }
         }
         Arc::clone(&held.secured)
+    }
+}
+
+impl GateState {
+    /// Reads the files anew where they have changed; what there is to say of it.
+    fn look(&mut self, path: &Path) -> Option<String> {
+        if !self.stamps.is_empty() && stamps(&self.secured.files) == self.stamps {
+            return None;
+        }
+        let read = read(path).and_then(|(secured, stamps)| Ok((self.secured.followed_by(secured, path)?, stamps)));
+        match read {
+            Ok((secured, stamps)) => {
+                (self.secured, self.stamps, self.refused) = (Arc::new(secured), stamps, None);
+                Some(format!("{}: read anew", path.display()))
+            }
+            Err(error) => {
+                self.stamps.clear();
+                let why = error.to_string();
+                let is_new = self.refused.as_ref() != Some(&why);
+                self.refused = Some(why.clone());
+                is_new.then(|| format!("{why}; passwords and certificates stay as they were"))
+            }
+        }
     }
 }
 

@@ -183,6 +183,8 @@ fn a_wrong_file_is_one_sentence_with_its_name() {
         ("tls_server_config:\n  cert_file: none.pem\n  key_file: none.key\n", "none.pem"),
         (": : :\n", "web.yml"),
         ("", "it is empty"),
+        ("# later\n", "no passwords and no TLS"),
+        ("http_server_config: {http2: false}\n", "no passwords and no TLS"),
     ];
     for (text, expected) in cases {
         std::fs::write(&path, text).expect("written");
@@ -247,26 +249,39 @@ fn a_file_that_has_changed_is_read_anew_and_a_wrong_one_locks_nobody_out() {
     let exporter = Exporter::start(&anywhere(), (Some(&path), say), SECOND).expect("it listens");
     // ada:secret and bob:secret.
     let [ada, bob] = ["YWRhOnNlY3JldA==", "Ym9iOnNlY3JldA=="];
-    let mut kept = TcpStream::connect(address(&exporter)).expect("it listens");
     // No scrape, so that nobody has to answer: 404 is said to those who are let in.
-    let mut status = |user: &str| {
-        ask(&mut kept, &format!("GET /other HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {user}\r\n\r\n"));
-        let mut answer = [0; 512];
-        let length = kept.read(&mut answer).expect("an answer");
-        String::from_utf8_lossy(&answer[..length])["HTTP/1.1 ".len()..][..3].to_owned()
+    let other = |user: &str| format!("GET /other HTTP/1.1\r\nHost: x\r\nAuthorization: Basic {user}\r\n");
+    let status = |user: &str| {
+        let mut stream = TcpStream::connect(address(&exporter)).expect("it listens");
+        ask(&mut stream, &format!("{}Connection: close\r\n\r\n", other(user)));
+        read(&mut stream)["HTTP/1.1 ".len()..][..3].to_owned()
     };
+    let mut kept = TcpStream::connect(address(&exporter)).expect("it listens");
+    ask(&mut kept, &format!("{}\r\n", other(ada)));
+    assert!(kept.read(&mut [0; 512]).is_ok_and(|length| length > 0), "its first answer");
     let said = |part: &str| SAID.lock().expect("no panic").iter().filter(|news| news.contains(part)).count();
-    assert_eq!([ada, bob].map(&mut status), ["404", "401"], "ada alone is let in");
-    write("basic_auth_users: [\n");
-    let until = std::time::Instant::now() + 20 * SECOND;
-    while said("stay as they were") == 0 {
-        assert_eq!(status(ada), "404", "whatever is in the file now");
-        assert!(std::time::Instant::now() < until, "it is looked at");
+    assert_eq!([ada, bob].map(status), ["404", "401"], "ada alone is let in");
+    let until = std::time::Instant::now() + 40 * SECOND;
+    let await_that = |what: &str, is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            assert!(std::time::Instant::now() < until, "{what}: {SAID:?}");
+        }
+    };
+    for (text, why) in [("basic_auth_users: [\n", "web.yml"), ("# later\n", "no passwords and no TLS")] {
+        let before = said("stay as they were");
+        write(text);
+        await_that(why, &|| status(ada) == "404" && said("stay as they were") > before);
+        assert!(said(why) > 0, "{why}: {SAID:?}");
+        assert_eq!(status(bob), "401", "whatever is in the file: {text:?}");
     }
     write(&user("bob"));
-    while status(bob) != "404" {
-        assert!(std::time::Instant::now() < until, "the new user is known");
-    }
-    assert_eq!(status(ada), "401", "on a connection that was open before, too");
-    assert_eq!([said("read anew"), said("stay as they were")], [1, 1], "each is said once: {SAID:?}");
+    await_that("the new user is known", &|| status(bob) == "404");
+    assert_eq!(status(ada), "401", "and the old one no longer");
+    ask(&mut kept, &format!("{}\r\n", other(ada)));
+    let last = read(&mut kept);
+    assert!(
+        last.starts_with("HTTP/1.1 401 ") && last.contains("connection: close"),
+        "on an open connection either: {last}"
+    );
+    assert_eq!([said("read anew"), said("stay as they were")], [1, 2], "each is said once: {SAID:?}");
 }

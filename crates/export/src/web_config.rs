@@ -32,7 +32,9 @@ pub struct WebConfigError {
 #[derive(Default)]
 pub(super) struct Secured {
     pub tls: Option<TlsAcceptor>,
-    pub access: AccessRules,
+    /// Of which clients a certificate is asked, and by whose word it is taken: an open connection was let in by that.
+    pub clients: Vec<CertificateDer<'static>>,
+    pub access: Arc<AccessRules>,
     /// The file itself, and those that it names.
     pub files: Vec<PathBuf>,
 }
@@ -86,7 +88,9 @@ enum LeastVersion {
 impl Secured {
     pub fn read(path: &Path) -> Result<Self, WebConfigError> {
         let failed = |path: &Path, reason: String| WebConfigError { path: path.to_owned(), reason };
-        let text = text_of(path).map_err(|error| failed(path, format!("cannot be read: {error}")))?;
+        let unread = |error: &dyn std::fmt::Display| failed(path, format!("cannot be read: {error}"));
+        let bytes = bytes_of(path).map_err(|error| unread(&error))?;
+        let text = String::from_utf8(bytes).map_err(|error| unread(&error))?;
         if text.trim().is_empty() {
             return Err(failed(path, "it is empty: give it tls_server_config or basic_auth_users".to_owned()));
         }
@@ -94,6 +98,10 @@ impl Secured {
             let first_line = error.to_string().lines().next().unwrap_or_default().to_owned();
             failed(path, first_line)
         })?;
+        if file.tls_server_config.is_none() && file.basic_auth_users.is_empty() {
+            let reason = "it has no passwords and no TLS: add tls_server_config or basic_auth_users";
+            return Err(failed(path, reason.to_owned()));
+        }
         let mut highest = 4;
         for (user, hash) in &file.basic_auth_users {
             let cost = hash.parse().map(|parts: bcrypt::HashParts| parts.get_cost()).ok();
@@ -107,23 +115,54 @@ impl Secured {
         let folder = path.parent().unwrap_or(Path::new("."));
         let named = file.tls_server_config.iter().flat_map(Tls::files).map(|named| folder.join(named));
         let files = std::iter::once(path.to_owned()).chain(named).collect();
-        let tls =
-            file.tls_server_config.map(|tls| tls.acceptor(folder)).transpose().map_err(|(at, why)| failed(&at, why))?;
-        Ok(Self { tls, access: AccessRules::of(file.basic_auth_users, highest), files })
+        let tls = file.tls_server_config.map(|tls| tls.acceptor(folder)).transpose();
+        let (tls, clients) = tls.map_err(|(at, why)| failed(&at, why))?.unzip();
+        let access = Arc::new(AccessRules::of(file.basic_auth_users, highest));
+        Ok(Self { tls, clients: clients.unwrap_or_default(), access, files })
+    }
+
+    /// What was read anew, in the place of this.
+    ///
+    /// # Errors
+    /// It guards less: that takes a restart.
+    pub fn followed_by(&self, mut next: Self, path: &Path) -> Result<Self, WebConfigError> {
+        let failed = |what: &str| WebConfigError {
+            path: path.to_owned(),
+            reason: format!("it no longer has {what}, which only a restart takes away"),
+        };
+        if self.tls.is_some() && next.tls.is_none() {
+            return Err(failed("tls_server_config"));
+        }
+        if !self.clients.is_empty() && next.clients.is_empty() {
+            return Err(failed("client_ca_file"));
+        }
+        if !self.access.is_open() && next.access.is_open() {
+            return Err(failed("basic_auth_users"));
+        }
+        // Who was let in with a password needs no second check of it.
+        if self.access.has_users_of(&next.access) {
+            next.access = Arc::clone(&self.access);
+        }
+        Ok(next)
+    }
+
+    /// A connection that was accepted under the other is let in by the same rules as one that comes now.
+    pub fn lets_in_as(&self, other: &Self) -> bool {
+        self.tls.is_some() == other.tls.is_some() && self.clients == other.clients
     }
 }
 
-/// The text of a plain file, which is not waited for and has an end.
-fn text_of(path: &Path) -> io::Result<String> {
+/// What a plain file holds, which is not waited for and has an end.
+fn bytes_of(path: &Path) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
     }
-    let mut text = String::new();
-    if file.take(MOST_BYTES + 1).read_to_string(&mut text)? as u64 > MOST_BYTES {
+    let mut bytes = Vec::new();
+    if file.take(MOST_BYTES + 1).read_to_end(&mut bytes)? as u64 > MOST_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is longer than 1 MiB"));
     }
-    Ok(text)
+    Ok(bytes)
 }
 
 impl Tls {
@@ -131,11 +170,13 @@ impl Tls {
         [&self.cert_file, &self.key_file].into_iter().chain(&self.client_ca_file)
     }
 
-    fn acceptor(self, folder: &Path) -> Result<TlsAcceptor, (PathBuf, String)> {
+    /// With the certificates that a client's own has to come from; none where clients need none.
+    fn acceptor(self, folder: &Path) -> Result<(TlsAcceptor, Vec<CertificateDer<'static>>), (PathBuf, String)> {
         let certificate = folder.join(&self.cert_file);
         let chain = certificates(&certificate)?;
         let key_file = folder.join(&self.key_file);
-        let key = PrivateKeyDer::from_pem_file(&key_file)
+        let bytes = bytes_of(&key_file).map_err(|error| (key_file.clone(), format!("cannot be read: {error}")))?;
+        let key = PrivateKeyDer::from_pem_slice(&bytes)
             .map_err(|error| (key_file.clone(), format!("no private key: {error}")))?;
         let both: &[&SupportedProtocolVersion] = match self.min_version {
             LeastVersion::Tls12 => &[&version::TLS13, &version::TLS12],
@@ -145,6 +186,7 @@ impl Tls {
         let refused = |error: rustls::Error| (certificate.clone(), format!("cannot be used for TLS: {error}"));
         let builder =
             ServerConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(both).map_err(refused)?;
+        let mut clients = Vec::new();
         let kind = self.client_auth_type.unwrap_or(ClientAuth::NoClientCert);
         let builder = match (self.client_ca_file, kind) {
             (None, ClientAuth::NoClientCert) => builder.with_no_client_auth(),
@@ -158,8 +200,9 @@ impl Tls {
             (Some(ca), kind) => {
                 let ca = folder.join(ca);
                 let mut roots = RootCertStore::empty();
-                for one in certificates(&ca)? {
-                    roots.add(one).map_err(|error| (ca.clone(), format!("cannot be used: {error}")))?;
+                clients = certificates(&ca)?;
+                for one in &clients {
+                    roots.add(one.clone()).map_err(|error| (ca.clone(), format!("cannot be used: {error}")))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
                 let optional = kind == ClientAuth::VerifyClientCertIfGiven;
@@ -169,13 +212,14 @@ impl Tls {
             }
         };
         let config = builder.with_single_cert(chain, key).map_err(refused)?;
-        Ok(TlsAcceptor::from(Arc::new(config)))
+        Ok((TlsAcceptor::from(Arc::new(config)), clients))
     }
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, (PathBuf, String)> {
     let failed = |why: String| (path.to_owned(), why);
-    let all = CertificateDer::pem_file_iter(path).map_err(|error| failed(format!("no certificate: {error}")))?;
+    let bytes = bytes_of(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
+    let all = CertificateDer::pem_slice_iter(&bytes);
     let all: Vec<_> = all.collect::<Result<_, _>>().map_err(|error| failed(format!("no certificate: {error}")))?;
     if all.is_empty() { Err(failed("no certificate in it".to_owned())) } else { Ok(all) }
 }
