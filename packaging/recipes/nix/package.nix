@@ -10,7 +10,13 @@ rustPlatform.buildRustPackage rec {
   pname = "vnettop";
   version = "0.2.0";
 
-  src = lib.cleanSource ../../..;
+  # cleanSource leaves out every *.o, and the BPF objects with them.
+  src = lib.cleanSourceWith {
+    src = ../../..;
+    filter =
+      path: type:
+      (lib.cleanSourceFilter path type || lib.hasSuffix ".bpf.o" path) && baseNameOf path != "target";
+  };
   cargoLock.lockFile = ../../../Cargo.lock;
 
   nativeBuildInputs = [
