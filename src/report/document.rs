@@ -114,9 +114,7 @@ impl ReportTable {
         };
         Self { caption: caption.to_owned(), columns: columns.iter().map(column).collect(), rows }
     }
-}
 
-impl ReportTable {
     /// Without this column where no row has anything in it.
     pub fn without_empty(mut self, name: &str) -> Self {
         let at = self.columns.iter().position(|(column, _)| column == name);

@@ -153,11 +153,14 @@ pub struct PlotTime {
     pub to_s: f64,
 }
 
+/// An axis of so many seconds has minutes.
+pub const MINUTES_FROM_S: f64 = 300.0;
+
 impl PlotTime {
     fn unit(self) -> (f64, &'static str) {
         match self.to_s - self.from_s {
             7200.0.. => (3600.0, "time, h"),
-            300.0.. => (60.0, "time, min"),
+            MINUTES_FROM_S.. => (60.0, "time, min"),
             _ => (1.0, "time, s"),
         }
     }

@@ -100,6 +100,11 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
 /// What the only recording says first.
 fn headline(recordings: &[ReportedRecording]) -> Option<String> {
     let [one] = recordings else { return None };
+    headline_of(one)
+}
+
+/// The verdict of a recording: of the test that leads it, else of what passed.
+fn headline_of(one: &ReportedRecording) -> Option<String> {
     verdict::of_recording(one).map(|result| result.headline).or_else(|| passing::headline(one.summary.as_ref()?))
 }
 

@@ -36,7 +36,7 @@ fn recording(recording: &ReportedRecording) -> Value {
         "name": recording.name,
         "recorded_by": recording.recorded_by,
         "notes": recording.notes,
-        "verdict": super::headline(std::slice::from_ref(recording)),
+        "verdict": super::headline_of(recording),
         "run": card.and_then(|card| serde_json::from_str::<Value>(&card).ok()),
         "summary": recording.summary.as_ref().map(summary),
     })

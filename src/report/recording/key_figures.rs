@@ -127,7 +127,7 @@ fn both_sides(
     let migrations = format!("{} → {}/s", moves(&card.before), moves(&card.after));
     let pairs = plural(card.pairs(), "pair");
     let range = if is_rebuilt {
-        format!("{pairs} of seconds that repeat, so an interval says nothing")
+        format!("{pairs} of a recording whose seconds repeat: an interval says nothing")
     } else {
         format!("{}; {pairs}", verdict::range(card))
     };

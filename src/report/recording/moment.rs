@@ -4,13 +4,11 @@
 use super::thread_names::ReportedTest;
 use super::words::{count, known_percent};
 use crate::derive::finding::FindingId;
-use crate::derive::summary::ThreadSummary;
+use crate::derive::summary::{CoreSummary, ThreadSummary};
 use crate::derive::{Finding, RecordingSummary, TestSummary};
 use crate::report::figures::{digits, rate, time};
-use crate::sample::CoreId;
+use crate::report::plot::MINUTES_FROM_S;
 
-/// The axis of a plot has minutes from here on, s.
-const MINUTES_FROM_S: f64 = 300.0;
 /// A link that carries less than this times its nominal speed is no finding, as on the screen.
 const CLEARLY: f64 = 1.1;
 /// A mean that is as close as this to the moment's is no other figure, share of a core.
@@ -32,11 +30,35 @@ pub(super) fn as_at(summary: &RecordingSummary, at_ns: u64, said: &str) -> Optio
     is_timed.then(|| format!("as at {}", moment(summary, at_ns)))
 }
 
+/// A sentence with figures of one moment.
+#[derive(Clone, Copy)]
+pub(super) struct Momentary<'a> {
+    /// Names threads as the tables do.
+    pub said: &'a str,
+    /// When it was so, monotonic ns.
+    pub at_ns: u64,
+    /// Of the finding that says it; none of a limit.
+    pub id: Option<FindingId>,
+    /// What it says in figures.
+    pub numbers: &'a [(&'static str, f64)],
+}
+
+impl Momentary<'_> {
+    fn number(&self, wanted: &str) -> Option<f64> {
+        self.numbers.iter().find(|(name, _)| *name == wanted).map(|(_, number)| *number)
+    }
+
+    fn core<'a>(&self, summary: &'a RecordingSummary) -> Option<&'a CoreSummary> {
+        let number = self.number("core")?;
+        summary.cores.iter().find(|one| (f64::from(one.place.core) - number).abs() < 0.5)
+    }
+}
+
 /// `as at 24 s; mean of the test: iperf3 server waits 53.5 %`: of when the figures of a sentence are, and what tables of the whole test have
-/// in their place. `said` names threads as the tables do; `id` is that of its finding.
-pub(super) fn beside(of: ReportedTest<'_>, at_ns: u64, said: &str, id: Option<FindingId>) -> Option<String> {
-    let at = as_at(of.0, at_ns, said)?;
-    let means = means(of, said, id);
+/// in their place.
+pub(super) fn beside(of: ReportedTest<'_>, one: Momentary<'_>) -> Option<String> {
+    let at = as_at(of.0, one.at_ns, one.said)?;
+    let means = means(of, one);
     if means.is_empty() {
         return Some(at);
     }
@@ -47,46 +69,33 @@ pub(super) fn beside(of: ReportedTest<'_>, at_ns: u64, said: &str, id: Option<Fi
 /// The cause of a loss, whose own figures are of the whole test.
 pub(super) fn beside_cause(of: ReportedTest<'_>, at_ns: u64, finding: &Finding) -> Option<String> {
     let why = of.2.sentence(&finding.parts.why);
-    beside(of, at_ns, &why, Some(finding.id)).map(|beside| format!("cause {beside}"))
+    let cause = Momentary { said: &why, at_ns, id: Some(finding.id), numbers: &finding.numbers };
+    beside(of, cause).map(|beside| format!("cause {beside}"))
 }
 
-fn means((summary, test, names): ReportedTest<'_>, said: &str, id: Option<FindingId>) -> Vec<String> {
-    match id {
-        Some(FindingId::Latency) => return waited(test, said).into_iter().collect(),
+fn means((summary, test, names): ReportedTest<'_>, one: Momentary<'_>) -> Vec<String> {
+    match one.id {
+        Some(FindingId::Latency) => return waited(test, one.said).into_iter().collect(),
         Some(FindingId::Moves) => {
             let per_s = test.rate.moves_per_s.map(|per_s| format!("{} migrations/s of all its threads", digits(per_s)));
             return per_s.into_iter().collect();
         }
-        Some(FindingId::Squeeze) => return squeezes(summary, said).into_iter().collect(),
+        Some(FindingId::Squeeze) => return one.core(summary).map(|core| squeezes(summary, core)).into_iter().collect(),
         _ => {}
     }
-    let core = full_core(said).and_then(|core| summary.cores.iter().find(|one| one.place.core == core));
-    let busy = core.and_then(|core| Some((core.place.core, summary.of_core(core).busy?)));
-    let is_other = |busy: f64| full_share(said).is_none_or(|said| (said - busy).abs() >= CLOSE);
-    let busy = busy.filter(|(_, busy)| is_other(*busy));
-    let busy = busy.map(|(core, busy)| format!("core {core} {} busy", known_percent(Some(busy))));
-    if !said.contains("wait") {
+    let busy = one.core(summary).zip(one.number("busy")).and_then(|(core, then)| {
+        let mean = summary.of_core(core).busy.filter(|mean| (then - mean).abs() >= CLOSE)?;
+        Some(format!("core {} {} busy", core.place.core, known_percent(Some(mean))))
+    });
+    if !one.said.contains("wait") {
         return busy.into_iter().collect();
     }
     let number = test.test.as_ref().map(|test| test.number);
-    let is_named = |thread: &&ThreadSummary| thread.test == number && is_named(said, &names.of_thread(thread));
+    let is_named = |thread: &&ThreadSummary| thread.test == number && is_named(one.said, &names.of_thread(thread));
     let waits = |thread: &ThreadSummary| {
         Some(format!("{} waits {}", names.of_thread(thread), known_percent(Some(thread.figures().wait?))))
     };
     busy.into_iter().chain(summary.threads.iter().filter(is_named).filter_map(waits)).collect()
-}
-
-/// The number of `core 1 is 100 % busy`, wherever it stands.
-fn full_core(said: &str) -> Option<CoreId> {
-    let (before, _) = said.split_once(" % busy")?;
-    let (_, core) = before.rsplit_once("core ")?;
-    core.split_once(" is ")?.0.parse().ok()
-}
-
-/// The share of it.
-fn full_share(said: &str) -> Option<f64> {
-    let (before, _) = said.split_once(" % busy")?;
-    before.rsplit(' ').next()?.parse::<f64>().ok().map(|percent| percent / 100.0)
 }
 
 /// The name stands there, and is not that of another one with an ordinal.
@@ -109,11 +118,9 @@ fn waited(test: &TestSummary, said: &str) -> Option<String> {
 }
 
 /// How often a core ran out of its budget over all of the recording, as the table of cores counts it.
-fn squeezes(summary: &RecordingSummary, said: &str) -> Option<String> {
-    let core = said.split_once("core ")?.1.split_once(' ')?.0.parse::<CoreId>().ok()?;
-    let core = summary.cores.iter().find(|one| one.place.core == core)?;
+fn squeezes(summary: &RecordingSummary, core: &CoreSummary) -> String {
     let per_s = core.whole.squeezes / summary.seconds().max(1.0);
-    Some(format!("{}/s ({} in all)", digits(per_s), count(core.whole.squeezes)))
+    format!("{}/s ({} in all)", digits(per_s), count(core.whole.squeezes))
 }
 
 /// What a link carried over the whole test instead of in its last moment: `a0 carries 13.8 Gbit/s, 1.4× its nominal 10 Gbit/s, …`; none where
@@ -136,7 +143,7 @@ pub(super) fn carried_in_all(test: &TestSummary, finding: &Finding) -> Option<St
 
 #[cfg(test)]
 mod tests {
-    use super::{full_core, full_share, is_named};
+    use super::is_named;
 
     #[test]
     fn a_thread_is_told_from_another_one_with_an_ordinal() {
@@ -145,12 +152,5 @@ mod tests {
         assert!(is_named("waits (iperf3 client 11 %, others)", "iperf3 client"), "a share is no ordinal");
         assert!(!is_named("for which iperf3 client 2 waits", "iperf3 client"));
         assert!(!is_named("iperf3 clients", "iperf3 client"));
-    }
-
-    #[test]
-    fn the_core_is_that_which_is_full() {
-        assert_eq!(full_core("Limit: core 1 is 100 % busy: 32 % rustc; a thread waits for core 2"), Some(1));
-        assert_eq!(full_share("Limit: core 1 is 97 % busy: 32 % rustc"), Some(0.97));
-        assert_eq!(full_core("rustc takes 47 % of core 0"), None);
     }
 }

@@ -90,7 +90,7 @@ fn figures(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<KeyFigur
     let hint = "by links, qdiscs and backlogs of its namespace; the share is of the place that drops most".to_owned();
     all.push(figure("packets dropped", dropped, hint));
     let hint = for_so_long(passing.seconds, summary.seconds());
-    all.push(figure("length", length(passing.seconds), format!("traffic was there {hint}")));
+    all.push(figure("length", length(passing.seconds), format!("it was looked at {hint}")));
     all
 }
 

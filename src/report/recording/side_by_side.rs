@@ -2,7 +2,7 @@
 
 use super::ReportedRecording;
 use super::cause::main_limit;
-use super::headline;
+use super::headline_of;
 use super::lost::{limit_in_all, share_and_count};
 use super::thread_names::ThreadNames;
 use super::verdict::led;
@@ -83,7 +83,7 @@ pub(super) fn blocks(recordings: &[ReportedRecording]) -> Vec<Block> {
     let row = |(name, of): &(&str, Cell)| {
         std::iter::once((*name).to_owned()).chain(recordings.iter().map(|recording| cell(recording, *of))).collect()
     };
-    let verdict = |one: &ReportedRecording| known(headline(std::slice::from_ref(one)), |headline| headline);
+    let verdict = |one: &ReportedRecording| known(headline_of(one), |headline| headline);
     let first = std::iter::once("verdict".to_owned()).chain(recordings.iter().map(verdict)).collect();
     let rates: &[(&str, Cell)] = if is_any_pinned(recordings) { &RATES_APART } else { &RATES };
     let rows = MACHINE.iter().chain(rates).chain(&REST).map(row);

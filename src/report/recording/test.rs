@@ -4,7 +4,7 @@ use super::cause::limits as limits_of;
 use super::key_figures::figures;
 use super::latency;
 use super::lost::{burst, finding_in_all, limit_in_all};
-use super::moment::{beside, beside_cause};
+use super::moment::{Momentary, beside, beside_cause};
 use super::rate_plot::{axis, rate_plot};
 use super::thread_names::{ReportedTest, ThreadNames};
 use super::verdict::{Result as TestResult, listed_findings};
@@ -12,7 +12,7 @@ use super::words::{
     UNKNOWN, count, done, for_so_long, is_all, known, known_percent, legend_of_done, length, migrations, nominal,
     ran_s, step, test_title,
 };
-use crate::derive::finding::FindingId;
+use crate::derive::finding::{Finding, FindingId};
 use crate::derive::run::{RunCard, Seen};
 use crate::derive::summary::{HopSummary, LimitSeen, PathSummary, StripColumn, ThreadSummary};
 use crate::derive::{Evidence, LimitKind, RecordingSummary, TestSummary, plural};
@@ -86,7 +86,8 @@ fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
         let (words, in_all) = limit_in_all(test, &seen.limit);
         let is_fixed = seen.limit.meets_what_was_asked() || words != seen.limit.text_alone();
         let said = names.sentence(&words);
-        let moment = beside((summary, test, names), seen.at_ns, &said, None).filter(|_| !is_fixed);
+        let one = Momentary { said: &said, at_ns: seen.at_ns, id: None, numbers: &seen.limit.numbers };
+        let moment = beside((summary, test, names), one).filter(|_| !is_fixed);
         ListItem { text: said, aside: aside([moment, in_all], seen.seconds, ran_s) }
     };
     let mut items: Vec<ListItem> = limits.iter().take(LIMITS).map(item).collect();
@@ -118,8 +119,11 @@ fn with_one_loss<'a>(limits: impl Iterator<Item = &'a LimitSeen>) -> Vec<LimitSe
 fn finding(of: ReportedTest<'_>, seen: &Seen, ran_s: f64) -> ListItem {
     let (words, in_all) = finding_in_all(of.1, &seen.finding);
     let text = of.2.sentence(&words);
-    let moment = match seen.finding.id {
-        _ if words == seen.finding.text => beside(of, seen.at_ns, &text, Some(seen.finding.id)),
+    let Finding { id, numbers, .. } = &seen.finding;
+    let moment = match id {
+        _ if words == seen.finding.text => {
+            beside(of, Momentary { said: &text, at_ns: seen.at_ns, id: Some(*id), numbers })
+        }
         FindingId::Loss => beside_cause(of, seen.at_ns, &seen.finding),
         _ => None,
     };

@@ -4,7 +4,7 @@ use super::ReportedRecording;
 use super::all_tests::{largest, leading, loses_much, which};
 use super::cause::{STEADY, SWINGS, asked, cause, main_kind, main_limit, state, state_and_cause};
 use super::lost::{LEAST, all_lost, limit_in_all, what_in_all};
-use super::moment::beside;
+use super::moment::{Momentary, beside};
 use super::thread_names::{ReportedTest, ThreadNames};
 use super::words::{for_so_long, is_udp, known_percent, length, ran_s};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
@@ -211,7 +211,8 @@ fn reasons((summary, test, names): ReportedTest<'_>) -> Vec<String> {
     // What the finding counts is of one moment, and so is what that costs.
     let in_all = what_in_all(test, what).filter(|_| loses);
     let for_long = |said: String| {
-        let moment = beside((summary, test, names), *at_ns, &said, Some(finding.id)).filter(|_| in_all.is_none());
+        let one = Momentary { said: &said, at_ns: *at_ns, id: Some(finding.id), numbers: &finding.numbers };
+        let moment = beside((summary, test, names), one).filter(|_| in_all.is_none());
         let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
         format!("{said} ({moment}{})", for_so_long(*seconds, ran_s(test)))
     };
@@ -242,7 +243,8 @@ fn limit_line((summary, test, names): ReportedTest<'_>, seen: &LimitSeen) -> Str
     let (sentence, lost) = limit_in_all(test, &seen.limit);
     let is_fixed = seen.limit.meets_what_was_asked() || sentence != seen.limit.text_alone();
     let sentence = names.sentence(&sentence);
-    let moment = beside((summary, test, names), seen.at_ns, &sentence, None).filter(|_| !is_fixed);
+    let one = Momentary { said: &sentence, at_ns: seen.at_ns, id: None, numbers: &seen.limit.numbers };
+    let moment = beside((summary, test, names), one).filter(|_| !is_fixed);
     let all = [moment, lost, Some(for_so_long(seen.seconds, ran_s(test)))];
     let aside = all.into_iter().flatten().collect::<Vec<_>>().join("; ");
     format!("{LIMIT}{sentence} ({aside})")
@@ -254,7 +256,8 @@ fn why_of_limit((summary, test, names): ReportedTest<'_>, by: &LimitSeen) -> Str
     let waits = by.limit.waits.as_deref().filter(|waits| !full.contains(waits));
     let waits = waits.map_or_else(String::new, |waits| format!("; {waits}"));
     let whole = names.sentence(&format!("{full}{waits}"));
-    let moment = beside((summary, test, names), by.at_ns, &whole, None);
+    let one = Momentary { said: &whole, at_ns: by.at_ns, id: None, numbers: &by.limit.numbers };
+    let moment = beside((summary, test, names), one);
     let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
     format!("Why: {whole} ({moment}{})", for_so_long(by.seconds, ran_s(test)))
 }

@@ -3,10 +3,13 @@
 use super::columns::{halve, spread};
 use super::rate::{RateSummary, RateTrack};
 use crate::finding::FindingParts;
-use crate::{Mean, Metrics, TrafficState};
+use crate::{MachineMetrics, Mean, Metrics, PassingTraffic, TrafficState};
+use std::sync::Arc;
 
 /// Bins of its rate that are kept.
 const MOST_BINS: usize = 600;
+/// A mean share is known where it is for this part of the time.
+const MOST_OF_IT: f64 = 0.9;
 
 /// Traffic that no test is.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,7 +22,7 @@ pub struct PassingSummary {
     pub parts: FindingParts,
     /// When that was, monotonic ns.
     pub at_ns: u64,
-    /// How long it was there, s.
+    /// How long it was looked at, s: what a first sample shows is no rate yet.
     pub seconds: f64,
     /// Mean of the busier direction of its busier link, bits/s.
     pub bits_per_s: Option<f64>,
@@ -39,10 +42,11 @@ pub struct PassingSummary {
     pub rate: RateSummary,
 }
 
+/// What was seen of it at the same links.
 #[derive(Debug, Clone)]
 pub(super) struct PassingTrack {
-    /// As of the newest sample with any; its rates are computed at the end.
-    last: Option<PassingSummary>,
+    /// The newest sample with any.
+    last: Option<(Arc<PassingTraffic>, Arc<MachineMetrics>)>,
     rate: RateTrack,
     bits: Mean,
     packets: Mean,
@@ -72,8 +76,10 @@ impl Default for PassingTrack {
 impl PassingTrack {
     pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
         let Some(traffic) = &metrics.traffic else { return };
-        let place = traffic.place(&metrics.machine);
-        if self.last.as_ref().is_some_and(|last| last.place != place) {
+        let is_elsewhere = |(last, machine): &(Arc<PassingTraffic>, Arc<MachineMetrics>)| {
+            last.place(machine) != traffic.place(&metrics.machine)
+        };
+        if self.last.as_ref().is_some_and(is_elsewhere) {
             // Rates at other links are none of these.
             *self = Self::default();
         }
@@ -83,8 +89,7 @@ impl PassingTrack {
         self.bits.add(Some(traffic.bits_per_s), elapsed_s);
         self.packets.add(Some(traffic.packets_per_s), elapsed_s);
         self.other.add(traffic.other.as_ref().and_then(|other| other.bits_per_s), elapsed_s);
-        let state = traffic.state();
-        let share = match state {
+        let share = match traffic.state() {
             TrafficState::Dropping(share) => share,
             _ => Some(traffic.dropped().unwrap_or(0.0)),
         };
@@ -92,40 +97,31 @@ impl PassingTrack {
         let dropped = traffic.drops.iter().map(|drop| drop.packets_per_s).sum::<f64>() * elapsed_s;
         self.dropped += dropped;
         spread(&mut self.columns, dropped, spans);
-        self.last = Some(PassingSummary {
-            place,
-            state,
-            parts: traffic.parts(&metrics.machine),
-            at_ns: metrics.machine.at_ns,
-            seconds: 0.0,
-            bits_per_s: None,
-            packets_per_s: None,
-            comes_in: traffic.comes_in,
-            other_bits_per_s: None,
-            dropped_share: None,
-            dropped: 0.0,
-            dropped_columns: Vec::new(),
-            rate: RateTrack::new(MOST_BINS).summary(),
-        });
+        self.last = Some((Arc::clone(traffic), Arc::clone(&metrics.machine)));
     }
 
+    /// Two columns of time become one.
     pub fn halve(&mut self) {
         halve(&mut self.columns, |one, other| *one += other);
     }
 
     /// None where hardly anything passed.
     pub fn summary(&self) -> Option<PassingSummary> {
-        let last = self.last.clone()?;
+        let (traffic, machine) = self.last.as_ref()?;
         Some(PassingSummary {
+            place: traffic.place(machine),
+            state: traffic.state(),
+            parts: traffic.parts(machine),
+            at_ns: machine.at_ns,
             seconds: self.seconds,
             bits_per_s: self.bits.value(),
             packets_per_s: self.packets.value(),
+            comes_in: traffic.comes_in,
             other_bits_per_s: self.other.value(),
-            dropped_share: self.share.value().filter(|_| self.share.weight >= self.seconds * 0.9),
+            dropped_share: self.share.value().filter(|_| self.share.weight >= MOST_OF_IT * self.seconds),
             dropped: self.dropped,
             dropped_columns: self.columns.clone(),
             rate: self.rate.summary(),
-            ..last
         })
     }
 }
