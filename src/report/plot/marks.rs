@@ -22,8 +22,6 @@ pub struct PlotDone {
     pub pinned: Vec<PlotPhase>,
     /// When a user set a mark, seconds on the axis.
     pub marks_s: Vec<f64>,
-    /// What else happened as the figure changed, seconds on the axis: a letter each, from a on.
-    pub steps_s: Vec<f64>,
 }
 
 /// Height of the band above a chart that says that threads were pinned, and how dark it is across a chart.
@@ -120,12 +118,6 @@ pub(super) fn draw_done(
         let line = PathElement::new(vec![(at_s / scale, 0.0), (at_s / scale, y_to)], PlotColor::Text.line(1));
         chart.draw_series(std::iter::once(line))?;
     }
-    let steps: Vec<(char, f64)> =
-        ('a'..='z').zip(done.steps_s.iter().copied()).filter(|(_, at_s)| is_seen(*at_s)).collect();
-    for (_, at_s) in &steps {
-        let line = PathElement::new(vec![(at_s / scale, 0.0), (at_s / scale, y_to)], PlotColor::Dashed.line(1));
-        chart.draw_series(std::iter::once(line))?;
-    }
     let saved = done.saved.map(|(at_s, _)| at_s).filter(|&at_s| is_seen(at_s));
     if let Some(at_s) = saved {
         let line = PathElement::new(vec![(at_s / scale, 0.0), (at_s / scale, y_to)], PlotColor::Teal.line(2));
@@ -137,10 +129,9 @@ pub(super) fn draw_done(
     let (_, top) = inside(area, chart.backend_coord(&(0.0, y_to)));
     let places: Vec<i32> = marks.iter().map(|at| inside(area, chart.backend_coord(&(at / scale, y_to))).0).collect();
     let mut marks = mark_labels(&places);
-    let saved = saved.map(|at_s| (at_s, SAVED.to_owned()));
-    for (at_s, word) in steps.into_iter().map(|(letter, at_s)| (at_s, letter.to_string())).chain(saved) {
+    if let Some(at_s) = saved {
         let (x, _) = inside(area, chart.backend_coord(&(at_s / scale, y_to)));
-        let label = Label { x, word };
+        let label = Label { x, word: SAVED.to_owned() };
         marks.extend(has_room(&label, &marks).then_some(label));
     }
     for label in phase_labels(&bands, &marks).iter().chain(&marks) {

@@ -12,7 +12,6 @@ fn all(width: PlotWidth) -> [String; 4] {
         saved: Some((10.0, "a dip")),
         pinned: vec![PlotPhase { from_s: 20.0, to_s: 90.0 }],
         marks_s: vec![30.0, 30.1],
-        steps_s: vec![50.0],
     };
     let level = Some((5.0, "nominal 5 Gbit/s".to_owned()));
     let points = (0..600).map(|at| (f64::from(at) / 10.0, (at % 50 != 3).then_some(f64::from(at % 7)))).collect();

@@ -1,15 +1,14 @@
 //! The rate of a test over time, with the migrations, losses and pins below it on the same axis.
 
 use super::lost::share_and_count;
-use super::thread_names::ThreadNames;
 use super::words::{count, done, is_udp, known_percent, legend_of_done, length, nominal, step};
 use crate::derive::ledger::Bin;
 use crate::derive::links::Basis;
-use crate::derive::summary::{RateStep, StepCause, pinned_times};
+use crate::derive::summary::pinned_times;
 use crate::derive::{RecordingSummary, TestSummary};
 use crate::report::document::{LegendEntry, ReportPlot, legend};
 use crate::report::figures::{CommonUnit, digits, grouped as thousands, rate, scale, seconds};
-use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotDone, PlotPhase, PlotText, PlotTime, lines};
+use crate::report::plot::{Lane, LinePlot, LineSeries, PlotColor, PlotPhase, PlotText, PlotTime, lines};
 
 /// Phases that the text alternative lists.
 const PHASES_TOLD: usize = 8;
@@ -48,16 +47,13 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
     let level =
         nominal.as_ref().map(|lowest| (lowest.bits_per_s / per_unit, format!("nominal {}", rate(lowest.bits_per_s))));
     let reach = level.as_ref().map(|(at, _)| *at).filter(|&at| at <= highest * STRETCH);
-    let steps = steps(summary, test);
-    let done = PlotDone { steps_s: steps.iter().map(|(at_s, _)| *at_s).collect(), ..done(summary, &test.incidents) };
+    let done = done(summary, &test.incidents);
     let mut colors = colors(summary, test, has_band);
     colors.extend(nominal.map(|Lowest { word, .. }| match reach {
         Some(_) => legend("dashed", format!("{word}, the lowest on its path")),
         None => legend("text none", format!("{word}, the lowest on its path, lies above the axis")),
     }));
     colors.extend(legend_of_done(&done, true));
-    let word = |(letter, (_, word)): (char, &(f64, String))| legend("dashed", format!("{letter}: {word}"));
-    colors.extend(('a'..='z').zip(&steps).map(word));
     let plot = LinePlot {
         x: axis(summary, test),
         y_label: format!("rate, {unit}"),
@@ -68,24 +64,6 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
         done,
     };
     ReportPlot::new(text(summary, test, is_mixed), colors, |text, width| lines(text, width, &plot))
-}
-
-/// Where the rate changed for long just as something else began or ended: when, and what that was.
-fn steps(summary: &RecordingSummary, test: &TestSummary) -> Vec<(f64, String)> {
-    let names = ThreadNames::of(summary);
-    let step = |step: &RateStep| {
-        let at_s = summary.columns.at_s(step.at_ns);
-        let what = match &step.cause {
-            StepCause::TestBegan(number) => format!("test {number} started"),
-            StepCause::TestEnded(number) => format!("test {number} ended"),
-            StepCause::Limit(limit) => {
-                let said = limit.text_alone().split(": ").next().unwrap_or_default();
-                format!("first limited so: {}", names.sentence(said))
-            }
-        };
-        (at_s, format!("{what}, at {}", seconds(at_s)))
-    };
-    test.steps.iter().map(step).collect()
 }
 
 type Point = (f64, Option<f64>);

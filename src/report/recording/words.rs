@@ -112,7 +112,6 @@ pub(super) fn done(summary: &RecordingSummary, incidents: &[Incident]) -> PlotDo
         pinned: pinned_times(incidents).into_iter().map(phase).collect(),
         saved: summary.saved.map(|saved| (at_s(saved.at_ns), saved.what())),
         marks_s: incidents.iter().filter(is_mark).map(|mark| at_s(mark.at_ns)).collect(),
-        steps_s: Vec::new(),
     }
 }
 

@@ -12,8 +12,6 @@ pub struct LimitSeen {
     pub limit: Limit,
     /// Seconds.
     pub seconds: f64,
-    /// The first sample that had it, monotonic ns.
-    pub from_ns: u64,
     /// The sample that its figures are of, monotonic ns.
     pub at_ns: u64,
 }
@@ -39,7 +37,7 @@ impl LimitsTrack {
                 self.0[at].limit.clone_from(limit);
                 self.0[at].at_ns = at_ns;
             }
-            None => self.0.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s, from_ns: at_ns, at_ns }),
+            None => self.0.push(LimitSeen { limit: limit.clone(), seconds: elapsed_s, at_ns }),
         }
     }
 

@@ -8,7 +8,6 @@ use super::lost::{LossCauses, LossSummary};
 use super::path::{PathSummary, PathTrack};
 use super::rate::{RateSummary, RateTrack};
 use super::sent::SentTrack;
-use super::steps::{OtherTest, RateStep, steps_of};
 use crate::latency::UnknownLatency;
 use crate::run::Seen;
 use crate::timeline::Incident;
@@ -64,8 +63,6 @@ pub struct TestSummary {
     pub own_retransmits: Option<f64>,
     /// These as a share of the segments that it sent; none where that is not known for most of its time.
     pub own_retransmit_share: Option<f64>,
-    /// Where its rate changed for long just as something else began or ended, oldest first.
-    pub steps: Vec<RateStep>,
     /// What held it back, the longest first.
     pub limits: Vec<LimitSeen>,
     /// What was found, as it was last (a loss: with the cause of most of it, as that was worst), and for how long, most important first.
@@ -175,24 +172,14 @@ impl TestsTrack {
 
     /// The tests; what was watched beside them only where there are none, or where nothing else has a rate.
     pub fn summaries(&self) -> (Vec<TestSummary>, usize) {
-        let mut all: Vec<TestSummary> =
+        let all: Vec<TestSummary> =
             self.tests.iter().filter(|(n, _)| n.is_some()).map(|(_, one)| one.summary()).collect();
-        let others: Vec<Option<OtherTest>> = all.iter().map(other).collect();
-        for (nth, one) in all.iter_mut().enumerate() {
-            let beside = others.iter().enumerate().filter(|(other, _)| *other != nth).filter_map(|(_, other)| *other);
-            one.steps = steps_of(&one.rate.bins, &one.limits, &beside.collect::<Vec<_>>());
-        }
         if all.is_empty() {
             let watched = self.tests.get(&None).map(OneTest::summary);
             return (watched.into_iter().filter(|one| one.rate.bits() > 0.0).collect(), 0);
         }
         (all, self.left_out_so_far)
     }
-}
-
-/// What it is to the others.
-fn other(test: &TestSummary) -> Option<OtherTest> {
-    Some((test.test.as_ref()?.number, test.from_ns, (!test.runs).then_some(test.to_ns)))
 }
 
 impl RateSummary {
@@ -361,7 +348,6 @@ impl OneTest {
             retransmits: self.retransmits,
             own_retransmits: self.sent.again(),
             own_retransmit_share: self.sent.again_share(),
-            steps: Vec::new(),
             limits: self.limits.summaries(),
             findings,
             incidents: self.incidents.values().copied().collect(),
