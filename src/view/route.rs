@@ -10,8 +10,9 @@ use super::path;
 use super::text::{plural, wrap};
 use super::{Tone, finding};
 use crate::action::Action;
-use crate::derive::LinkMetrics;
 use crate::derive::paths::HopMetrics;
+use crate::derive::{LinkMetrics, Test};
+use crate::sample::LinkKey;
 use crate::state::State;
 use places::{FORMS_IN_A_ROW, PathPlace, PlaceFact, Wording, places};
 
@@ -104,7 +105,11 @@ pub(super) fn title(state: &State, Area { width, height, .. }: Area) -> String {
     let key = state.keys().key("paths");
     let hops = groups.first().and_then(|group| group.path.as_ref()).map_or(&[][..], |path| &path.hops);
     // The rates of links hold what other tests send over them too.
-    let running = metrics.map_or(0, |metrics| metrics.tests.iter().filter(|test| test.ended_ns.is_none()).count());
+    let over_these = |test: &Test| {
+        let is_here = |link: LinkKey| hops.iter().filter_map(|hop| hop.link).any(|one| one.facts.key() == link);
+        test.ended_ns.is_none() && test.metrics.paths.iter().flat_map(|path| &path.hops).any(|hop| is_here(hop.link))
+    };
+    let running = metrics.map_or(0, |metrics| metrics.tests.iter().filter(|test| over_these(test)).count());
     let mut parts: Vec<String> = (running > 1).then(|| "rates of all tests".to_owned()).into_iter().collect();
     let lost = hops.iter().filter_map(HopMetrics::all_drops_per_s).reduce(|all, one| all + one);
     parts.extend(lost.filter(|_| height < ROWS).map(|lost| format!("{} lost/s", Count(Some(lost)))));

@@ -101,3 +101,16 @@ fn whom_the_links_belong_to() {
     stage.press("/OpenVPN");
     freeze_each("owned_filter", &stage);
 }
+
+#[test]
+fn rates_are_of_all_tests_where_another_one_shares_a_link() {
+    for (recording, is_shared) in [("three-at-once", true), ("two-apart", false)] {
+        let file = format!("{}/tests/fixtures/tests/{recording}.vnettop.zst", env!("CARGO_MANIFEST_DIR"));
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_vnettop"));
+        command.args(["replay", &file, "--at", "1", "--print", "120x40", "--no-config"]);
+        let frame = String::from_utf8(command.output().expect("vnettop runs").stdout).expect("text");
+        let title = frame.lines().find(|line| line.starts_with("├ Path ")).expect("a path");
+        assert!(frame.contains("test 2 ") && title.contains("hop by hop"), "several tests, and one's path: {frame}");
+        assert_eq!(title.contains("rates of all tests"), is_shared, "{recording}: {title}");
+    }
+}
