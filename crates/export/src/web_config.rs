@@ -32,7 +32,7 @@ pub struct WebConfigError {
 #[derive(Default)]
 pub(super) struct Secured {
     pub tls: Option<TlsAcceptor>,
-    /// Of which clients a certificate is asked, and by whose word it is taken: an open connection was let in by that.
+    /// Certificates that a client's own has to come from; empty where clients need none.
     pub clients: Vec<CertificateDer<'static>>,
     pub access: Arc<AccessRules>,
     /// The file itself, and those that it names.
