@@ -107,7 +107,7 @@ impl PassingTraffic {
     }
 
     /// What is dropped there was on its way: at its two links, or in the backlogs, which all links share.
-    pub(super) fn is_on_the_way(&self, drop: &TrafficDrop) -> bool {
+    pub(crate) fn is_on_the_way(&self, drop: &TrafficDrop) -> bool {
         match &drop.place {
             DropPlace::Qdisc(at, ..) | DropPlace::Link(at, _) => {
                 *at == self.link || self.other.as_ref().is_some_and(|other| other.link == *at)

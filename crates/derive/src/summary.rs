@@ -27,7 +27,7 @@ pub use latency::StageSummary;
 pub use limits::LimitSeen;
 pub use links::LinkSummary;
 pub use lost::LossSummary;
-pub use passing::PassingSummary;
+pub use passing::{DroppingPlace, PassingSummary};
 pub use path::{HopSummary, PathSummary};
 pub use profiles::ProfileSummary;
 pub use rate::RateSummary;

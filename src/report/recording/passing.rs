@@ -6,8 +6,8 @@ use super::rate_plot::{columns, lane};
 use super::words::{count, done, for_so_long, known, known_percent, length, step};
 use crate::derive::RecordingSummary;
 use crate::derive::passing_traffic::TrafficState;
-use crate::derive::summary::PassingSummary;
-use crate::report::document::{Block, KeyFigure, ReportPlot, legend};
+use crate::derive::summary::{DroppingPlace, PassingSummary};
+use crate::report::document::{Block, KeyFigure, LegendEntry, ReportPlot, ReportTable, legend};
 use crate::report::figures::{CommonUnit, percent, rate, scale};
 use crate::report::plot::{LinePlot, LineSeries, PlotColor, PlotText, PlotTime, lines};
 
@@ -52,14 +52,38 @@ pub(super) fn reasons(summary: &RecordingSummary) -> Vec<String> {
     all.into_iter().filter(|(_, text)| !text.is_empty()).map(line).collect()
 }
 
-/// Its rate over time, and its figures.
+/// Its rate over time, its figures, and what dropped packets.
 pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
     let Some(passing) = of(summary) else { return Vec::new() };
-    vec![
+    let mut blocks = vec![
         Block::Heading(format!("What passed: {}", passing.place)),
         Block::Plot(plot(summary, passing)),
         Block::Figures(figures(summary, passing)),
-    ]
+    ];
+    blocks.extend((!passing.places.is_empty()).then(|| places(passing)));
+    blocks
+}
+
+/// What dropped packets, the place with most first.
+fn places(passing: &PassingSummary) -> Block {
+    let row = |one: &DroppingPlace| {
+        vec![
+            one.place.clone(),
+            count(one.packets),
+            count(one.packets / passing.seconds.max(1.0)),
+            known(one.rate_bits_per_s, rate),
+            if one.on_the_way { "yes" } else { "no" }.to_owned(),
+        ]
+    };
+    let columns = ["place", ">packets", ">packets/s", ">set to", "on this route"];
+    let rows = passing.places.iter().map(row).collect();
+    Block::Table(ReportTable::new("What dropped packets", &columns, rows).without_empty("set to"))
+}
+
+/// The rate that the place which drops most is set to, where these packets pass it.
+fn set_to(passing: &PassingSummary) -> Option<(&str, f64)> {
+    let worst = passing.places.first().filter(|worst| worst.on_the_way)?;
+    Some((&worst.place, worst.rate_bits_per_s?))
 }
 
 fn figures(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<KeyFigure> {
@@ -102,20 +126,23 @@ fn plot(summary: &RecordingSummary, passing: &PassingSummary) -> ReportPlot {
     let point = |bin: &crate::derive::Bin| {
         (at(bin.from_ns + bin.length_ns() / 2), bin.bits_per_s.map(|bits_per_s| bits_per_s / per_unit))
     };
+    let column_s = summary.columns.seconds();
+    let other = passing.other_columns.iter().enumerate();
+    let other: Vec<(f64, Option<f64>)> =
+        other.map(|(nth, bits)| ((nth as f64 + 0.5) * column_s, bits.map(|bits| bits / per_unit))).collect();
+    let level = set_to(passing).map(|(place, bits)| (bits / per_unit, format!("{place}: {}", rate(bits))));
     let plot = LinePlot {
         x: PlotTime { from_s: 0.0, to_s: summary.seconds() },
         y_label: format!("rate, {unit}"),
         y_to: highest / per_unit * 1.08,
-        series: vec![LineSeries { color: PlotColor::Blue, points: bins.iter().map(point).collect(), band: Vec::new() }],
+        series: vec![
+            LineSeries { color: PlotColor::Green, points: other, band: Vec::new() },
+            LineSeries { color: PlotColor::Blue, points: bins.iter().map(point).collect(), band: Vec::new() },
+        ],
         lanes: vec![lane("dropped", PlotColor::Red, columns(summary, &passing.dropped_columns))],
-        level: None,
+        level,
         done: done(summary, &[]),
     };
-    let length_s = passing.rate.jitter.map_or(0.1, |of| of.bin_s);
-    let entries = vec![
-        legend("blue", format!("all traffic at the busier link in bins of {}", length(length_s))),
-        legend("red", format!("packets dropped/s, a bar is {}", step(summary))),
-    ];
     let per_s = count(passing.dropped / passing.seconds.max(1.0));
     let words = PlotText {
         title: "Rate over time".to_owned(),
@@ -125,5 +152,18 @@ fn plot(summary: &RecordingSummary, passing: &PassingSummary) -> ReportPlot {
             count(passing.dropped)
         ),
     };
-    ReportPlot::new(words, entries, |text, width| lines(text, width, &plot))
+    ReportPlot::new(words, colors(summary, passing), |text, width| lines(text, width, &plot))
+}
+
+fn colors(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<LegendEntry> {
+    let length_s = passing.rate.jitter.map_or(0.1, |of| of.bin_s);
+    let [direction, other] = if passing.comes_in { ["comes in", "goes out"] } else { ["goes out", "comes in"] };
+    let mut all = vec![legend("blue", format!("what {direction} at the busier link, in bins of {}", length(length_s)))];
+    let has_other = passing.other_bits_per_s.is_some();
+    all.extend(
+        has_other.then(|| legend("green", format!("what {other} by the other link, a mean of each {}", step(summary)))),
+    );
+    all.extend(set_to(passing).map(|(place, bits)| legend("dashed", format!("{} that {place} is set to", rate(bits)))));
+    all.push(legend("red", format!("packets dropped/s, a bar is {}", step(summary))));
+    all
 }

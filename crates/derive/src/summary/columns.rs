@@ -80,6 +80,36 @@ pub(super) fn spread(columns: &mut Vec<f64>, counted: f64, spans: &[(usize, f64)
     }
 }
 
+/// Means of a figure by column of time.
+#[derive(Debug, Clone, Default)]
+pub(super) struct MeanColumns {
+    sums: Vec<f64>,
+    seconds: Vec<f64>,
+}
+
+impl MeanColumns {
+    /// The figure of a sample, where it is known, in the columns that the sample lies in.
+    pub fn add(&mut self, value: Option<f64>, spans: &[(usize, f64)]) {
+        let Some(value) = value else { return };
+        for &(at, seconds) in spans {
+            *column(&mut self.sums, at) += value * seconds;
+            *column(&mut self.seconds, at) += seconds;
+        }
+    }
+
+    /// Two columns become one.
+    pub fn halve(&mut self) {
+        halve(&mut self.sums, |one, other| *one += other);
+        halve(&mut self.seconds, |one, other| *one += other);
+    }
+
+    /// A column each; none where it is not known.
+    pub fn values(&self) -> Vec<Option<f64>> {
+        let mean = |(sum, seconds): (&f64, &f64)| (*seconds > 0.0).then(|| sum / seconds);
+        self.sums.iter().zip(&self.seconds).map(mean).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,5 +134,17 @@ mod tests {
         assert_eq!(sums, [3, 3]);
         *column(&mut sums, 3) += 1;
         assert_eq!(sums, [3, 3, 0, 1]);
+    }
+
+    #[test]
+    fn a_mean_of_a_column_is_of_the_time_in_which_the_figure_is_known() {
+        let mut means = MeanColumns::default();
+        means.add(Some(10.0), &[(0, 0.5)]);
+        means.add(None, &[(0, 0.5), (1, 1.0)]);
+        means.add(Some(4.0), &[(2, 0.75)]);
+        means.add(Some(8.0), &[(2, 0.25)]);
+        assert_eq!(means.values(), [Some(10.0), None, Some(5.0)]);
+        means.halve();
+        assert_eq!(means.values(), [Some(10.0), Some(5.0)]);
     }
 }

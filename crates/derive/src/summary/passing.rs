@@ -1,13 +1,16 @@
 //! What passed the machine while no test ran: its rate over the whole recording, what was dropped of it, and what there is to say of it.
 
-use super::columns::{halve, spread};
+use super::columns::{MeanColumns, halve, spread};
 use super::rate::{RateSummary, RateTrack};
 use crate::finding::FindingParts;
+use crate::passing_traffic::{DropPlace, TrafficDrop};
 use crate::{MachineMetrics, Mean, Metrics, PassingTraffic, TrafficState};
 use std::sync::Arc;
 
 /// Bins of its rate that are kept.
 const MOST_BINS: usize = 600;
+/// Places of drops that are kept: a machine has many links and cores.
+const MOST_PLACES: usize = 64;
 /// A mean share is known where it is for this part of the time.
 const MOST_OF_IT: f64 = 0.9;
 
@@ -32,14 +35,41 @@ pub struct PassingSummary {
     pub comes_in: bool,
     /// Mean of what leaves by the other link, bits/s; none where there is none.
     pub other_bits_per_s: Option<f64>,
+    /// The same by column of time.
+    pub other_columns: Vec<Option<f64>>,
     /// Mean share that was dropped in the place that drops most; none where that is of packets that are not known.
     pub dropped_share: Option<f64>,
     /// Packets that were dropped in all places.
     pub dropped: f64,
     /// Packets dropped by column of time.
     pub dropped_columns: Vec<f64>,
+    /// The places that dropped any, the one with most first.
+    pub places: Vec<DroppingPlace>,
     /// Its rate.
     pub rate: RateSummary,
+}
+
+/// A place that dropped packets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DroppingPlace {
+    /// `tbf on rb`, `rb`, `the backlog of core 0`
+    pub place: String,
+    /// How many packets it dropped.
+    pub packets: f64,
+    /// The rate that it is set to, bits/s; none of what has none, and where it is not known.
+    pub rate_bits_per_s: Option<f64>,
+    /// It is where the packets pass; else it may drop others.
+    pub on_the_way: bool,
+}
+
+impl DroppingPlace {
+    fn of(traffic: &PassingTraffic, drop: &TrafficDrop) -> Self {
+        let rate_bits_per_s = match &drop.place {
+            DropPlace::Qdisc(_, qdisc, _) => qdisc.rate_bits_per_s(),
+            DropPlace::Link(..) | DropPlace::Backlog(_) => None,
+        };
+        Self { place: drop.place_word(), packets: 0.0, rate_bits_per_s, on_the_way: traffic.is_on_the_way(drop) }
+    }
 }
 
 /// What was seen of it at the same links.
@@ -51,9 +81,11 @@ pub(super) struct PassingTrack {
     bits: Mean,
     packets: Mean,
     other: Mean,
+    other_columns: MeanColumns,
     share: Mean,
     dropped: f64,
     columns: Vec<f64>,
+    places: Vec<DroppingPlace>,
     seconds: f64,
 }
 
@@ -65,9 +97,11 @@ impl Default for PassingTrack {
             bits: Mean::default(),
             packets: Mean::default(),
             other: Mean::default(),
+            other_columns: MeanColumns::default(),
             share: Mean::default(),
             dropped: 0.0,
             columns: Vec::new(),
+            places: Vec::new(),
             seconds: 0.0,
         }
     }
@@ -88,7 +122,9 @@ impl PassingTrack {
         self.rate.follow(&traffic.timeline.bins, None);
         self.bits.add(Some(traffic.bits_per_s), elapsed_s);
         self.packets.add(Some(traffic.packets_per_s), elapsed_s);
-        self.other.add(traffic.other.as_ref().and_then(|other| other.bits_per_s), elapsed_s);
+        let other = traffic.other.as_ref().and_then(|other| other.bits_per_s);
+        self.other.add(other, elapsed_s);
+        self.other_columns.add(other, spans);
         let share = match traffic.state() {
             TrafficState::Dropping(share) => share,
             _ => Some(traffic.dropped().unwrap_or(0.0)),
@@ -97,17 +133,33 @@ impl PassingTrack {
         let dropped = traffic.drops.iter().map(|drop| drop.packets_per_s).sum::<f64>() * elapsed_s;
         self.dropped += dropped;
         spread(&mut self.columns, dropped, spans);
+        for drop in &traffic.drops {
+            self.drops_at(DroppingPlace::of(traffic, drop), drop.packets_per_s * elapsed_s);
+        }
         self.last = Some((Arc::clone(traffic), Arc::clone(&metrics.machine)));
+    }
+
+    /// As it was last, with what it dropped in all.
+    fn drops_at(&mut self, now: DroppingPlace, packets: f64) {
+        let known = self.places.iter().position(|one| one.place == now.place);
+        match known {
+            Some(at) => self.places[at] = DroppingPlace { packets: self.places[at].packets + packets, ..now },
+            None if self.places.len() < MOST_PLACES => self.places.push(DroppingPlace { packets, ..now }),
+            None => {}
+        }
     }
 
     /// Two columns of time become one.
     pub fn halve(&mut self) {
+        self.other_columns.halve();
         halve(&mut self.columns, |one, other| *one += other);
     }
 
     /// None where hardly anything passed.
     pub fn summary(&self) -> Option<PassingSummary> {
         let (traffic, machine) = self.last.as_ref()?;
+        let mut places = self.places.clone();
+        places.sort_by(|one, other| other.packets.total_cmp(&one.packets));
         Some(PassingSummary {
             place: traffic.place(machine),
             state: traffic.state(),
@@ -118,9 +170,11 @@ impl PassingTrack {
             packets_per_s: self.packets.value(),
             comes_in: traffic.comes_in,
             other_bits_per_s: self.other.value(),
+            other_columns: self.other_columns.values(),
             dropped_share: self.share.value().filter(|_| self.share.weight >= MOST_OF_IT * self.seconds),
             dropped: self.dropped,
             dropped_columns: self.columns.clone(),
+            places,
             rate: self.rate.summary(),
         })
     }
