@@ -17,6 +17,8 @@ const SPREAD: usize = 3;
 const DIP: &str = "longest dip";
 /// A shorter dip is not worth a word in the first line, s.
 const LEAST_DIP_S: f64 = 0.1;
+/// A mean below this part of what was asked for is less than that: a first second of TCP alone is no lack.
+const UNMET: f64 = 0.95;
 /// From so many cells on a line has room for them.
 const ROOMY_WIDTH: usize = 70;
 
@@ -319,9 +321,16 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let first: Vec<String> = if is_past(metrics) {
         vec![format!("mean of {}: {}", Seconds(jitter.window_s), scale.number(jitter.mean))]
     } else {
-        std::iter::once(format!("mean of {}", Seconds(jitter.window_s))).chain(now).chain(outlier).collect()
+        let asked = unmet(metrics, jitter.mean).map(|bits| format!("{} asked for", scale.number(bits)));
+        let mean = std::iter::once(format!("mean of {}", Seconds(jitter.window_s)));
+        mean.chain(now).chain(asked).chain(outlier).collect()
     };
     first.into_iter().chain(range).chain(rest).collect()
+}
+
+/// What the clients were asked for, bits/s, where the mean is clearly less.
+fn unmet(metrics: &Metrics, mean: f64) -> Option<f64> {
+    metrics.subject.asked_bits_per_s().filter(|asked| mean < UNMET * asked)
 }
 
 /// The same, and from where on the deviation is called unsteady.

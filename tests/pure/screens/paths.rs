@@ -14,6 +14,15 @@ fn with_paths(settings: Settings) -> Stage {
 }
 
 #[test]
+fn what_was_asked_for_stands_beside_a_rate_that_is_less() {
+    for size in ["80x24", "120x40"] {
+        let frame = printed("three-at-once", ["10", size]);
+        let line = frame.lines().find(|line| line.contains("LOSING 8.2 %  mean")).expect("the test that loses");
+        assert!(line.contains(" · now 275 · 300 asked for"), "{size}: {line}");
+    }
+}
+
+#[test]
 fn the_paths_of_the_flows() {
     let mut stage = with_paths(Settings::default());
     stage.press("v");
@@ -102,13 +111,18 @@ fn whom_the_links_belong_to() {
     freeze_each("owned_filter", &stage);
 }
 
+/// A frame of a recording at so many seconds, in this size.
+fn printed(recording: &str, [at, size]: [&str; 2]) -> String {
+    let file = format!("{}/tests/fixtures/tests/{recording}.vnettop.zst", env!("CARGO_MANIFEST_DIR"));
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_vnettop"));
+    command.args(["replay", &file, "--at", at, "--print", size, "--no-config"]);
+    String::from_utf8(command.output().expect("vnettop runs").stdout).expect("text")
+}
+
 #[test]
 fn rates_are_of_all_tests_where_another_one_shares_a_link() {
     for (recording, is_shared) in [("three-at-once", true), ("two-apart", false)] {
-        let file = format!("{}/tests/fixtures/tests/{recording}.vnettop.zst", env!("CARGO_MANIFEST_DIR"));
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_vnettop"));
-        command.args(["replay", &file, "--at", "1", "--print", "120x40", "--no-config"]);
-        let frame = String::from_utf8(command.output().expect("vnettop runs").stdout).expect("text");
+        let frame = printed(recording, ["1", "120x40"]);
         let title = frame.lines().find(|line| line.starts_with("├ Path ")).expect("a path");
         assert!(frame.contains("test 2 ") && title.contains("hop by hop"), "several tests, and one's path: {frame}");
         assert_eq!(title.contains("rates of all tests"), is_shared, "{recording}: {title}");

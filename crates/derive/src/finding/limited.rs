@@ -1,8 +1,9 @@
 //! What LIMIT has found out, where a finding follows from it, and how the findings are ranked by it: what explains the limit leads, what
 //! it contradicts comes last.
 
-use super::remedy::{remedy, sentence};
+use super::remedy::{cost_in_time, remedy, sentence};
 use super::{Diagnostic, Finding, FindingId, FindingParts, LintInput, loss};
+use crate::figure::percent;
 use crate::held_back::Limit;
 use vnettop_sample::Proto;
 
@@ -24,7 +25,8 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let fix = remedy(input, limit);
     let why = limit.waits.clone().unwrap_or_default();
     let text = sentence(because, &fix);
-    let cost = "not known before it is tried".to_owned();
+    let wait = limit.numbers.iter().find(|(name, _)| *name == "wait").filter(|_| limit.waits.is_some());
+    let cost = cost_in_time(wait.map(|(_, wait)| format!("{} % of its time, in which it waits", percent(*wait))));
     let parts = FindingParts { by_limit: true, why, cost, fix, ..FindingParts::default() };
     Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }

@@ -10,6 +10,12 @@ pub(super) fn sentence(because: &str, fix: &str) -> String {
     if fix.is_empty() { because.to_owned() } else { format!("{because}; {fix}") }
 }
 
+/// What it costs where that is known in time alone: more time for a thread is not always as much more traffic.
+pub(super) fn cost_in_time(time: Option<String>) -> String {
+    let unknown = "not known before it is tried";
+    time.map_or_else(|| unknown.to_owned(), |time| format!("{time}; in bits/s: {unknown}"))
+}
+
 /// What is to be done about it; nothing where a key does it.
 pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
     let is_full = input.diagnosis.conclusion.others_everywhere;

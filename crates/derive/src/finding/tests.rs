@@ -115,7 +115,8 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
     let mut derivation = Derivation::default();
     for samples in 1..=4 {
         derivation.advance(Item::Sample(Box::new(sample(&metrics))));
-        let reported = text(&all(&metrics, derivation.history(), &RateDiagnosis::default()), "same_core");
+        let findings = all(&metrics, derivation.history(), &RateDiagnosis::default());
+        let reported = text(&findings, "same_core");
         if samples < 3 {
             assert_eq!(reported, "no finding 'same_core'", "{samples} samples may be chance");
         } else {
@@ -123,6 +124,10 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
                 reported,
                 "iperf3 server 39081 and iperf3 client 39082 share core 1 and wait for it up to 48 % of the time"
             );
+            let cost = &found(&findings, "same_core").expect("it is told").parts.cost;
+            let (time, rate) = cost.split_once("; ").expect("two parts");
+            assert!(time.starts_with("48 % of the time of iperf3 ") && time.contains(", which runs "), "{time}");
+            assert_eq!(rate, "in bits/s: not known before it is tried");
         }
     }
 }

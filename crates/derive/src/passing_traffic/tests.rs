@@ -120,6 +120,8 @@ fn a_full_core_has_its_programs_and_a_remedy() {
         "{said}"
     );
     assert_eq!(fix, "give rustc (pid 591) another core: core 1 has room");
+    let (_, fix) = said_of(&full([30, 70]), |_| ());
+    assert_eq!(fix, "give the programs on core 0 another one: core 1 has room", "nobody is named");
     let (said, fix) = said_of(&full([97, 0]), |_| ());
     assert!(said.contains(". core 0 is 97 % busy: 97 % softirqs. 0 packets"), "{said}");
     assert_eq!(fix, "let core 1 handle packets of r0 (echo 2 | tee /sys/class/net/r0/queues/rx-*/rps_cpus)");

@@ -168,14 +168,15 @@ impl PassingTraffic {
             // What sends or receives for a benchmark is the last to be stopped.
             let others =
                 core.programs.iter().filter(|(name, share)| !name.starts_with("iperf") && *share >= OTHERS_SHARE);
-            let who = others.chain(&core.programs).next().map_or("programs", |(name, _)| name);
-            return match idle {
-                Some(idle) => format!("give {who} another core: core {idle} has room"),
-                None => format!(
-                    "stop {who}, unless it sends these packets: programs use {} % of core {}",
-                    percent(core.process),
-                    core.core
-                ),
+            let who = others.chain(&core.programs).next().map(|(name, _)| name);
+            let (share, core) = (percent(core.process), core.core);
+            return match (idle, who) {
+                (Some(idle), Some(who)) => format!("give {who} another core: core {idle} has room"),
+                (Some(idle), None) => format!("give the programs on core {core} another one: core {idle} has room"),
+                (None, Some(who)) => {
+                    format!("stop {who}, unless it sends these packets: programs use {share} % of core {core}")
+                }
+                (None, None) => format!("stop what uses {share} % of core {core}, unless it sends these packets"),
             };
         }
         match (idle, self.way_in()) {
