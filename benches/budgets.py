@@ -7,7 +7,7 @@ Each program runs on a 200x60 terminal of its own, in a network namespace with s
 removes, with 20 watched threads and a little traffic over lo. CPU time is user + system of all its threads, from
 /proc/PID/task/*/schedstat, over 20 s after a warm-up; memory is VmRSS at the end.
 """
-import fcntl, os, pty, select, signal, statistics, struct, subprocess, sys, termios, time
+import fcntl, os, pty, select, shutil, signal, statistics, struct, subprocess, sys, termios, time
 
 VNETTOP = os.environ.get("VNETTOP", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../target/dist/vnettop"))
 SENDER = """
@@ -57,6 +57,9 @@ def resident_mib(pid):
 
 
 def cost(name, command, refreshes_per_s):
+    if not shutil.which(command[0]):
+        print(f"  {name:<22} left out: {command[0]} is not installed")
+        return
     pid, master = in_terminal(command)
     try:
         read_for(master, 3)
