@@ -29,13 +29,19 @@ def in_terminal(command):
 
 
 def read_for(master, seconds, until=None):
-    """Takes what is drawn, as a terminal does; gives the bytes and the time at which `until` was seen."""
+    """Takes what is drawn, as a terminal does; gives the bytes and the time at which `until` was seen.
+
+    It answers where the cursor is, as every terminal does: vnettop waits 0.2 s for that once, before its first frame.
+    """
     end, drawn, seen = time.monotonic() + seconds, bytearray(), None
     while (left := end - time.monotonic()) > 0:
         if not select.select([master], [], [], left)[0]:
             break
         try:
-            drawn += os.read(master, 1 << 16)
+            part = os.read(master, 1 << 16)
+            drawn += part
+            if b"\x1b[6n" in part:
+                os.write(master, b"\x1b[1;2R")
         except OSError:
             break
         if until and until in drawn:
