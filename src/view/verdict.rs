@@ -308,7 +308,11 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let Some(jitter) = &metrics.subject.jitter else { return Vec::new() };
     let scale = Scale::of(jitter.mean, Units::Bits);
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
-    let now = metrics.subject.rate_now().map(|bits| format!("now {}", scale.number(bits)));
+    let now = metrics.subject.rate_now().map(|bits| {
+        let sent = sent(metrics).filter(|sent| bits < UNMET * sent);
+        let of = sent.map_or_else(String::new, |sent| format!(" of {} sent", scale.number(sent)));
+        format!("now {}{of}", scale.number(bits))
+    });
     let range = [format!("90 % within {} to {}", scale.number(jitter.p5), scale.number(jitter.p95))];
     let outlier =
         farthest(metrics).map(|(bits, ago_s)| format!("outlier {} ({} ago)", scale.number(bits), Seconds(ago_s)));
@@ -328,9 +332,16 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     first.into_iter().chain(range).chain(rest).collect()
 }
 
-/// What the clients were asked for, bits/s, where the mean is clearly less.
+/// What UDP tests send now, bits/s; none where that is not known of all of them.
+fn sent(metrics: &Metrics) -> Option<f64> {
+    let tests = &metrics.subject.flow.tests;
+    tests.iter().map(|test| test.sent.map(|sent| sent.bits_per_s)).sum::<Option<f64>>().filter(|sent| *sent > 0.0)
+}
+
+/// What the clients were asked for, bits/s, where clearly less is sent; the mean rate where it is not known how much is.
 fn unmet(metrics: &Metrics, mean: f64) -> Option<f64> {
-    metrics.subject.asked_bits_per_s().filter(|asked| mean < UNMET * asked)
+    let sends = sent(metrics).unwrap_or(mean);
+    metrics.subject.asked_bits_per_s().filter(|asked| sends < UNMET * asked)
 }
 
 /// The same, and from where on the deviation is called unsteady.

@@ -74,7 +74,7 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
     for wanted in [
         "UNSTEADY",
         "threads migrate 1.6/s",
-        " Gbit/s: 34.8 without migrations; each costs 72 ms of traffic",
+        " Gbit/s: 34.8 without migrations; each costs ≈ 72 ms of traffic",
         "DO pin client to core 4, server to core 5 (live: press p)",
         "(+1 more: F)",
     ] {

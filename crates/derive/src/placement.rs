@@ -28,7 +28,7 @@ pub use super::recent_load::{CoreRecent, RecentLoad};
 pub use busy_threads::BUSY;
 pub use classes::{ClassPlacements, by_class, class_of, propose_class};
 pub use free_core::no_free_core;
-pub(crate) use free_core::programs_on;
+pub(crate) use free_core::{program_on, programs_on};
 pub use phrases::label;
 pub use proposal::{CoreChange, Proposal, ProposedPin, ProposedSteer, RunnerUp, Step};
 pub use steers::{at_receivers, unsteerable};

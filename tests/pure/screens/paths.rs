@@ -16,9 +16,14 @@ fn with_paths(settings: Settings) -> Stage {
 #[test]
 fn what_was_asked_for_stands_beside_a_rate_that_is_less() {
     for size in ["80x24", "120x40"] {
-        let frame = printed("three-at-once", ["10", size]);
-        let line = frame.lines().find(|line| line.contains("LOSING 8.2 %  mean")).expect("the test that loses");
-        assert!(line.contains(" · now 275 · 300 asked for"), "{size}: {line}");
+        let said = |recording: &str, state: &str| {
+            let frame = printed(recording, ["10", size]);
+            frame.lines().find(|line| line.contains(&format!("{state}  mean"))).expect("the test's line").to_owned()
+        };
+        let too_little = said("sends-too-little", "LOSING 18 %");
+        assert!(too_little.contains(" of 355 sent · 900 asked for"), "{size}: {too_little}");
+        let as_asked = said("three-at-once", "LOSING 8.2 %");
+        assert!(as_asked.contains(" · now 275 of 300 sent ") && !as_asked.contains("asked for"), "{size}: {as_asked}");
     }
 }
 

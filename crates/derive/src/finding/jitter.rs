@@ -69,11 +69,11 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let missing = jitter.map(|jitter| shown(cause.rate_without) - shown(jitter.mean)).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
-        format!("{missing} {}: {all} without migrations; each costs {each_ms:.0} ms of traffic", unit.word)
+        format!("{missing} {}: {all} without migrations; each costs ≈ {each_ms:.0} ms of traffic", unit.word)
     };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),
-        cost: missing.map_or_else(|| format!("each migration costs {each_ms:.0} ms of traffic"), of_all),
+        cost: missing.map_or_else(|| format!("each migration costs ≈ {each_ms:.0} ms of traffic"), of_all),
         ..FindingParts::default()
     }
 }

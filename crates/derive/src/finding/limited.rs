@@ -26,7 +26,7 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let why = limit.waits.clone().unwrap_or_default();
     let text = sentence(because, &fix);
     let wait = limit.numbers.iter().find(|(name, _)| *name == "wait").filter(|_| limit.waits.is_some());
-    let cost = cost_in_time(wait.map(|(_, wait)| format!("{} % of its time, in which it waits", percent(*wait))));
+    let cost = cost_in_time(wait.map(|(_, wait)| format!("it waits {} % of the time", percent(*wait))));
     let parts = FindingParts { by_limit: true, why, cost, fix, ..FindingParts::default() };
     Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }

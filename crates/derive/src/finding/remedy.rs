@@ -2,8 +2,7 @@
 
 use super::LintInput;
 use crate::held_back::{Limit, LimitKind};
-use crate::placement::programs_on;
-use vnettop_sample::quoted;
+use crate::placement::{program_on, programs_on};
 
 /// Why, and behind a semicolon what is to be done.
 pub(super) fn sentence(because: &str, fix: &str) -> String {
@@ -28,8 +27,9 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
             );
         }
         LimitKind::Others if !input.pin_may_help => {
-            let who = limit.name.as_ref().zip(limit.pid).map(|(name, pid)| format!("{} (pid {pid})", quoted(name)));
-            let them = if who.is_some() { "it" } else { "them" };
+            let who = limit.core.filter(|_| limit.name.is_some()).and_then(|core| program_on(input.metrics, core));
+            let is_one = who.as_ref().is_some_and(|who| !who.ends_with(" processes)"));
+            let them = if is_one { "it" } else { "them" };
             let who = who.unwrap_or_else(|| "other programs".to_owned());
             let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));
             return format!("stop {who} {core}, or give {them} another core");

@@ -42,7 +42,7 @@ fn cost_of_waiting(together: &[&ThreadMetrics]) -> String {
     let longest = known.max_by(|one, other| one.0.total_cmp(&other.0));
     let time = longest.map(|(wait, cpu, thread)| {
         let (cpu, wait) = (percent(cpu), percent(wait));
-        format!("{wait} % of the time of {} {}, which runs {cpu} %", thread.sample.name, thread.sample.role())
+        format!("{} {} waits {wait} % of the time and runs {cpu} %", thread.sample.name, thread.sample.role())
     });
     remedy::cost_in_time(time)
 }

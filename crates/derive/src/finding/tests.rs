@@ -126,7 +126,7 @@ fn two_busy_threads_on_one_core_are_told_once_it_lasts() {
             );
             let cost = &found(&findings, "same_core").expect("it is told").parts.cost;
             let (time, rate) = cost.split_once("; ").expect("two parts");
-            assert!(time.starts_with("48 % of the time of iperf3 ") && time.contains(", which runs "), "{time}");
+            assert!(time.starts_with("iperf3 ") && time.contains(" waits 48 % of the time and runs "), "{time}");
             assert_eq!(rate, "in bits/s: not known before it is tried");
         }
     }

@@ -4,6 +4,7 @@ use super::busy_threads::busy_threads;
 use super::candidates::{CandidateCore, Inputs, inputs};
 use super::phrases::percent;
 use crate::TestMetrics;
+use std::collections::BTreeSet;
 use vnettop_sample::quoted;
 use vnettop_sample::{CoreId, Runner};
 
@@ -55,11 +56,16 @@ fn is_taken(inputs: &Inputs<'_>, core: &CandidateCore) -> bool {
     core.busy_with_others || inputs.recent.core(core.core).is_some_and(is_contended)
 }
 
-/// The programs that use most of a core, or of all, most first: `rustc (pid 662), cc1`, with the process of those that are one;
-/// `None` where none is known.
+/// The programs that use most of a core, or of all, most first: `rustc (pid 662), cc1 (2 processes)`; `None` where
+/// none is known.
 pub(crate) fn programs_on(metrics: &TestMetrics, core: Option<CoreId>) -> Option<String> {
     let is_there = |runner: &&Runner| core.is_none_or(|core| runner.core == core);
     named(strangers(metrics).filter(is_there), (MOST_PROGRAMS, true))
+}
+
+/// The one that uses most of a core.
+pub(crate) fn program_on(metrics: &TestMetrics, core: CoreId) -> Option<String> {
+    named(strangers(metrics).filter(|runner| runner.core == core), (1, true))
 }
 
 /// The threads that use cores and are none of the test's; the kernel's for softirqs do what is counted as such.
@@ -70,25 +76,26 @@ fn strangers(metrics: &TestMetrics) -> impl Iterator<Item = &Runner> {
     runners.filter(move |one| !is_end(one.pid) && !is_worker(one.tid) && !one.is_ksoftirqd())
 }
 
-/// So many programs, those that use most first, each once: `rustc, cc1`, perhaps with the process of those that are one; `None`
+/// So many programs, those that use most first, each once: `rustc, cc1`, perhaps with its process, or how many they are; `None`
 /// where none is known.
 fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize, bool)) -> Option<String> {
-    let mut programs: Vec<(&str, f64, Option<u32>)> = Vec::new();
+    let mut programs: Vec<(&str, f64, BTreeSet<u32>)> = Vec::new();
     for runner in runners {
         let share = runner.cpu_ns as f64 / runner.over_ns.max(1) as f64;
         match programs.iter_mut().find(|(name, ..)| *name == runner.name) {
-            Some((_, all, pid)) => {
+            Some((_, all, pids)) => {
                 *all += share;
-                *pid = pid.filter(|pid| *pid == runner.pid);
+                pids.insert(runner.pid);
             }
-            None => programs.push((&runner.name, share, Some(runner.pid))),
+            None => programs.push((&runner.name, share, BTreeSet::from([runner.pid]))),
         }
     }
     programs.retain(|(_, share, _)| *share >= LEAST);
     programs.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let name = |(name, _, pid): &(&str, f64, Option<u32>)| match pid.filter(|_| with_pid) {
-        Some(pid) => format!("{} (pid {pid})", quoted(name)),
-        None => quoted(name).into_owned(),
+    let name = |(name, _, pids): &(&str, f64, BTreeSet<u32>)| match (pids.first(), pids.len()) {
+        (Some(pid), 1) if with_pid => format!("{} (pid {pid})", quoted(name)),
+        (_, count) if with_pid => format!("{} ({count} processes)", quoted(name)),
+        _ => quoted(name).into_owned(),
     };
     let names: Vec<_> = programs.iter().take(most).map(name).collect();
     (!names.is_empty()).then(|| names.join(", "))
