@@ -2,13 +2,13 @@
 //! is wrapped and never cut: with less room the graph is lower.
 
 use super::canvas::{Area, Canvas, cells};
-use super::format::{Count, Scale, Seconds, Share};
+use super::format::{Count, Scale, Seconds, Share, speed};
 use super::lines::Line;
 use super::paragraphs::{LARGE_CELLS, Paragraphs, is_large, large_rate};
 use super::text::plural;
 use super::{Tone, advice, card, finding, flow};
 use crate::action::{Action, Key};
-use crate::derive::{Finding, FindingId, FindingParts, Jitter, Limit, LimitKind, Metrics};
+use crate::derive::{Finding, FindingId, FindingParts, FlowBasis, Jitter, Limit, LimitKind, Metrics};
 use crate::state::{State, Units};
 
 /// The figures that are needed most: the mean's time, the rate now, p5 to p95.
@@ -19,6 +19,8 @@ const DIP: &str = "longest dip";
 const LEAST_DIP_S: f64 = 0.1;
 /// A mean below this part of what was asked for is less than that: a first second of TCP alone is no lack.
 const UNMET: f64 = 0.95;
+/// So many times the mean has no room in its unit.
+const FAR: f64 = 1000.0;
 /// From so many cells on a line has room for them.
 const ROOMY_WIDTH: usize = 70;
 
@@ -307,10 +309,12 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     }
     let Some(jitter) = &metrics.subject.jitter else { return Vec::new() };
     let scale = Scale::of(jitter.mean, Units::Bits);
+    // Beside a rate of nearly nothing it has a unit of its own.
+    let number = |bits: f64| if bits < FAR * jitter.mean { scale.number(bits) } else { speed(bits) };
     let all = flow::figures(metrics, None, "±").into_iter().map(|piece| trimmed(&piece.text));
     let now = metrics.subject.rate_now().map(|bits| {
         let sent = sent(metrics).filter(|sent| bits < UNMET * sent);
-        let of = sent.map_or_else(String::new, |sent| format!(" of {} sent", scale.number(sent)));
+        let of = sent.map_or_else(String::new, |sent| format!(" of {} sent", number(sent)));
         format!("now {}{of}", scale.number(bits))
     });
     let range = [format!("90 % within {} to {}", scale.number(jitter.p5), scale.number(jitter.p95))];
@@ -325,17 +329,18 @@ fn figures(metrics: &Metrics) -> Vec<String> {
     let first: Vec<String> = if is_past(metrics) {
         vec![format!("mean of {}: {}", Seconds(jitter.window_s), scale.number(jitter.mean))]
     } else {
-        let asked = unmet(metrics, jitter.mean).map(|bits| format!("{} asked for", scale.number(bits)));
+        let asked = unmet(metrics, jitter.mean).map(|bits| format!("{} asked for", number(bits)));
         let mean = std::iter::once(format!("mean of {}", Seconds(jitter.window_s)));
         mean.chain(now).chain(asked).chain(outlier).collect()
     };
     first.into_iter().chain(range).chain(rest).collect()
 }
 
-/// What UDP tests send now, bits/s; none where that is not known of all of them.
+/// What UDP tests send now, bits/s; none where that is not known of all of them, and where the rate is of TCP.
 fn sent(metrics: &Metrics) -> Option<f64> {
-    let tests = &metrics.subject.flow.tests;
-    tests.iter().map(|test| test.sent.map(|sent| sent.bits_per_s)).sum::<Option<f64>>().filter(|sent| *sent > 0.0)
+    let flow = &metrics.subject.flow;
+    let tests = flow.tests.iter().filter(|_| matches!(flow.basis, Some(FlowBasis::Datagrams(_))));
+    tests.map(|test| test.sent.map(|sent| sent.bits_per_s)).sum::<Option<f64>>().filter(|sent| *sent > 0.0)
 }
 
 /// What the clients were asked for, bits/s, where clearly less is sent; the mean rate where it is not known how much is.

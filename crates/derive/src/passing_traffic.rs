@@ -26,6 +26,8 @@ const HELD_NS: u64 = 10_000_000_000;
 const SPREAD_NS: u64 = 30_000_000_000;
 /// Two links carry the same packets where their rates, packets/s, differ by no more than this.
 const SAME: f64 = 0.1;
+/// The other way of a link is the busier one from so many times its rate on: two as fast as each other would take turns.
+const FASTER: f64 = 1.25;
 /// Links of vnettop's own namespace come first where they carry at least this part of the most that any carries.
 const OWN: f64 = 0.5;
 
@@ -106,12 +108,14 @@ impl PassingTraffic {
         Some((self.packets_per_s + beside).max(worst.packets_per_s))
     }
 
-    /// What is dropped there was on its way: at its two links, or in the backlogs, which all links share.
+    /// What is dropped there was on its way: at its two links, in the queue of the one that it leaves by, or in the backlogs, which all
+    /// links share.
     pub(crate) fn is_on_the_way(&self, drop: &TrafficDrop) -> bool {
+        let other = || self.other.as_ref().map(|other| other.link);
         match &drop.place {
-            DropPlace::Qdisc(at, ..) | DropPlace::Link(at, _) => {
-                *at == self.link || self.other.as_ref().is_some_and(|other| other.link == *at)
-            }
+            // What comes in by a link does not pass the queue of what goes out there.
+            DropPlace::Qdisc(at, ..) => Some(*at) == if self.comes_in { other() } else { Some(self.link) },
+            DropPlace::Link(at, _) => *at == self.link || Some(*at) == other(),
             DropPlace::Backlog(_) => true,
         }
     }
@@ -155,11 +159,10 @@ impl TrafficTrack {
         let links = looked_at(next, &machine.links);
         let (link, bin) = self.busiest.observe(previous, next, links)?;
         let rates = link.rates;
-        let more_comes_in = || rates.and_then(|rates| Some(rates.rx_bits_per_s? >= rates.tx_bits_per_s?));
         if self.busiest.is_busy() {
+            // Where nothing passes any more, and where both ways are as fast, it stays as it was.
+            self.comes_in = rates.and_then(|rates| self.comes_in(rates)).unwrap_or(self.comes_in);
             self.busy_at_ns = Some(next.at_ns);
-            // Where nothing passes any more it stays as it was.
-            self.comes_in = more_comes_in().unwrap_or(self.comes_in);
         }
         let key = link.facts.key();
         if self.of.replace(key) != Some(key) {
@@ -188,7 +191,7 @@ impl TrafficTrack {
             name: link.facts.name.clone(),
             comes_in,
             other: other_link(links, (key, link), (comes_in, packets_per_s), &drops),
-            bits_per_s: rates.peak_bits_per_s()?,
+            bits_per_s: if comes_in { rates.rx_bits_per_s } else { rates.tx_bits_per_s }?,
             packets_per_s,
             drops,
             looked_at,
@@ -200,6 +203,16 @@ impl TrafficTrack {
                 incidents: Vec::new(),
             }),
         }))
+    }
+
+    /// More comes in by the link; of the way that was the busier one, the other has to be faster by a part.
+    fn comes_in(&self, rates: LinkRates) -> Option<bool> {
+        let (rx, tx) = (rates.rx_bits_per_s?, rates.tx_bits_per_s?);
+        Some(match (self.busy_at_ns, self.comes_in) {
+            (None, _) => rx >= tx,
+            (Some(_), true) => tx < FASTER * rx,
+            (Some(_), false) => rx >= FASTER * tx,
+        })
     }
 }
 

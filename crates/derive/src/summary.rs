@@ -37,7 +37,7 @@ pub use treated::{TreatedTime, pinned_times};
 
 use cores::CoresTrack;
 use links::LinksTrack;
-use passing::PassingTrack;
+pub(crate) use passing::PassingTrack;
 use profiles::ProfilesTrack;
 use test::TestsTrack;
 use threads::ThreadsTrack;

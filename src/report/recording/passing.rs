@@ -2,8 +2,8 @@
 
 use super::lost::LEAST;
 use super::moment::as_at;
-use super::rate_plot::{columns, lane};
-use super::words::{count, done, for_so_long, known, known_percent, length, step};
+use super::rate_plot::{STRETCH, columns, lane};
+use super::words::{UNKNOWN, count, done, for_so_long, known, known_percent, length, step};
 use crate::derive::RecordingSummary;
 use crate::derive::passing_traffic::TrafficState;
 use crate::derive::summary::{DroppingPlace, PassingSummary};
@@ -66,24 +66,38 @@ pub(super) fn blocks(summary: &RecordingSummary) -> Vec<Block> {
 
 /// What dropped packets, the place with most first.
 fn places(passing: &PassingSummary) -> Block {
+    let per_s = |packets: f64| known((passing.seconds > 0.0).then(|| packets / passing.seconds), count);
     let row = |one: &DroppingPlace| {
         vec![
             one.place.clone(),
             count(one.packets),
-            count(one.packets / passing.seconds.max(1.0)),
+            per_s(one.packets),
             known(one.rate_bits_per_s, rate),
             if one.on_the_way { "yes" } else { "no" }.to_owned(),
         ]
     };
-    let columns = ["place", ">packets", ">packets/s", ">set to", "on this route"];
-    let rows = passing.places.iter().map(row).collect();
-    Block::Table(ReportTable::new("What dropped packets", &columns, rows).without_empty("set to"))
+    let columns = ["place", ">packets", ">packets/s", ">was set to", "on this route"];
+    let left = passing.dropped_elsewhere;
+    let others = vec!["others".to_owned(), count(left), per_s(left), UNKNOWN.to_owned(), UNKNOWN.to_owned()];
+    let rows = passing.places.iter().map(row).chain((left > 0.0).then_some(others)).collect();
+    Block::Table(ReportTable::new("What dropped packets", &columns, rows).without_empty("was set to"))
 }
 
-/// The rate that the place which drops most is set to, where these packets pass it.
+/// The rate that the place which drops most was set to, where these packets pass it and it was set to no other.
 fn set_to(passing: &PassingSummary) -> Option<(&str, f64)> {
     let worst = passing.places.first().filter(|worst| worst.on_the_way)?;
-    Some((&worst.place, worst.rate_bits_per_s?))
+    let is_one = passing.places.iter().filter(|one| one.place == worst.place).count() == 1;
+    Some((&*worst.place, worst.rate_bits_per_s?)).filter(|_| is_one)
+}
+
+/// Where the axis ends: above every rate, and above the rate that a place is set to where that is not far off.
+fn reach(passing: &PassingSummary) -> f64 {
+    let rates = passing.rate.bins.iter().map(|bin| bin.bits_per_s).chain(passing.other_columns.iter().copied());
+    let highest = rates.flatten().fold(0.0, f64::max);
+    set_to(passing)
+        .map(|(_, bits)| bits)
+        .filter(|bits| *bits <= highest * STRETCH)
+        .map_or(highest, |bits| highest.max(bits))
 }
 
 fn figures(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<KeyFigure> {
@@ -120,7 +134,7 @@ fn figures(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<KeyFigur
 
 fn plot(summary: &RecordingSummary, passing: &PassingSummary) -> ReportPlot {
     let bins = &passing.rate.bins;
-    let highest = bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max);
+    let highest = reach(passing);
     let (per_unit, unit) = scale(highest);
     let at = |ns| summary.columns.at_s(ns);
     let point = |bin: &crate::derive::Bin| {
@@ -143,7 +157,7 @@ fn plot(summary: &RecordingSummary, passing: &PassingSummary) -> ReportPlot {
         level,
         done: done(summary, &[]),
     };
-    let per_s = count(passing.dropped / passing.seconds.max(1.0));
+    let per_s = known((passing.seconds > 0.0).then(|| passing.dropped / passing.seconds), count);
     let words = PlotText {
         title: "Rate over time".to_owned(),
         description: format!(
@@ -156,14 +170,23 @@ fn plot(summary: &RecordingSummary, passing: &PassingSummary) -> ReportPlot {
 }
 
 fn colors(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<LegendEntry> {
-    let length_s = passing.rate.jitter.map_or(0.1, |of| of.bin_s);
-    let [direction, other] = if passing.comes_in { ["comes in", "goes out"] } else { ["goes out", "comes in"] };
-    let mut all = vec![legend("blue", format!("what {direction} at the busier link, in bins of {}", length(length_s)))];
+    let bin = passing.rate.bins.first().map(|bin| bin.length_ns() as f64 / 1e9);
+    let bin = passing
+        .rate
+        .jitter
+        .map(|of| of.bin_s)
+        .or(bin)
+        .map_or_else(String::new, |s| format!(", in bins of {}", length(s)));
+    let other = if passing.comes_in { "goes out" } else { "comes in" };
+    let mut all = vec![legend("blue", format!("the busier direction of the busier link{bin}"))];
     let has_other = passing.other_bits_per_s.is_some();
     all.extend(
         has_other.then(|| legend("green", format!("what {other} by the other link, a mean of each {}", step(summary)))),
     );
-    all.extend(set_to(passing).map(|(place, bits)| legend("dashed", format!("{} that {place} is set to", rate(bits)))));
+    all.extend(set_to(passing).map(|(place, bits)| {
+        let (mark, above) = if bits <= reach(passing) { ("dashed", "") } else { ("text none", ": above the axis") };
+        legend(mark, format!("{} that {place} was set to while it dropped{above}", rate(bits)))
+    }));
     all.push(legend("red", format!("packets dropped/s, a bar is {}", step(summary))));
     all
 }

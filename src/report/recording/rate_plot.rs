@@ -18,7 +18,7 @@ const FEW_POINTS: usize = 400;
 /// Bars of a lane.
 const BARS: usize = 120;
 /// The axis is made as long as this times the highest rate for a nominal speed, and no longer.
-const STRETCH: f64 = 1.5;
+pub(super) const STRETCH: f64 = 1.5;
 
 /// The time of a test on the axis of its recording: all of it where there is no other test.
 pub(super) fn axis(summary: &RecordingSummary, test: &TestSummary) -> PlotTime {

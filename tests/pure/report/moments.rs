@@ -116,7 +116,11 @@ fn a_router_without_a_test_has_a_verdict_and_a_plot() {
     assert!(page.contains("| tbf on rb | 199,281 | 10,772 | 100 Mbit/s | yes |"), "what dropped them: {page}");
     let html = report("html", false, &[&file]);
     check_page(&html);
-    for line in ["what goes out by the other link", "100 Mbit/s that tbf on rb is set to", "tbf on rb: 100 Mbit/s"] {
+    for line in [
+        "what goes out by the other link",
+        "100 Mbit/s that tbf on rb was set to while it dropped",
+        "tbf on rb: 100 Mbit/s",
+    ] {
         assert!(html.contains(line), "{line} is in the plot or its legend");
     }
 }

@@ -43,14 +43,18 @@ fn sample(of: &Passing, second: u64) -> Sample {
 }
 
 fn metrics(of: &Passing, change: impl Fn(&mut Sample)) -> Metrics {
+    each(of, change).pop().expect("a sample gives metrics")
+}
+
+/// Of every second.
+fn each(of: &Passing, change: impl Fn(&mut Sample)) -> Vec<Metrics> {
     let mut derivation = Derivation::default();
-    let mut newest = None;
-    for second in 0..SECONDS {
+    let metrics = (0..SECONDS).filter_map(|second| {
         let mut sample = sample(of, second);
         change(&mut sample);
-        newest = derivation.advance(Item::Sample(Box::new(sample)));
-    }
-    newest.expect("a sample gives metrics")
+        derivation.advance(Item::Sample(Box::new(sample)))
+    });
+    metrics.collect()
 }
 
 /// The sentence, and what to do.
@@ -104,6 +108,51 @@ fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
     assert!(said.contains(". 80 Mbit/s come in, more than the 48 Mbit/s that it is set to. "), "{said}");
     let command = "tc qdisc change dev r1 root tbf rate 88mbit burst 37000 limit 37000";
     assert_eq!(fix, format!("raise its rate above what comes, or send less ({command})"), "what comes in, and a tenth");
+}
+
+#[test]
+fn a_queue_of_the_other_way_drops_other_packets() {
+    let dropping = Passing { dropped: 50, ..QUIET };
+    let of_way_in = |sample: &mut Sample| sample.qdiscs[0].link = key(ROUTER, 2);
+    let traffic = metrics(&dropping, of_way_in).traffic.expect("something passes");
+    assert!(traffic.other.is_some() && traffic.drops.len() == 1, "{traffic:?}");
+    assert!(
+        !traffic.is_on_the_way(&traffic.drops[0]),
+        "what comes in by r0 does not pass the queue of what goes out there"
+    );
+    assert_eq!(traffic.state(), TrafficState::Dropping(None));
+}
+
+#[test]
+fn a_whole_recording_has_each_rate_that_a_place_was_set_to_and_no_odd_sample_ends_it() {
+    let dropping = Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET };
+    let halfway = before().at_ns + SECONDS / 2 * SECOND;
+    let raised = |sample: &mut Sample| {
+        let rate = if sample.at_ns < halfway { 5_000_000 } else { 6_000_000 };
+        sample.qdiscs[0].setting = Some(QdiscSetting { rate_bytes_per_s: Some(rate), ..QdiscSetting::default() });
+    };
+    let mut track = crate::summary::PassingTrack::default();
+    let all = each(&dropping, raised);
+    for (nth, metrics) in all.iter().enumerate() {
+        let mut metrics = metrics.clone();
+        let traffic = metrics.traffic.as_mut().map(Arc::make_mut);
+        // In one second it is not seen where it goes on, and at the end it has stopped.
+        match (nth, traffic) {
+            (4, Some(traffic)) => traffic.other = None,
+            (11, Some(traffic)) => (traffic.bits_per_s, traffic.other) = (10.0, None),
+            _ => {}
+        }
+        track.observe(&metrics, &[(nth, 1.0)]);
+    }
+    let summary = track.summary().expect("something passed");
+    assert_eq!(summary.place, "r0 → r1");
+    let known: Vec<bool> = summary.other_columns.iter().map(Option::is_some).collect();
+    assert_eq!(known.iter().filter(|known| !**known).count(), 1 + known.iter().take_while(|known| !**known).count());
+    assert_eq!(summary.bits_per_s, Some(8e7), "the second in which nothing passed is none of it");
+    let rates: Vec<Option<f64>> = summary.places.iter().map(|place| place.rate_bits_per_s).collect();
+    assert!(rates.len() == 2 && rates.contains(&Some(4e7)) && rates.contains(&Some(4.8e7)), "{:?}", summary.places);
+    let sum: f64 = summary.places.iter().map(|place| place.packets).sum();
+    assert!((sum - summary.dropped).abs() < 1e-6 && sum > 30_000.0, "{sum} of {}", summary.dropped);
 }
 
 #[test]

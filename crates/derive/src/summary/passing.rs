@@ -2,6 +2,7 @@
 
 use super::columns::{MeanColumns, halve, spread};
 use super::rate::{RateSummary, RateTrack};
+use crate::busiest_link::LEAST_BITS_PER_S;
 use crate::finding::FindingParts;
 use crate::passing_traffic::{DropPlace, TrafficDrop};
 use crate::{MachineMetrics, Mean, Metrics, PassingTraffic, TrafficState};
@@ -43,8 +44,10 @@ pub struct PassingSummary {
     pub dropped: f64,
     /// Packets dropped by column of time.
     pub dropped_columns: Vec<f64>,
-    /// The places that dropped any, the one with most first.
+    /// The places that dropped any, the one with most first; one that was set to another rate is another place.
     pub places: Vec<DroppingPlace>,
+    /// Packets of places that there was no room for.
+    pub dropped_elsewhere: f64,
     /// Its rate.
     pub rate: RateSummary,
 }
@@ -56,7 +59,7 @@ pub struct DroppingPlace {
     pub place: String,
     /// How many packets it dropped.
     pub packets: f64,
-    /// The rate that it is set to, bits/s; none of what has none, and where it is not known.
+    /// The rate that it was set to meanwhile, bits/s; none of what has none, and where it is not known.
     pub rate_bits_per_s: Option<f64>,
     /// It is where the packets pass; else it may drop others.
     pub on_the_way: bool,
@@ -72,9 +75,17 @@ impl DroppingPlace {
     }
 }
 
+/// It comes or goes by another link, or the other way; or it is seen for the first time where it goes on, which the first readings of
+/// qdiscs do not show: until then what they drop is not known.
+fn is_elsewhere(last: &PassingTraffic, now: &PassingTraffic) -> bool {
+    let other = |traffic: &PassingTraffic| traffic.other.as_ref().map(|other| other.link);
+    let is_other = other(now).is_some_and(|now| other(last) != Some(now));
+    is_other || (last.link, last.comes_in) != (now.link, now.comes_in)
+}
+
 /// What was seen of it at the same links.
 #[derive(Debug, Clone)]
-pub(super) struct PassingTrack {
+pub(crate) struct PassingTrack {
     /// The newest sample with any.
     last: Option<(Arc<PassingTraffic>, Arc<MachineMetrics>)>,
     rate: RateTrack,
@@ -86,7 +97,11 @@ pub(super) struct PassingTrack {
     dropped: f64,
     columns: Vec<f64>,
     places: Vec<DroppingPlace>,
+    elsewhere: f64,
     seconds: f64,
+    /// Since when it passes there, monotonic ns: bins before it are of other traffic.
+    since_ns: u64,
+    until_ns: u64,
 }
 
 impl Default for PassingTrack {
@@ -102,7 +117,10 @@ impl Default for PassingTrack {
             dropped: 0.0,
             columns: Vec::new(),
             places: Vec::new(),
+            elsewhere: 0.0,
             seconds: 0.0,
+            since_ns: 0,
+            until_ns: 0,
         }
     }
 }
@@ -110,16 +128,19 @@ impl Default for PassingTrack {
 impl PassingTrack {
     pub fn observe(&mut self, metrics: &Metrics, spans: &[(usize, f64)]) {
         let Some(traffic) = &metrics.traffic else { return };
-        let is_elsewhere = |(last, machine): &(Arc<PassingTraffic>, Arc<MachineMetrics>)| {
-            last.place(machine) != traffic.place(&metrics.machine)
-        };
-        if self.last.as_ref().is_some_and(is_elsewhere) {
-            // Rates at other links are none of these.
-            *self = Self::default();
+        // It has stopped, and is shown for a while: that is no traffic to be summed up.
+        if traffic.bits_per_s < LEAST_BITS_PER_S && self.last.is_some() {
+            return;
         }
+        if self.last.as_ref().is_some_and(|(last, _)| is_elsewhere(last, traffic)) {
+            // Rates at other links are none of these.
+            *self = Self { since_ns: self.until_ns, ..Self::default() };
+        }
+        self.until_ns = metrics.machine.at_ns;
         let elapsed_s = metrics.machine.elapsed_s.unwrap_or(0.0);
         self.seconds += elapsed_s;
-        self.rate.follow(&traffic.timeline.bins, None);
+        let bins = &traffic.timeline.bins;
+        self.rate.follow(&bins[bins.partition_point(|bin| bin.from_ns < self.since_ns)..], None);
         self.bits.add(Some(traffic.bits_per_s), elapsed_s);
         self.packets.add(Some(traffic.packets_per_s), elapsed_s);
         let other = traffic.other.as_ref().and_then(|other| other.bits_per_s);
@@ -136,16 +157,23 @@ impl PassingTrack {
         for drop in &traffic.drops {
             self.drops_at(DroppingPlace::of(traffic, drop), drop.packets_per_s * elapsed_s);
         }
-        self.last = Some((Arc::clone(traffic), Arc::clone(&metrics.machine)));
+        // Where it goes on is not seen in every sample: it is named as it was when it was.
+        if traffic.other.is_some() || self.last.as_ref().is_none_or(|(last, _)| last.other.is_none()) {
+            self.last = Some((Arc::clone(traffic), Arc::clone(&metrics.machine)));
+        }
     }
 
     /// As it was last, with what it dropped in all.
     fn drops_at(&mut self, now: DroppingPlace, packets: f64) {
-        let known = self.places.iter().position(|one| one.place == now.place);
-        match known {
+        let is_it = |one: &DroppingPlace| (&one.place, one.rate_bits_per_s) == (&now.place, now.rate_bits_per_s);
+        match self.places.iter().position(is_it) {
             Some(at) => self.places[at] = DroppingPlace { packets: self.places[at].packets + packets, ..now },
-            None if self.places.len() < MOST_PLACES => self.places.push(DroppingPlace { packets, ..now }),
-            None => {}
+            None => self.places.push(DroppingPlace { packets, ..now }),
+        }
+        if self.places.len() > MOST_PLACES {
+            let least = (0..self.places.len() - 1)
+                .min_by(|&one, &other| self.places[one].packets.total_cmp(&self.places[other].packets));
+            self.elsewhere += least.map_or(0.0, |at| self.places.remove(at).packets);
         }
     }
 
@@ -175,6 +203,7 @@ impl PassingTrack {
             dropped: self.dropped,
             dropped_columns: self.columns.clone(),
             places,
+            dropped_elsewhere: self.elsewhere,
             rate: self.rate.summary(),
         })
     }
