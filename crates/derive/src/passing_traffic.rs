@@ -159,17 +159,20 @@ impl TrafficTrack {
         let links = looked_at(next, &machine.links);
         let (link, bin) = self.busiest.observe(previous, next, links)?;
         let rates = link.rates;
+        let before = self.comes_in;
         if self.busiest.is_busy() {
             // Where nothing passes any more, and where both ways are as fast, it stays as it was.
             self.comes_in = rates.and_then(|rates| self.comes_in(rates)).unwrap_or(self.comes_in);
             self.busy_at_ns = Some(next.at_ns);
         }
         let key = link.facts.key();
-        if self.of.replace(key) != Some(key) {
+        if self.of.replace(key) != Some(key) || self.comes_in != before {
             self.bins.clear();
             self.losses.clear();
         }
-        self.bins.add(bin);
+        // The graph is of the way that the figures beside it are of, though the other may be a little faster at times.
+        let bits_per_s = rates.and_then(|rates| self.one_way(rates)).or(bin.bits_per_s);
+        self.bins.add(Bin { bits_per_s, ..bin });
         let since_ns = next.at_ns.saturating_sub(KEPT_NS);
         self.bins.forget(since_ns);
         self.losses.forget(since_ns);
@@ -191,7 +194,7 @@ impl TrafficTrack {
             name: link.facts.name.clone(),
             comes_in,
             other: other_link(links, (key, link), (comes_in, packets_per_s), &drops),
-            bits_per_s: if comes_in { rates.rx_bits_per_s } else { rates.tx_bits_per_s }?,
+            bits_per_s: self.one_way(rates)?,
             packets_per_s,
             drops,
             looked_at,
@@ -203,6 +206,11 @@ impl TrafficTrack {
                 incidents: Vec::new(),
             }),
         }))
+    }
+
+    /// The rate of the busier way, bits/s.
+    fn one_way(&self, rates: LinkRates) -> Option<f64> {
+        if self.comes_in { rates.rx_bits_per_s } else { rates.tx_bits_per_s }
     }
 
     /// More comes in by the link; of the way that was the busier one, the other has to be faster by a part.
