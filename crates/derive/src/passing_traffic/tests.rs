@@ -111,6 +111,21 @@ fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
 }
 
 #[test]
+fn two_ways_as_fast_as_each_other_do_not_take_turns() {
+    let back = |sample: &mut Sample| {
+        let second = (sample.at_ns - before().at_ns) / SECOND;
+        // 11.5 and 9.5 MB in turn, beside 10 MB the other way.
+        let row = link(sample, key(ROUTER, 3));
+        (row.rx_packets, row.rx_bytes) = (10_500 * second, 10_500_000 * second + second % 2 * 1_000_000);
+    };
+    let all: Vec<_> = each(&QUIET, back).into_iter().filter_map(|metrics| metrics.traffic).collect();
+    let first = all.first().expect("something passes").comes_in;
+    assert!(all.len() > 5 && all.iter().all(|traffic| traffic.comes_in == first), "one way");
+    let newest = all.last().expect("there is one");
+    assert_eq!(newest.timeline.bins.last().and_then(|bin| bin.bits_per_s), Some(newest.bits_per_s), "and one rate");
+}
+
+#[test]
 fn a_queue_of_the_other_way_drops_other_packets() {
     let dropping = Passing { dropped: 50, ..QUIET };
     let of_way_in = |sample: &mut Sample| sample.qdiscs[0].link = key(ROUTER, 2);
