@@ -10,6 +10,7 @@ use crate::ground::{Kept, Netns, VNETTOP, await_that, iperf3_server, needs, pid,
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Affinity list by tid, as taskset tells it, of every thread of these processes.
 fn masks(pids: &[u32]) -> BTreeMap<u32, String> {
@@ -76,17 +77,19 @@ impl Screen {
     /// Asks for a proposal until it has so many threads.
     fn propose(&self, workers: usize) {
         let overlay = || self.tmux.shows("Esc closes");
-        await_that("a placement is proposed", 20, || {
+        let end = Instant::now() + Duration::from_secs(20);
+        loop {
             self.tmux.press("p");
             await_that("p is answered", 5, overlay);
-            let proposed = self.tmux.frame().matches("taskset -cp").count() == workers;
-            if !proposed {
-                // Too early to tell who is busy. Escape and a key at once would be Alt and that key.
-                self.tmux.press("Escape");
-                await_that("Esc is obeyed", 5, || !overlay());
+            let frame = self.tmux.frame();
+            if frame.matches("taskset -cp").count() == workers {
+                return;
             }
-            proposed
-        });
+            assert!(Instant::now() < end, "a placement of {workers} threads is proposed within 20 s:\n{frame}");
+            // Too early to tell who is busy. Escape and a key at once would be Alt and that key.
+            self.tmux.press("Escape");
+            await_that("Esc is obeyed", 5, || !overlay());
+        }
     }
 
     fn pid(&self) -> String {

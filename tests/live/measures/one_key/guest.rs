@@ -22,7 +22,8 @@ impl Through {
         needs_two_cores();
         let guest = Forwarder::start(&[]);
         let server = iperf3_server(&guest.far, &[]);
-        let client = guest.near.keep("iperf3", &["-c", FAR, "-t", "120"]);
+        // Short writes and reads keep both ends busy at the rate of the guest; with long ones they hardly are.
+        let client = guest.near.keep("iperf3", &["-c", FAR, "-t", "120", "-l", "256"]);
         let screen = Screen::open(name, &watch(&[pid(&server), pid(&client)]));
         Self { guest, ends: [server, client], screen }
     }
