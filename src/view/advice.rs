@@ -90,8 +90,9 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
             line.push((Tone::Key, format!("[{}]", key("propose"))));
             line.push((Tone::Normal, format!(" {}", proposal(metrics))));
         } else {
-            // Nothing can be pressed for it: it has passed.
-            line.push((Tone::Normal, format!("{} (live: press {})", proposal(metrics), key("propose"))));
+            // It has passed: what would be done is shown, and nothing is done.
+            line.push((Tone::Key, format!("[{}]", key("propose"))));
+            line.push((Tone::Normal, format!(" preview: {}", proposal(metrics))));
         }
     }
     line

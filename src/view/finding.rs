@@ -7,7 +7,7 @@ use super::lines::{self, Line};
 use super::numbers::words;
 use super::text::{plural, wrap};
 use crate::action::KeyContext;
-use crate::derive::{Finding, Limit, Metrics};
+use crate::derive::{Finding, Limit, Metrics, PassingTraffic};
 use crate::sample::{Problem, Word};
 use crate::state::{Mode, Overlay, State};
 
@@ -127,11 +127,18 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
         let text = "waiting for a test: iperf3 -c HOST -t 60 · vnettop demo · vnettop replay";
         all.push((Tone::Muted, text.to_owned()));
     } else if all.is_empty() {
-        let nothing = metrics.traffic.is_none();
-        let text = if nothing { "nothing to report" } else { "no test is running; the traffic is summed up above" };
-        all.push((Tone::Muted, text.to_owned()));
+        let text =
+            metrics.traffic.as_ref().map_or_else(|| "nothing to report".to_owned(), |traffic| beside(metrics, traffic));
+        all.push((Tone::Muted, text));
     }
     (all, findings.len().saturating_sub(MOST_FINDINGS))
+}
+
+/// What there is to know beside what is said of passing traffic.
+fn beside(metrics: &Metrics, traffic: &PassingTraffic) -> String {
+    let counted = traffic.counted_by(&metrics.machine).filter(|_| !traffic.drops.is_empty());
+    let ends = || "a test is measured at its ends: run vnettop there, or --host from here".to_owned();
+    counted.map_or_else(ends, |places| format!("drops are counted by {places}"))
 }
 
 /// What was found of the test on the screen before it stopped.

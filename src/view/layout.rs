@@ -77,8 +77,11 @@ impl Layout {
             return Some(Self::empty(width, height, below_tests).in_bands(state, tests));
         }
         let words = traffic::wanted_rows(state, (width, below_tests));
-        let has_graph = state.shows_test() && (words == 0 || below_tests >= LARGE);
-        let parts = timeline::Parts::above_panes(state, below_tests).filter(|_| has_graph);
+        let parts = if words > 0 && below_tests < LARGE {
+            timeline::Parts::above_one_pane(state, above_one_pane(state, below_tests.saturating_sub(words + 1)))
+        } else {
+            timeline::Parts::above_panes(state, below_tests).filter(|_| state.shows_test())
+        };
         let graph = parts.map_or(0, timeline::Parts::rows);
         // With its border.
         let pane = if words + graph > 0 { words + graph + 1 } else { 0 };
@@ -103,7 +106,9 @@ impl Layout {
         let finding = finding_rows(state, whole) + limit;
         let panes = rows(Pane::LISTS.into_iter().filter(|pane| state.shows(*pane)).count());
         let is_whole = usize::from(panes) == Pane::LISTS.len();
-        if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
+        if traffic::shown(state).is_some() && whole < LARGE {
+            base.compact(state, height)
+        } else if is_whole && width >= FULL.0 && height >= if graph > 0 { FULL_BELOW_GRAPH } else { FULL.1 } {
             base.full(state, height, finding.min(height - 6 - 2 * LEAST_ROWS))
         } else if whole >= STACKED_HEIGHT || !is_whole && height >= panes * (LEAST_ROWS + 1) + 4 + finding {
             base.stacked(state, height, (panes, finding))
@@ -234,6 +239,15 @@ impl Layout {
             Pane::Test => self.timeline = area.map(|area| (area, timeline::Parts::alone(state, rows))),
         }
     }
+}
+
+/// Rows that one pane and a line for each other leave for a graph, of so many. Where nothing is wrong the links go first.
+fn above_one_pane(state: &State, height: u16) -> u16 {
+    let lines = summary::others(state).len() + usize::from(state.playback.is_some());
+    let both = height.saturating_sub(5 + rows(lines));
+    let graph = if traffic::is_trouble(state) { both / 2 } else { LEAST_ROWS };
+    let wanted = if state.focus == Pane::Links { link_rows(state) } else { u16::MAX };
+    both.saturating_sub(wanted.min(both.saturating_sub(graph)).max(LEAST_ROWS))
 }
 
 /// Rows below the panes for what there is to say, without the limit.

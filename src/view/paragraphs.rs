@@ -4,7 +4,7 @@ use super::Tone;
 use super::canvas::{Canvas, cells};
 use super::digits;
 use super::lines::Line;
-use super::text::wrap_commands;
+use super::text::{without_command, wrap_commands};
 
 /// From so many rows on the rate is written large.
 pub(super) const LARGE: u16 = 30;
@@ -50,7 +50,13 @@ impl Paragraphs {
         let Some((tone, text)) = pieces.pop() else { return };
         let indent = if label.is_empty() { 0 } else { LABEL };
         let before: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
-        let wrapped = wrap_commands(&format!("{before}{text}"), self.width.saturating_sub(indent).max(LABEL));
+        let (text, room) = (format!("{before}{text}"), self.width.saturating_sub(indent).max(LABEL));
+        // Rather below the label than in pieces: one line is copied as it is.
+        let split = without_command(&text, room).filter(|(_, command)| cells(command) <= usize::from(self.width));
+        let (wrapped, command) = match split {
+            Some((text, command)) => (wrap_commands(&format!("{text}:"), room), Some(command.replace('\u{a0}', " "))),
+            None => (wrap_commands(&text, room), None),
+        };
         for (at, line) in wrapped.into_iter().enumerate() {
             let line = line.replace('\u{a0}', " ");
             let mut all = Line::new();
@@ -67,5 +73,6 @@ impl Paragraphs {
             }
             self.lines.push(all);
         }
+        self.lines.extend(command.map(|command| vec![(tone, command)]));
     }
 }

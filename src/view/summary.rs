@@ -2,15 +2,17 @@
 
 use super::canvas::{Canvas, cells};
 use super::format::{Count, Percent, Rate, Seconds};
-use super::{Tone, threads};
+use super::{Tone, threads, traffic};
 use crate::action::{Action, Pane};
 use crate::derive::{FindingId, LinkMetrics, Metrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
 
-/// The panes without the focus, but for those that are left out.
+/// The panes without the focus, but for those that are left out; beside traffic without a test not threads of which there are none.
 pub(super) fn others(state: &State) -> Vec<Pane> {
-    Pane::LISTS.into_iter().filter(|pane| *pane != state.focus && state.shows(*pane)).collect()
+    let has_none = traffic::shown(state).is_some_and(|(metrics, _)| metrics.threads.is_empty());
+    let is_there = |pane: &Pane| state.shows(*pane) && (*pane != Pane::Threads || !has_none);
+    Pane::LISTS.into_iter().filter(|pane| *pane != state.focus && is_there(pane)).collect()
 }
 
 /// The line of a pane.

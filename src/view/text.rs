@@ -22,10 +22,7 @@ const COMMANDS: [&str; 8] = ["ip ", "echo ", "taskset ", "sysctl ", "tc ", "etht
 /// the last ends as a shell reads on.
 pub(crate) fn wrap_commands(text: &str, width: u16) -> Vec<String> {
     let plain = wrap(text, width);
-    let begins = |text: &str| COMMANDS.iter().any(|command| text.starts_with(command));
-    let Some(at) = text.match_indices(" (").map(|(at, _)| at).find(|at| begins(&text[at + 2..])) else { return plain };
-    let Some(length) = closing(&text[at + 1..]) else { return plain };
-    let (before, command, rest) = (&text[..at], &text[at + 1..at + 1 + length], &text[at + 1 + length..]);
+    let Some((before, command, rest)) = around_command(text) else { return plain };
     if plain.iter().any(|line| line.contains(command)) {
         return plain;
     }
@@ -35,6 +32,22 @@ pub(crate) fn wrap_commands(text: &str, width: u16) -> Vec<String> {
     lines.extend(parts.into_iter().map(|part| format!("{part} \\")));
     lines.extend(wrap(&format!("{last}{rest}"), width));
     lines
+}
+
+/// A command in parentheses that has no room in one line of this width, without them; and the text without it.
+pub(crate) fn without_command(text: &str, width: u16) -> Option<(String, &str)> {
+    let (before, command, rest) = around_command(text)?;
+    let is_whole = cells(command) <= usize::from(width);
+    (!is_whole).then(|| (format!("{before}{rest}"), &command[1..command.len() - 1]))
+}
+
+/// What comes before a command in parentheses, the command with them, and what comes behind.
+fn around_command(text: &str) -> Option<(&str, &str, &str)> {
+    let begins = |text: &str| COMMANDS.iter().any(|command| text.starts_with(command));
+    let at = text.match_indices(" (").map(|(at, _)| at).find(|at| begins(&text[at + 2..]))?;
+    let (before, from) = (&text[..at], &text[at + 1..]);
+    let (command, rest) = from.split_at(closing(from)?);
+    Some((before, command, rest))
 }
 
 /// Bytes of what these parentheses hold, with them; `None` where they do not close.

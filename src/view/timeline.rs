@@ -26,6 +26,8 @@ pub(super) const LOSS: char = '!';
 const MARGIN: u16 = 7;
 /// A lower screen has no room for the graph; these and the next are without the list of tests.
 const LEAST_HEIGHT: u16 = 21;
+/// A lower graph says nothing.
+const LEAST_LOW: u16 = 2;
 /// A graph of so many rows gives one of them to what happened.
 const LEAST_FOR_EVENTS: u16 = 4;
 /// From here on the latency has a row of its own.
@@ -63,6 +65,12 @@ impl Parts {
         let graph = if metrics.traffic.is_some() { (height / 3).max(graph) } else { graph };
         let (graph, events) = with_events(graph);
         Some(Self { graph, events, latency, threads: thread_lanes(metrics, most), sentence })
+    }
+
+    /// In so many rows, the axis among them; none where that is too few, or there is no rate.
+    pub fn above_one_pane(state: &State, rows: u16) -> Option<Self> {
+        let has_rate = state.metrics().is_some_and(|metrics| !metrics.subject.timeline.bins.is_empty());
+        (has_rate && rows > LEAST_LOW).then(|| Self::in_bands(state, rows - 1, 0))
     }
 
     /// With so many lanes below the graph; the limit stands elsewhere.

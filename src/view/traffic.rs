@@ -10,8 +10,9 @@ use crate::state::{State, Units};
 
 /// Lines at least, so that a word more or less moves nothing.
 const LEAST_ROWS: u16 = 3;
-/// On a lower screen the panes need the rows more.
+/// On a lower screen it has a smaller part of the rows, and these parts are left out, the first one first.
 const ROOMY: u16 = 24;
+const LEFT_OUT: [&str; 3] = ["COST", "WHY", "DO"];
 
 /// What passes, where the screen is about that.
 pub(super) fn shown(state: &State) -> Option<(&Metrics, &PassingTraffic)> {
@@ -19,12 +20,19 @@ pub(super) fn shown(state: &State) -> Option<(&Metrics, &PassingTraffic)> {
     metrics.traffic.as_deref().filter(|_| state.shows_test()).map(|traffic| (metrics, traffic))
 }
 
+/// Packets are dropped, or a core that handles them is full.
+pub(super) fn is_trouble(state: &State) -> bool {
+    let is_trouble = |state| matches!(state, TrafficState::Dropping(_) | TrafficState::CoreFull);
+    shown(state).is_some_and(|(_, traffic)| is_trouble(traffic.state()))
+}
+
 /// Rows that it takes on a screen of this size; none where there is nothing to show, or no room.
 pub(super) fn wanted_rows(state: &State, (width, height): (u16, u16)) -> u16 {
-    let Some((metrics, traffic)) = shown(state).filter(|_| height >= ROOMY) else { return 0 };
+    let Some(shown) = shown(state) else { return 0 };
     let beside = if is_large((width, height)) { LARGE_CELLS } else { 0 };
-    let lines = lines((metrics, traffic), width - 4 - beside, beside > 0).len();
-    u16::try_from(lines).unwrap_or(u16::MAX).clamp(LEAST_ROWS, height / 3)
+    let lines = lines(shown, width - 4 - beside, beside > 0, u16::MAX).len();
+    let most = if height < ROOMY { height / 4 } else { height / 3 };
+    u16::try_from(lines).unwrap_or(u16::MAX).clamp(LEAST_ROWS, most)
 }
 
 /// The lines of it.
@@ -38,7 +46,7 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
         let rate = (scale.number(traffic.bits_per_s), scale.unit, state_word(traffic).0);
         large_rate(&mut canvas, (rate, "now"), state.settings().utf8);
     }
-    for (y, line) in (0..area.height).zip(lines((metrics, traffic), area.width - x, is_large)) {
+    for (y, line) in (0..area.height).zip(lines((metrics, traffic), area.width - x, is_large, area.height)) {
         let mut at = x;
         for (tone, text) in line {
             at += canvas.left(at, y, area.width - at, tone, &text);
@@ -68,14 +76,22 @@ fn state_word(traffic: &PassingTraffic) -> (Tone, String) {
     }
 }
 
-fn lines((metrics, traffic): (&Metrics, &PassingTraffic), width: u16, is_large: bool) -> Vec<Line> {
-    let mut all = Paragraphs { lines: vec![first_line(traffic, width, is_large)], width };
+/// In at most so many rows, if what is said last about a cause is left out.
+fn lines((metrics, traffic): (&Metrics, &PassingTraffic), width: u16, is_large: bool, rows: u16) -> Vec<Line> {
     let FindingParts { what, why, cost, fix, .. } = traffic.parts(&metrics.machine);
     let cost_word = if traffic.drops.is_empty() { "LOST" } else { "COST" };
-    for (label, text) in [("WHAT", what), ("WHY", why), (cost_word, cost), ("DO", fix)] {
-        all.add(label, Tone::Normal, &text);
+    let mut parts = vec![("WHAT", what), ("WHY", why), (cost_word, cost), ("DO", fix)];
+    loop {
+        let mut all = Paragraphs { lines: vec![first_line(traffic, width, is_large)], width };
+        for (label, text) in &parts {
+            all.add(label, Tone::Normal, text);
+        }
+        let dropped = LEFT_OUT.iter().find_map(|label| parts.iter().position(|(part, _)| part == label));
+        match dropped.filter(|_| all.lines.len() > usize::from(rows)) {
+            Some(at) => parts.remove(at),
+            None => return all.lines,
+        };
     }
-    all.lines
 }
 
 /// `CORE FULL  113k packets/s of 242 bytes · mean of 18 s 216 · 90 % within 180 to 240`

@@ -75,7 +75,7 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
         "UNSTEADY",
         "threads migrate 1.6/s",
         " Gbit/s: 34.8 without migrations; each costs ≈ 72 ms of traffic",
-        "DO pin client to core 4, server to core 5 (live: press p)",
+        "DO [p] preview: pin client to core 4, server to core 5",
         "(+1 more: F)",
     ] {
         assert!(text.contains(wanted), "{wanted}: {text}");
@@ -86,6 +86,19 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
             assert!(text.contains(wanted), "{wanted}: {text}");
         }
     }
+}
+
+#[test]
+fn an_end_that_migrates_has_one_share_in_the_whole_frame() {
+    let stage = played(36);
+    let text = joined(&stage, (120, 40));
+    for wanted in
+        ["97 %, core 49 ", "migrates 2.2/s", "LIMIT now: iperf3 client (tid 39082) runs nearly always: 97 % of a core"]
+    {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+    assert!(!joined(&played(30), (120, 40)).contains("migrates 0"), "nor one that stays");
+    assert!(joined(&played(30), (120, 40)).contains("45 % of core 6"), "one that stays has its part of its core");
 }
 
 #[test]

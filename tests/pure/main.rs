@@ -38,6 +38,7 @@ mod recordings;
 mod release;
 mod report;
 mod rooms;
+mod routers;
 mod schemas;
 mod screens;
 mod screens_cost;

@@ -125,6 +125,7 @@ mod tests {
             pinned: false,
             before_pin: None,
             moves_lately_per_s: None,
+            moved: false,
         }
     }
 

@@ -6,6 +6,8 @@ use super::pins::{Pin, Pins};
 use super::rate::{per_second, seconds};
 use vnettop_sample::{CoreSet, Duty, Sample, ThreadId, ThreadSample, row_of};
 
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// One watched thread: who it is, where it ran, how often it was moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ThreadMetrics {
@@ -19,6 +21,8 @@ pub struct ThreadMetrics {
     pub moves_per_s: Option<f64>,
     /// The same over the last ten seconds, where moves are known one by one; else as above.
     pub moves_lately_per_s: Option<f64>,
+    /// It was moved within the last second: its time is of more cores than the one that it is on now.
+    pub moved: bool,
     /// What the figures above rest on.
     pub evidence: Evidence,
     /// Class of the last move seen.
@@ -53,7 +57,10 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         let lately = history.thread(new.id).filter(|_| evidence != Evidence::Counted);
         let moves_lately_per_s =
             lately.map_or(metrics.moves_per_s, |track| metrics.moves_per_s.and(track.moves_lately(new.at_ns)));
-        ThreadMetrics { moves_lately_per_s, evidence, ..metrics }
+        let seen =
+            history.thread(new.id).map_or(0, |track| track.moves_in(new.at_ns.saturating_sub(SECOND_NS), new.at_ns));
+        let moved = seen > 0 || metrics.moves_per_s.is_some_and(|moves| moves > 0.0);
+        ThreadMetrics { moves_lately_per_s, moved, evidence, ..metrics }
     };
     next.threads.iter().map(metrics).collect()
 }
@@ -70,6 +77,7 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         moves: new.migrations.unwrap_or_else(|| track.map_or(0, |track| track.seen_moves)),
         moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { known() },
         moves_lately_per_s: None,
+        moved: false,
         evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
         last_class: track.and_then(|track| track.last_class),
         by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),

@@ -160,16 +160,24 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     let there = metrics.subject.threads.iter().filter(|one| one.sample.core == core);
     let of_all: f64 = there.filter_map(|one| one.cpu).sum();
     let room = shares.map_or(f64::INFINITY, |shares| (shares.busy() - shares.softirq).max(0.0));
-    let own = thread.cpu.map(|cpu| if of_all > room { cpu * room / of_all } else { cpu });
+    // Of one that migrates nobody knows how much it did on which of its cores: all that it used is told, and where it is now.
+    let migrates = thread.moves_lately_per_s.or(thread.moves_per_s).filter(|_| thread.moved);
+    let is_scaled = of_all > room && migrates.is_none();
+    let own = thread.cpu.map(|cpu| if is_scaled { cpu * room / of_all } else { cpu });
     let others = metrics.subject.recent.core(core).map(|recent| recent.others).filter(|others| *others >= OTHERS);
-    let beside = match others {
-        Some(_) => (Tone::Warning, format!("all others {}", percent(others))),
-        None => (Tone::Muted, format!("softirq {}", percent(softirq))),
+    let beside = match (others, migrates) {
+        (Some(_), _) => (Tone::Warning, format!("all others {}", percent(others))),
+        (None, Some(_)) => (Tone::Warning, format!("migrates {:>4}/s", Count(migrates).to_string())),
+        (None, None) => (Tone::Muted, format!("softirq {}", percent(softirq))),
     };
     // As wide as it gets on this machine.
     let digits = metrics.machine.cores.last().map_or(1, |last| last.place.core.to_string().len());
-    let whole = (Tone::Normal, format!("{} of core {core:<digits$}", percent(own)));
     let brief = (Tone::Normal, format!("{} core {core:<digits$}", percent(own)));
+    let whole = match migrates {
+        Some(_) => format!("{}, core {core:<digits$}  ", percent(own)),
+        None => format!("{} of core {core:<digits$}", percent(own)),
+    };
+    let whole = (Tone::Normal, whole);
     PathPlace {
         facts: [[whole.clone(), beside.clone()], [brief.clone(), beside]],
         only: [whole, brief],

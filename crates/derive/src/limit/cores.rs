@@ -19,6 +19,8 @@ pub(crate) const IDLE: f64 = 0.08;
 const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for this share of the time always has something to do.
 const ALWAYS: f64 = 0.85;
+/// A thread that moved has its home where it ran most; what else is there is told only where that was for so much of its time.
+const STAYS: f64 = 0.75;
 /// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
 const LATE: f64 = 0.3;
 /// Share of the time in which it would run, and of all time, that a reader waits whose socket overflows meanwhile: it sleeps as
@@ -173,10 +175,7 @@ fn moving(scene: &Scene) -> Option<Limit> {
     let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
     (thread.cpu >= ALWAYS).then(|| {
         let Thread { label, tid, .. } = thread;
-        let text = format!(
-            "one thread is busy nearly all the time: {} % of a core by {label} (tid {tid})",
-            percent(thread.cpu)
-        );
+        let text = format!("{label} (tid {tid}) runs nearly always: {} % of a core", percent(thread.cpu));
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
         let limit = Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label);
         Limit { pid: Some(thread.pid), tid: Some(thread.tid), ..limit }
@@ -189,7 +188,9 @@ impl<'a> Full<'a> {
         let full = Self::seen(scene, core);
         let own = full.own();
         let takes_all = own >= ALONE || full.softirq >= OWN || (own >= OWN && full.wait >= WAITS);
-        let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && full.starves.is_some());
+        let holds = |thread: &Thread| thread.wait >= WAITS || thread.on(core.number) >= STAYS * thread.cpu;
+        let starves = full.starves.is_some_and(holds);
+        let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && starves);
         is_full.then_some(full)
     }
 

@@ -94,16 +94,22 @@ impl PassingTraffic {
             let part = if is_known { large_part(all, packets_per_s.max(all)) } else { large_rate(all) };
             return format!("{}: {part} packets/s dropped", speed(bits_per_s));
         }
+        self.counted_by(machine).map_or_else(String::new, |places| format!("0 packets/s dropped, counted by {places}"))
+    }
+
+    /// `3 links, 1 qdisc and 2 backlogs in qa`: what was looked at for drops; `None` where nothing was.
+    #[must_use]
+    pub fn counted_by(&self, machine: &MachineMetrics) -> Option<String> {
         let counted = self.looked_at;
         let places = [(counted.links, "link"), (counted.qdiscs, "qdisc"), (counted.backlogs, "backlog")];
         let places: Vec<String> =
             places.into_iter().filter(|(many, _)| *many > 0).map(|(many, what)| plural(many, what)).collect();
         let there = self.elsewhere(machine);
-        match places.split_last() {
-            Some((last, [])) => format!("0 packets/s dropped, counted by {last}{there}"),
-            Some((last, others)) => format!("0 packets/s dropped, counted by {} and {last}{there}", others.join(", ")),
-            None => String::new(),
-        }
+        let (last, others) = places.split_last()?;
+        Some(match others {
+            [] => format!("{last}{there}"),
+            others => format!("{} and {last}{there}", others.join(", ")),
+        })
     }
 
     /// ` in qa`, where it is another namespace than vnettop's own: nothing was looked at elsewhere.

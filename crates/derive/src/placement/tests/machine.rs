@@ -138,6 +138,7 @@ impl Machine {
             pinned: false,
             before_pin: None,
             moves_lately_per_s: None,
+            moved: false,
         };
         change(&mut thread);
         self.threads.push(thread);
