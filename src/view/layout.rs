@@ -243,10 +243,12 @@ impl Layout {
 
 /// Rows that one pane and a line for each other leave for a graph, of so many. Where nothing is wrong the links go first.
 fn above_one_pane(state: &State, height: u16) -> u16 {
-    let lines = summary::others(state).len() + usize::from(state.playback.is_some());
-    let both = height.saturating_sub(5 + rows(lines));
+    let below = summary::others(state).len() + usize::from(state.playback.is_some());
+    let both = height.saturating_sub(5 + rows(below));
     let graph = if traffic::is_trouble(state) { both / 2 } else { LEAST_ROWS };
-    let wanted = if state.focus == Pane::Links { link_rows(state) } else { u16::MAX };
+    // Beside trouble the graph has every row that links leave.
+    let table = if traffic::is_trouble(state) { rows(state.links.rows().len() + 1) } else { link_rows(state) };
+    let wanted = if state.focus == Pane::Links { table } else { u16::MAX };
     both.saturating_sub(wanted.min(both.saturating_sub(graph)).max(LEAST_ROWS))
 }
 

@@ -28,6 +28,8 @@ const MARGIN: u16 = 7;
 const LEAST_HEIGHT: u16 = 21;
 /// A lower graph says nothing.
 const LEAST_LOW: u16 = 2;
+/// In fewer rows above one pane what happened stands on the axis.
+const LEAST_LOW_WITH_EVENTS: u16 = 6;
 /// A graph of so many rows gives one of them to what happened.
 const LEAST_FOR_EVENTS: u16 = 4;
 /// From here on the latency has a row of its own.
@@ -70,7 +72,13 @@ impl Parts {
     /// In so many rows, the axis among them; none where that is too few, or there is no rate.
     pub fn above_one_pane(state: &State, rows: u16) -> Option<Self> {
         let has_rate = state.metrics().is_some_and(|metrics| !metrics.subject.timeline.bins.is_empty());
-        (has_rate && rows > LEAST_LOW).then(|| Self::in_bands(state, rows - 1, 0))
+        let parts = |rows: u16| {
+            let parts = Self::in_bands(state, rows - 1, 0);
+            let has_events = parts.events && rows >= LEAST_LOW_WITH_EVENTS;
+            let graph = parts.graph + u16::from(parts.events && !has_events);
+            Self { graph, events: has_events, ..parts }
+        };
+        (has_rate && rows > LEAST_LOW).then(|| parts(rows))
     }
 
     /// With so many lanes below the graph; the limit stands elsewhere.

@@ -28,15 +28,19 @@ pub(crate) fn large_rate(per_s: f64) -> String {
 
 /// Some of many, in one unit: `9.8k of 34.2k`.
 pub(crate) fn large_part(part: f64, whole: f64) -> String {
+    format!("{} of {}", large_in(part, whole), large_rate(whole))
+}
+
+/// Some of so many, in the unit of all.
+pub(crate) fn large_in(part: f64, whole: f64) -> String {
     let (scale, unit) = match whole {
         999_950.0.. => (1e6, "M"),
         9_999.5.. => (1e3, "k"),
-        _ => return format!("{} of {}", rate(part), rate(whole)),
+        _ => return rate(part),
     };
     let scaled = part / scale;
     // A small part keeps a unit in which it is more than 0.
-    let part = if scaled < 0.95 { large_rate(part) } else { format!("{}{unit}", decimal(scaled)) };
-    format!("{part} of {}", large_rate(whole))
+    if scaled < 0.95 { large_rate(part) } else { format!("{}{unit}", decimal(scaled)) }
 }
 
 /// Whole things, as a number of a finding.

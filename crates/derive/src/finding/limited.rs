@@ -98,6 +98,8 @@ mod tests {
     use crate::history::History;
     use crate::losses::{Loss, LossPlace, Losses};
     use crate::placement::tests::machine::Machine;
+    use std::sync::Arc;
+    use vnettop_sample::Runner;
 
     fn limit(kind: LimitKind, because: &str, loses: Option<LossPlace>) -> Limit {
         let because = Some(because.to_owned());
@@ -112,6 +114,21 @@ mod tests {
         let lost = Loss { place, packets: 66.0, share: Some(0.66), ..Loss::default() };
         let losses = Losses { seconds: 1.0, places: vec![lost], sent: Some(100.0), ..Losses::default() };
         TestMetrics { losses, ..Machine::small(2).pair(0, 1).metrics() }
+    }
+
+    /// The same on so many cores, rustc on core 1.
+    fn beside_rustc(cores: u32) -> TestMetrics {
+        let metrics = TestMetrics {
+            losses: losing(LossPlace::ReceiveBuffer).losses,
+            ..Machine::small(cores).pair(0, 1).metrics()
+        };
+        let name = "rustc".to_owned();
+        let rustc = Runner { pid: 7, tid: 7, name, core: 1, cpu_ns: 84, over_ns: 100, kernel: None };
+        let mut machine = (*metrics.machine).clone();
+        let mut facts = (*machine.facts).clone();
+        facts.runners = Arc::new(vec![rustc]);
+        machine.facts = Arc::new(facts);
+        TestMetrics { machine: Arc::new(machine), ..metrics }
     }
 
     fn first(metrics: &TestMetrics, limit: &Limit, may_help: bool) -> Finding {
@@ -129,9 +146,14 @@ mod tests {
         let stuck = first(&losing(LossPlace::ReceiveBuffer), &starved, false);
         assert_eq!(
             (stuck.text, stuck.key),
-            (format!("{text}; stop other programs on core 1, or give them another core"), None),
+            (format!("{text}; stop other programs on core 1"), None),
             "where no pin helps"
         );
+        let named = Limit { name: Some("rustc".to_owned()), ..starved.clone() };
+        let told = |cores: u32| first(&beside_rustc(cores), &named, false).text;
+        assert!(told(2).ends_with("; stop rustc (pid 7) on core 1"), "the other core is the other end's: {}", told(2));
+        let room = "; stop rustc (pid 7) on core 1, or give it core 3 (taskset -apc 3 7)";
+        assert!(told(4).ends_with(room), "a core has room: {}", told(4));
         let quota = limit(LimitKind::Quota, "its quota is used up", Some(LossPlace::ReceiveBuffer));
         let text = first(&losing(LossPlace::ReceiveBuffer), &quota, false).text;
         assert!(text.ends_with(": its quota is used up; raise it (cpu.max of its cgroup)"), "{text}");

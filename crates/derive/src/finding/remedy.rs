@@ -3,6 +3,8 @@
 use super::LintInput;
 use crate::held_back::{Limit, LimitKind};
 use crate::placement::{program_on, programs_on};
+use crate::spare_core::calmest_beside;
+use vnettop_sample::CoreSet;
 
 /// Why, and behind a semicolon what is to be done.
 pub(super) fn sentence(because: &str, fix: &str) -> String {
@@ -27,12 +29,16 @@ pub(super) fn remedy(input: &LintInput<'_>, limit: &Limit) -> String {
             );
         }
         LimitKind::Others if !input.pin_may_help => {
-            let who = limit.core.filter(|_| limit.name.is_some()).and_then(|core| program_on(input.metrics, core));
-            let is_one = who.as_ref().is_some_and(|who| !who.ends_with(" processes)"));
-            let them = if is_one { "it" } else { "them" };
-            let who = who.unwrap_or_else(|| "other programs".to_owned());
+            let program = limit.core.filter(|_| limit.name.is_some()).and_then(|core| program_on(input.metrics, core));
+            let (who, pid) = program.unwrap_or_else(|| ("other programs".to_owned(), None));
             let core = limit.core.map_or_else(|| "there".to_owned(), |core| format!("on core {core}"));
-            return format!("stop {who} {core}, or give {them} another core");
+            // Rather no second choice than one that takes the other end's core.
+            let ends: CoreSet = input.metrics.threads.iter().map(|thread| thread.sample.core).collect();
+            let or = calmest_beside(&input.metrics.machine, [&ends, &CoreSet::default()]).map(|idle| match pid {
+                Some(pid) => format!(", or give it core {idle} (taskset -apc {idle} {pid})"),
+                None => format!(", or give them core {idle}, which has room"),
+            });
+            return format!("stop {who} {core}{}", or.unwrap_or_default());
         }
         LimitKind::Quota => "raise it (cpu.max of its cgroup)",
         LimitKind::Steal => "only its host can give it more",

@@ -89,7 +89,7 @@ fn what_a_router_forwards_is_said_with_what_was_looked_at_for_drops() {
 fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
     let dropping = Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET };
     let (said, fix) = said_of(&dropping, |_| ());
-    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4000 packets/s. 80 Mbit/s come in, \
+    let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4k packets/s. 80 Mbit/s come in, \
                   more than its rate; 48 Mbit/s go out. 32 Mbit/s: 4k of 10k packets/s dropped";
     assert_eq!(said, wanted);
     assert_eq!(fix, "raise its rate above what comes, or send less (tc -s qdisc show dev r1)");

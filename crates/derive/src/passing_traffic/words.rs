@@ -1,7 +1,7 @@
 //! What is to be said of passing traffic: what is wrong, why, what it costs, what to do.
 
 use super::{DropPlace, FullCore, PassingTraffic, TrafficDrop};
-use crate::figure::{large_part, large_rate, percent, speed};
+use crate::figure::{large_in, large_part, large_rate, percent, speed};
 use crate::finding::FindingParts;
 use crate::losses::QdiscLoad;
 use crate::machine::MachineMetrics;
@@ -137,7 +137,8 @@ impl PassingTraffic {
     /// `tbf on rb drops 3.2k packets/s, ra 12`
     fn dropped_where(&self) -> String {
         let word = |(at, drop): (usize, &TrafficDrop)| {
-            let per_s = large_rate(drop.packets_per_s);
+            // In the unit that its part of all has.
+            let per_s = large_in(drop.packets_per_s, self.before_the_worst().unwrap_or(0.0));
             let place = drop.place_word();
             if at == 0 { format!("{place} drops {per_s} packets/s") } else { format!("{place} {per_s}") }
         };

@@ -37,14 +37,14 @@ pub fn no_free_core(metrics: &TestMetrics) -> Option<String> {
     let others = |core: CoreId| percent(inputs.recent.core(core).map_or(0.0, |load| load.others));
     let one = |core: &CandidateCore| {
         let here = runners.iter().copied().filter(|runner| runner.core == core.core);
-        let who = named(here, (1, false)).map_or_else(String::new, |who| format!(" ({who})"));
+        let who = joined(&named(here, (1, false))).map_or_else(String::new, |who| format!(" ({who})"));
         format!("{} % of core {}{who}", others(core.core), core.core)
     };
     let taken = if inputs.candidates.len() <= MOST_CORES {
         inputs.candidates.iter().map(one).collect::<Vec<_>>().join(", ")
     } else {
         let is_candidate = |runner: &&Runner| inputs.candidate(runner.core).is_some();
-        let who = named(runners.iter().copied().filter(is_candidate), (MOST_PROGRAMS, false));
+        let who = joined(&named(runners.iter().copied().filter(is_candidate), (MOST_PROGRAMS, false)));
         let who = who.map_or_else(String::new, |who| format!(" ({who})"));
         format!("half or more of each of the {} cores that the threads may use{who}", inputs.candidates.len())
     };
@@ -60,12 +60,20 @@ fn is_taken(inputs: &Inputs<'_>, core: &CandidateCore) -> bool {
 /// none is known.
 pub(crate) fn programs_on(metrics: &TestMetrics, core: Option<CoreId>) -> Option<String> {
     let is_there = |runner: &&Runner| core.is_none_or(|core| runner.core == core);
-    named(strangers(metrics).filter(is_there), (MOST_PROGRAMS, true))
+    joined(&named(strangers(metrics).filter(is_there), (MOST_PROGRAMS, true)))
 }
 
+/// A program, as it is called in a sentence, and its pid where it is one process.
+pub(crate) type NamedProgram = (String, Option<u32>);
+
 /// The one that uses most of a core.
-pub(crate) fn program_on(metrics: &TestMetrics, core: CoreId) -> Option<String> {
-    named(strangers(metrics).filter(|runner| runner.core == core), (1, true))
+pub(crate) fn program_on(metrics: &TestMetrics, core: CoreId) -> Option<NamedProgram> {
+    named(strangers(metrics).filter(|runner| runner.core == core), (1, true)).pop()
+}
+
+fn joined(programs: &[NamedProgram]) -> Option<String> {
+    let names: Vec<&str> = programs.iter().map(|(name, _)| name.as_str()).collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// The threads that use cores and are none of the test's; the kernel's for softirqs do what is counted as such.
@@ -76,9 +84,8 @@ fn strangers(metrics: &TestMetrics) -> impl Iterator<Item = &Runner> {
     runners.filter(move |one| !is_end(one.pid) && !is_worker(one.tid) && !one.is_ksoftirqd())
 }
 
-/// So many programs, those that use most first, each once: `rustc, cc1`, perhaps with its process, or how many they are; `None`
-/// where none is known.
-fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize, bool)) -> Option<String> {
+/// So many programs, those that use most first, each once: `rustc`, `cc1`, perhaps with its process, or how many they are.
+fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize, bool)) -> Vec<NamedProgram> {
     let mut programs: Vec<(&str, f64, BTreeSet<u32>)> = Vec::new();
     for runner in runners {
         let share = runner.cpu_ns as f64 / runner.over_ns.max(1) as f64;
@@ -92,13 +99,16 @@ fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize
     }
     programs.retain(|(_, share, _)| *share >= LEAST);
     programs.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let name = |(name, _, pids): &(&str, f64, BTreeSet<u32>)| match (pids.first(), pids.len()) {
-        (Some(pid), 1) if with_pid => format!("{} (pid {pid})", quoted(name)),
-        (_, count) if with_pid => format!("{} ({count} processes)", quoted(name)),
-        _ => quoted(name).into_owned(),
+    let program = |(name, _, pids): &(&str, f64, BTreeSet<u32>)| {
+        let only = pids.first().copied().filter(|_| pids.len() == 1);
+        let text = match only {
+            Some(pid) if with_pid => format!("{} (pid {pid})", quoted(name)),
+            None if with_pid => format!("{} ({} processes)", quoted(name), pids.len()),
+            _ => quoted(name).into_owned(),
+        };
+        (text, only)
     };
-    let names: Vec<_> = programs.iter().take(most).map(name).collect();
-    (!names.is_empty()).then(|| names.join(", "))
+    programs.iter().take(most).map(program).collect()
 }
 
 #[cfg(test)]
