@@ -21,6 +21,9 @@ pub(super) fn more(state: &State) -> Option<String> {
 /// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
 pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
+    if !line.is_empty() && is_steady_now(metrics) {
+        line.insert(0, (Tone::Normal, "keep it so: ".to_owned()));
+    }
     let or = if line.is_empty() || fix.is_empty() { "" } else { ", or " };
     let text = format!("{or}{fix}{}", more(state).unwrap_or_default());
     match line.last_mut() {
@@ -29,6 +32,12 @@ pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
         None => line.push((Tone::Normal, text)),
     }
     line
+}
+
+/// The rate is steady, whatever it was before.
+fn is_steady_now(metrics: &Metrics) -> bool {
+    let (_, word) = flow::state_word(metrics);
+    word.contains("STEADY") && (word.ends_with("WAS UNSTEADY") || !word.ends_with("UNSTEADY"))
 }
 
 /// Why nothing needs doing, where that is so: it is worth a line to whoever looks for what to press.
@@ -86,14 +95,8 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
     if conclusions.findings.iter().take(most).any(|finding| offers(finding.key))
         || conclusions.limit.as_ref().is_some_and(|limit| offers(limit.key))
     {
-        if is_open {
-            line.push((Tone::Key, format!("[{}]", key("propose"))));
-            line.push((Tone::Normal, format!(" {}", proposal(metrics))));
-        } else {
-            // It has passed: what would be done is shown, and nothing is done.
-            line.push((Tone::Key, format!("[{}]", key("propose"))));
-            line.push((Tone::Normal, format!(" preview: {}", proposal(metrics))));
-        }
+        line.push((Tone::Key, format!("[{}]", key("propose"))));
+        line.push((Tone::Normal, format!(" {}", proposal(metrics))));
     }
     line
 }

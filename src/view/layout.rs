@@ -104,7 +104,7 @@ impl Layout {
         let base = Self::empty(width, height, whole);
         let limit = if graph > 0 { 0 } else { finding::limit_rows(state) };
         let finding = finding_rows(state, whole) + limit;
-        let panes = rows(Pane::LISTS.into_iter().filter(|pane| state.shows(*pane)).count());
+        let panes = rows(Pane::LISTS.into_iter().filter(|pane| traffic::has_pane(state, *pane)).count());
         let is_whole = usize::from(panes) == Pane::LISTS.len();
         if traffic::shown(state).is_some() && whole < LARGE {
             base.compact(state, height)
@@ -160,7 +160,7 @@ impl Layout {
     fn stacked(mut self, state: &State, height: u16, (panes, finding): (u16, u16)) -> Self {
         let width = self.width - 2;
         let total = height - 4 - panes - finding;
-        let shows = |pane: Pane| state.shows(pane);
+        let shows = |pane: Pane| traffic::has_pane(state, pane);
         let most = (total / panes).max(LEAST_ROWS);
         let cores = match (shows(Pane::Cores), panes) {
             (false, _) => 0,

@@ -8,11 +8,9 @@ use crate::derive::{FindingId, LinkMetrics, Metrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
 
-/// The panes without the focus, but for those that are left out; beside traffic without a test not threads of which there are none.
+/// The panes without the focus, but for those that are left out.
 pub(super) fn others(state: &State) -> Vec<Pane> {
-    let has_none = traffic::shown(state).is_some_and(|(metrics, _)| metrics.threads.is_empty());
-    let is_there = |pane: &Pane| state.shows(*pane) && (*pane != Pane::Threads || !has_none);
-    Pane::LISTS.into_iter().filter(|pane| *pane != state.focus && is_there(pane)).collect()
+    Pane::LISTS.into_iter().filter(|pane| *pane != state.focus && traffic::has_pane(state, *pane)).collect()
 }
 
 /// The line of a pane.

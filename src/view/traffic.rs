@@ -5,6 +5,7 @@ use super::canvas::{Area, Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share};
 use super::lines::Line;
 use super::paragraphs::{LARGE_CELLS, Paragraphs, is_large, large_rate};
+use crate::action::Pane;
 use crate::derive::{FindingParts, Metrics, PassingTraffic, TrafficState};
 use crate::state::{State, Units};
 
@@ -18,6 +19,12 @@ const LEFT_OUT: [&str; 3] = ["COST", "WHY", "DO"];
 pub(super) fn shown(state: &State) -> Option<(&Metrics, &PassingTraffic)> {
     let metrics = state.metrics()?;
     metrics.traffic.as_deref().filter(|_| state.shows_test()).map(|traffic| (metrics, traffic))
+}
+
+/// Whether a pane is on the screen: beside traffic without a test not one of threads of which there are none.
+pub(super) fn has_pane(state: &State, pane: Pane) -> bool {
+    let has_none = || shown(state).is_some_and(|(metrics, _)| metrics.threads.is_empty());
+    state.shows(pane) && (pane != Pane::Threads || state.focus == pane || !has_none())
 }
 
 /// Packets are dropped, or a core that handles them is full.

@@ -231,8 +231,9 @@ fn a_click_selects_what_was_seen_there() {
     let wheel = view.action_for(Mouse::ScrollDown { x: 5, y: y + 3 }).expect("a pane is there");
     update(&mut stage.state, wheel);
     assert_eq!(selected(&stage).as_deref(), Some("a"), "the wheel ends at the last row");
-    let click = view.action_for(Mouse::Click { x: 100, y: 30 });
-    assert_eq!(click, Some(Action::Focus(vnettop::action::Pane::Threads)), "a click beside rows gives the focus");
+    let cores = view.cores.area;
+    let click = view.action_for(Mouse::Click { x: cores.x + cores.width - 2, y: cores.y + cores.height - 1 });
+    assert_eq!(click, Some(Action::Focus(vnettop::action::Pane::Cores)), "a click beside rows gives the focus");
 }
 
 #[test]

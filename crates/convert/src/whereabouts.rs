@@ -126,6 +126,7 @@ mod tests {
             before_pin: None,
             moves_lately_per_s: None,
             moved: false,
+            settled: false,
         }
     }
 

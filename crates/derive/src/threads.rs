@@ -1,6 +1,6 @@
 //! Thread counters of two samples → CPU share, moves, switches, waiting.
 
-use super::history::History;
+use super::history::{History, LATELY_NS};
 use super::moves::{Evidence, MoveClass, MovesByClass, is_traced};
 use super::pins::{Pin, Pins};
 use super::rate::{per_second, seconds};
@@ -23,6 +23,8 @@ pub struct ThreadMetrics {
     pub moves_lately_per_s: Option<f64>,
     /// It was moved within the last second: its time is of more cores than the one that it is on now.
     pub moved: bool,
+    /// It was not moved within the last ten seconds, or since it was first seen.
+    pub settled: bool,
     /// What the figures above rest on.
     pub evidence: Evidence,
     /// Class of the last move seen.
@@ -57,10 +59,11 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         let lately = history.thread(new.id).filter(|_| evidence != Evidence::Counted);
         let moves_lately_per_s =
             lately.map_or(metrics.moves_per_s, |track| metrics.moves_per_s.and(track.moves_lately(new.at_ns)));
-        let seen =
-            history.thread(new.id).map_or(0, |track| track.moves_in(new.at_ns.saturating_sub(SECOND_NS), new.at_ns));
-        let moved = seen > 0 || metrics.moves_per_s.is_some_and(|moves| moves > 0.0);
-        ThreadMetrics { moves_lately_per_s, moved, evidence, ..metrics }
+        let within =
+            |ns: u64| history.thread(new.id).map_or(0, |track| track.moves_in(new.at_ns.saturating_sub(ns), new.at_ns));
+        let moved = within(SECOND_NS) > 0 || metrics.moves_per_s.is_some_and(|moves| moves > 0.0);
+        let settled = !moved && within(LATELY_NS) == 0 && metrics.moves_per_s.is_some();
+        ThreadMetrics { moves_lately_per_s, moved, settled, evidence, ..metrics }
     };
     next.threads.iter().map(metrics).collect()
 }
@@ -78,6 +81,7 @@ fn metrics(old: Option<&ThreadSample>, new: &ThreadSample, history: &History, pi
         moves_per_s: if new.migrations.is_some() { rate(|t| t.migrations) } else { known() },
         moves_lately_per_s: None,
         moved: false,
+        settled: false,
         evidence: if new.migrations.is_some() { Evidence::Counted } else { Evidence::Sampled },
         last_class: track.and_then(|track| track.last_class),
         by_class: track.map_or_else(MovesByClass::default, |track| track.by_class),

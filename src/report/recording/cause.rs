@@ -3,7 +3,7 @@
 
 use super::words::{is_udp, ran_s};
 use crate::derive::summary::LimitSeen;
-use crate::derive::{Limit, LimitKind, TestSummary};
+use crate::derive::{FindingId, Limit, LimitKind, TestSummary};
 use crate::sample::CoreId;
 
 /// Below this coefficient of variation a rate is steady, as on the screen.
@@ -18,8 +18,22 @@ const LITTLE_LOST: f64 = 0.000_05;
 /// `Unsteady, other programs fill core 0`.
 pub(super) fn state_and_cause(test: &TestSummary) -> String {
     let is_known = test.rate.jitter.is_some() || test.mean_bits_per_s.is_some();
-    let cause = cause(test).filter(|_| is_known).map_or_else(String::new, |cause| format!(", {cause}"));
+    let cause = shown_cause(test).map(str::to_owned).or_else(|| cause(test)).filter(|_| is_known);
+    let cause = cause.map_or_else(String::new, |cause| format!(", {cause}"));
     format!("{}{cause}", state(test))
+}
+
+/// What was shown to make an unsteady rate so for most of the test, where its own work fills a core besides: *Why* says that.
+fn shown_cause(test: &TestSummary) -> Option<&'static str> {
+    let is_unsteady = test.rate.jitter.as_ref().and_then(|jitter| jitter.cv).is_some_and(|cv| cv >= SWINGS);
+    let is_own = matches!(main_kind(test)?.0, LimitKind::OwnThread | LimitKind::OwnSoftirq | LimitKind::Nothing);
+    let long = test.findings.iter().filter(|seen| seen.seconds >= MOST * ran_s(test));
+    let mut words = long.filter_map(|seen| match seen.finding.id {
+        FindingId::Reordered => Some("packets overtake each other"),
+        FindingId::Jitter => Some("threads migrate"),
+        _ => None,
+    });
+    words.next().filter(|_| is_unsteady && is_own)
 }
 
 /// `Unsteady`.

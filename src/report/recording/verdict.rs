@@ -312,9 +312,12 @@ pub(super) fn listed_findings(test: &TestSummary) -> impl Iterator<Item = &Seen>
         || test.findings.iter().any(|seen| seen.finding.id == FindingId::Jitter);
     // The figures of the test have its spread.
     let has_cause = cause(test).is_some();
+    let is_reordered = test.findings.iter().any(|seen| seen.finding.id == FindingId::Reordered);
     let is_said = move |seen: &Seen| match seen.finding.id {
         FindingId::JitterUnexplained => has_cause || is_named && is_unexplained(seen),
         FindingId::NothingArrives => is_lost_elsewhere(test, seen),
+        // Why it sends again is another finding.
+        FindingId::Retransmits if is_reordered => true,
         _ => is_of_others(test, seen),
     };
     test.findings.iter().filter(move |seen| !is_said(seen))

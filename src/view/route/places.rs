@@ -13,6 +13,8 @@ use crate::state::{Mode, State};
 pub(super) const FACTS: usize = 2;
 /// From this share on it is worth a word that others use a thread's core.
 const OTHERS: f64 = 0.2;
+/// What a thread's time and its core's may differ by, for the clock's ticks.
+const NOTHING: f64 = 0.02;
 /// Cells of a name that is cut.
 const BRIEF_NAME: usize = 8;
 const BRIEFEST_NAME: usize = 6;
@@ -155,19 +157,18 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     let core = thread.sample.core;
     let shares = metrics.machine.cores.iter().find(|one| one.place.core == core).and_then(CoreMetrics::shares);
     let softirq = shares.map(|shares| shares.softirq);
-    // On many kernels a thread's CPU time has the softirqs in it that ran meanwhile: they are told below it, and the rest of the core
-    // is shared by the test's threads there.
+    // On many kernels a thread's CPU time has the softirqs in it that ran meanwhile.
     let there = metrics.subject.threads.iter().filter(|one| one.sample.core == core);
     let of_all: f64 = there.filter_map(|one| one.cpu).sum();
-    let room = shares.map_or(f64::INFINITY, |shares| (shares.busy() - shares.softirq).max(0.0));
-    // Of one that migrates nobody knows how much it did on which of its cores: all that it used is told, and where it is now.
+    let has_softirq = shares.is_some_and(|shares| of_all > (shares.busy() - shares.softirq).max(0.0) + NOTHING);
+    // Of one that migrates nobody knows how much it did on which of its cores.
     let migrates = thread.moves_lately_per_s.or(thread.moves_per_s).filter(|_| thread.moved);
-    let is_scaled = of_all > room && migrates.is_none();
-    let own = thread.cpu.map(|cpu| if is_scaled { cpu * room / of_all } else { cpu });
+    let own = thread.cpu;
     let others = metrics.subject.recent.core(core).map(|recent| recent.others).filter(|others| *others >= OTHERS);
     let beside = match (others, migrates) {
         (Some(_), _) => (Tone::Warning, format!("all others {}", percent(others))),
         (None, Some(_)) => (Tone::Warning, format!("migrates {:>4}/s", Count(migrates).to_string())),
+        (None, None) if has_softirq => (Tone::Muted, format!("{} in softirq", percent(softirq))),
         (None, None) => (Tone::Muted, format!("softirq {}", percent(softirq))),
     };
     // As wide as it gets on this machine.
@@ -208,14 +209,15 @@ fn link(state: &State, hop: &HopMetrics<'_>) -> PathPlace {
     let times = times.map_or_else(String::new, |times| Times(times).to_string());
     // The kernel tells the link that the packet came by; where it is lost is the socket behind the last one.
     let is_socket = !hop.losses.is_empty() && hop.losses.iter().all(|loss| loss.place == LossPlace::ReceiveBuffer);
-    let place = if is_socket && loses { " by the socket" } else { "" };
+    let place = if is_socket && loses { " in socket" } else { "" };
     let tone = if loses { Tone::Bad } else { Tone::Muted };
     let lost = Count(lost).to_string();
     let whole = if is_counted { format!("{rate:<5} {times:>5}") } else { rate.clone() };
     let (whole, brief) = ((Tone::Normal, whole), (Tone::Normal, format!("{rate:<5}")));
     // Where one of both has room, what is lost; where neither is, nothing is said of it.
     let (only, beside) = if loses {
-        let both = (Tone::Bad, format!("{rate} {lost} lost/s"));
+        let by = if is_socket { " in socket" } else { "" };
+        let both = (Tone::Bad, format!("{rate} {lost} lost/s{by}"));
         ([both.clone(), (Tone::Bad, format!("{lost} lost/s"))], both)
     } else {
         ([whole.clone(), brief.clone()], (Tone::Normal, rate))

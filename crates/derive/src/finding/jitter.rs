@@ -59,6 +59,7 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let conclusion = &input.diagnosis.conclusion;
     let nodes = input.metrics.machine.facts.topology.nodes;
     let is_far = nodes > 1 && conclusion.far_per_s >= LEAST_RATE;
+    let kind = if cause.crossing == Crossing::Nodes { " across nodes" } else { "" };
     let far = if is_far { format!(", {:.1} of them across NUMA nodes", conclusion.far_per_s) } else { String::new() };
     let each_ms = cause.bytes_per_move * 8.0 / cause.rate_without * 1e3;
     let unit = Unit::of(cause.rate_without);
@@ -69,7 +70,8 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let missing = jitter.map(|jitter| shown(cause.rate_without) - shown(jitter.mean)).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
-        format!("{missing} {}: {all} without migrations; each costs ≈ {each_ms:.0} ms of traffic", unit.word)
+        let with = unit.figure(cause.rate_with);
+        format!("{missing} {}: {all} without migrations, {with} while threads migrate{kind}", unit.word)
     };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),

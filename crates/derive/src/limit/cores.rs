@@ -20,7 +20,7 @@ const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for this share of the time always has something to do.
 const ALWAYS: f64 = 0.85;
 /// A thread that moved has its home where it ran most; what else is there is told only where that was for so much of its time.
-const STAYS: f64 = 0.75;
+const STAYS: f64 = 0.9;
 /// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
 const LATE: f64 = 0.3;
 /// Share of the time in which it would run, and of all time, that a reader waits whose socket overflows meanwhile: it sleeps as

@@ -37,15 +37,6 @@ impl BusyThread<'_> {
     }
 }
 
-impl BusyThread<'_> {
-    /// It stays on its core: no migration was seen since it is watched.
-    pub(super) fn stays(&self) -> bool {
-        let moved = &self.thread.by_class;
-        let seen = moved.smt + moved.cluster + moved.llc + moved.node + moved.socket;
-        seen == 0 && self.thread.moves_per_s == Some(0.0)
-    }
-}
-
 /// The core of a mask of one.
 pub(super) fn bound_to(thread: &ThreadMetrics) -> Option<CoreId> {
     thread.sample.allowed.as_ref().filter(|mask| mask.len() == 1)?.first()

@@ -174,7 +174,7 @@ static FINE: [Criterion; 9] = [
     },
     // The thread would leave the core on which it stays by itself. It is the last one: see `are_alike`.
     Criterion {
-        value: |choice, core| u32::from(choice.thread.stays() && choice.thread.thread.sample.core != core.core),
+        value: |choice, core| u32::from(choice.thread.thread.settled && choice.thread.thread.sample.core != core.core),
         against: |_| "it runs on this one already".to_owned(),
     },
 ];

@@ -18,6 +18,8 @@ const IDLE: f64 = 0.05;
 /// Cores that are named one by one, and programs that are named.
 const MOST_CORES: usize = 4;
 const MOST_PROGRAMS: usize = 3;
+/// Processes of one name that are told one by one.
+const MOST_PIDS: usize = 3;
 /// A program that used less of the cores is not named, share of one core.
 const LEAST: f64 = 0.1;
 
@@ -103,6 +105,10 @@ fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize
         let only = pids.first().copied().filter(|_| pids.len() == 1);
         let text = match only {
             Some(pid) if with_pid => format!("{} (pid {pid})", quoted(name)),
+            None if with_pid && pids.len() <= MOST_PIDS => {
+                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
+                format!("{} (pids {})", quoted(name), pids.join(", "))
+            }
             None if with_pid => format!("{} ({} processes)", quoted(name), pids.len()),
             _ => quoted(name).into_owned(),
         };

@@ -57,6 +57,9 @@ impl LossSummary {
 /// Causes of losses that are told apart.
 const MOST_CAUSES: usize = 16;
 
+/// A later moment that is nearly as bad as the worst stands for it: who fills a core is known a moment later than that it is full.
+const NEARLY: f64 = 0.9;
+
 /// Why packets were lost, moment by moment: a loss is told with the cause of most of it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LossCauses(Vec<LossCause>);
@@ -66,7 +69,7 @@ struct LossCause {
     /// Its sentence without figures; of full cores all together, whoever fills them.
     words: String,
     packets: f64,
-    /// As it was worst, packets a second and when, monotonic ns.
+    /// The most packets a second, as it was when nearly so many were lost, and when that was, monotonic ns.
     worst: (f64, Finding, u64),
 }
 
@@ -81,8 +84,8 @@ impl LossCauses {
         match self.0.iter_mut().find(|known| known.words == words) {
             Some(known) => {
                 known.packets += per_s * elapsed_s;
-                if per_s >= known.worst.0 {
-                    known.worst = (per_s, finding.clone(), at_ns);
+                if per_s >= NEARLY * known.worst.0 {
+                    known.worst = (per_s.max(known.worst.0), finding.clone(), at_ns);
                 }
             }
             None if !is_full => {

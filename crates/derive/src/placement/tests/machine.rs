@@ -139,6 +139,7 @@ impl Machine {
             before_pin: None,
             moves_lately_per_s: None,
             moved: false,
+            settled: true,
         };
         change(&mut thread);
         self.threads.push(thread);
