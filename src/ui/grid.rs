@@ -47,6 +47,8 @@ impl Glyph {
         match (self.tone, self.symbol) {
             (Tone::Placed, '░' | ':') if theme.style(Tone::Placed).bg.is_some() => ' ',
             (Tone::Dip, '█') if is_plain => '▓',
+            // What is lost, and not how far a rate reaches.
+            (Tone::Bad, '▒' | '=') if is_plain => '!',
             (Tone::Dip, '⣿') if is_plain => '⡪',
             (Tone::Dip, '#') if is_plain => '%',
             (_, symbol) => symbol,

@@ -45,3 +45,18 @@ fn a_usual_terminal_has_cause_cost_remedy_and_the_graph() {
     let counted = "drops are counted by 3 links, 3 qdiscs and 2 backlogs";
     assert!(has(&frame, counted), "what was looked at:\n{}", frame.join("\n"));
 }
+
+#[test]
+fn what_is_dropped_is_seen_in_the_graph() {
+    let frame = router("120x40");
+    let rows: Vec<&str> = frame
+        .iter()
+        .map(|line| line.trim_end_matches([' ', '│']))
+        .filter(|line| line.starts_with("│      │"))
+        .collect();
+    let of = |end: &str| rows.iter().filter(|row| row.ends_with(end)).count();
+    let (dropped, passed) = (of("!!!!!!!!"), of("████████"));
+    assert!(dropped >= 2 && passed >= 2, "{dropped} rows of what is dropped above {passed}:\n{}", frame.join("\n"));
+    assert!(dropped.abs_diff(passed) <= 3, "half of it is dropped:\n{}", frame.join("\n"));
+    assert!(has(&frame, " ! lost ─"), "and said what it is:\n{}", frame.join("\n"));
+}

@@ -174,6 +174,7 @@ mod tests {
             from_ns: (second - 1) * 1_000_000_000,
             to_ns: second * 1_000_000_000,
             packets: 1.0,
+            part: None,
             place: Arc::from(""),
         };
         let pin = |&second: &u64| Incident { at_ns: second * 1_000_000_000, kind: IncidentKind::Pin, count: 1 };

@@ -11,7 +11,7 @@ use super::ledger::{Bin, Ledger, MOST_BINS};
 use super::links::{LinkMetrics, LinkRates};
 use super::losses::QdiscDrops;
 use super::machine::MachineMetrics;
-use super::timeline::{KEPT_NS, LostTime, Timeline};
+use super::timeline::{KEPT_NS, LostPart, LostTime, Timeline};
 use drops::DropTrack;
 use std::sync::Arc;
 use vnettop_sample::{Kind, LinkKey, Sample};
@@ -181,15 +181,10 @@ impl TrafficTrack {
         self.losses.keep_newest(MOST_BINS);
         self.busy_at_ns.filter(|at_ns| next.at_ns.saturating_sub(*at_ns) < HELD_NS)?;
         let (drops, looked_at) = self.drops.observe(machine, next, key.netns);
-        if let Some(worst) = drops.first() {
-            let place = worst.place_word().into();
-            let packets = worst.packets_per_s * machine.elapsed_s.unwrap_or(0.0);
-            self.losses.add(LostTime { from_ns: previous.at_ns, to_ns: next.at_ns, packets, place });
-        }
         let (rates, comes_in) = (rates?, self.comes_in);
         let packets_per_s = if comes_in { rates.rx_packets_per_s } else { rates.tx_packets_per_s }?;
         let spread = Jitter::of(self.bins.since(next.at_ns.saturating_sub(SPREAD_NS)));
-        Some(Arc::new(PassingTraffic {
+        let mut traffic = PassingTraffic {
             link: key,
             name: link.facts.name.clone(),
             comes_in,
@@ -200,12 +195,27 @@ impl TrafficTrack {
             looked_at,
             full: full_core::list(machine),
             spread,
-            timeline: Arc::new(Timeline {
-                bins: self.bins.iter().copied().collect(),
-                losses: self.losses.iter().cloned().collect(),
-                incidents: Vec::new(),
-            }),
-        }))
+            timeline: Arc::default(),
+        };
+        self.add_loss(&traffic, (previous.at_ns, next.at_ns), machine);
+        traffic.timeline = Arc::new(Timeline {
+            bins: self.bins.iter().copied().collect(),
+            losses: self.losses.iter().cloned().collect(),
+            incidents: Vec::new(),
+        });
+        Some(Arc::new(traffic))
+    }
+
+    /// Takes what is dropped where most is, and what that is of the rate.
+    fn add_loss(&mut self, traffic: &PassingTraffic, (from_ns, to_ns): (u64, u64), machine: &MachineMetrics) {
+        let Some(worst) = traffic.drops.first() else { return };
+        let packets = worst.packets_per_s * machine.elapsed_s.unwrap_or(0.0);
+        // Drivers differ in whether they count what they drop on the way in.
+        let is_counted = !(traffic.comes_in && matches!(&worst.place, DropPlace::Link(at, _) if *at == traffic.link));
+        let bytes = traffic.packet_bytes().filter(|_| is_counted && traffic.is_on_the_way(worst));
+        let within = !worst.is_before(traffic.link, traffic.comes_in);
+        let part = bytes.map(|bytes| LostPart { bits_per_s: worst.packets_per_s * bytes * 8.0, within });
+        self.losses.add(LostTime { from_ns, to_ns, packets, part, place: worst.place_word().into() });
     }
 
     /// The rate of the busier way, bits/s.

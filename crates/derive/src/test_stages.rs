@@ -93,7 +93,7 @@ impl TestStages {
         self.others.extend(OtherLoad::of(&machine, self.recent.others));
         self.others.forget(next.at_ns.saturating_sub(3 * MOST_AFTER_NS));
         let before_ns = previous.map_or(next.at_ns, |previous| previous.at_ns);
-        let timeline = self.timeline.observe(before_ns, next.at_ns, &losses, &self.flow.bins);
+        let timeline = self.timeline.observe((before_ns, next.at_ns), &losses, &flow, &self.flow.bins);
         self.trial.tick(&events, before_ns, next.at_ns, &self.flow.bins, &self.others);
         let window = self.diagnosis.window(&self.flow.bins, next.at_ns);
         let mut metrics = TestMetrics {

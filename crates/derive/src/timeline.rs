@@ -2,7 +2,8 @@
 //! what was done.
 
 use super::Losses;
-use super::ledger::{Bin, Ledger, MOST_BINS, Ticked, TimeSpan};
+use super::flow::FlowMetrics;
+use super::ledger::{Bin, FlowBasis, Ledger, MOST_BINS, Ticked, TimeSpan};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vnettop_sample::{Event, Word};
@@ -30,8 +31,19 @@ pub struct LostTime {
     pub to_ns: u64,
     /// How many.
     pub packets: f64,
+    /// What they were of the rate; none where that is not known.
+    pub part: Option<LostPart>,
     /// Where most of them: the kind of place and its name.
     pub place: Arc<str>,
+}
+
+/// What lost packets were of a rate, or what they would have been.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LostPart {
+    /// Payload of what was lost, bits/s, or all of it where the rate is a link's.
+    pub bits_per_s: f64,
+    /// The rate was measured before they were lost, and has them in it.
+    pub within: bool,
 }
 
 impl Ticked for LostTime {
@@ -110,11 +122,17 @@ impl TimelineTrack {
     }
 
     /// Takes the losses of a tick; an empty timeline where there is no rate.
-    pub fn observe(&mut self, from_ns: u64, to_ns: u64, losses: &Losses, bins: &Ledger<Bin>) -> Arc<Timeline> {
+    pub fn observe(
+        &mut self,
+        (from_ns, to_ns): (u64, u64),
+        losses: &Losses,
+        flow: &FlowMetrics,
+        bins: &Ledger<Bin>,
+    ) -> Arc<Timeline> {
         self.seen_ns = to_ns;
         let packets = losses.packets();
         if packets > 0.0 {
-            self.losses.add(LostTime { from_ns, to_ns, packets, place: worst_place(losses) });
+            self.losses.add(LostTime { from_ns, to_ns, packets, part: lost_part(flow), place: worst_place(losses) });
         }
         let since_ns = to_ns.saturating_sub(KEPT_NS);
         self.losses.forget(since_ns);
@@ -129,6 +147,13 @@ impl TimelineTrack {
             incidents: self.incidents.iter().copied().collect(),
         })
     }
+}
+
+/// What UDP tests sent and their receivers did not read; none where that is not known of all of them. TCP sends again what it lost.
+fn lost_part(flow: &FlowMetrics) -> Option<LostPart> {
+    let tests = flow.tests.iter().filter(|_| matches!(flow.basis, Some(FlowBasis::Datagrams(_))));
+    let lost: Option<f64> = tests.map(|test| Some(test.lost()? * test.sent?.bits_per_s)).sum();
+    lost.filter(|bits| *bits > 0.0).map(|bits_per_s| LostPart { bits_per_s, within: false })
 }
 
 /// `qdisc fq veth0`, `backlog of core 3`, `receive buffer`
@@ -170,9 +195,10 @@ mod tests {
         for event in [pinned(1, 5_000_000_000), pinned(2, 5_001_000_000), Event::Mark { at_ns: 6_000_000_000 }] {
             track.event(&event);
         }
-        track.observe(8_000_000_000, 9_000_000_000, &Losses::default(), &bins(90));
+        track.observe((8_000_000_000, 9_000_000_000), &Losses::default(), &FlowMetrics::default(), &bins(90));
         track.event(&pinned(1, 0));
-        let timeline = track.observe(9_000_000_000, 9_500_000_000, &Losses::default(), &bins(95));
+        let timeline =
+            track.observe((9_000_000_000, 9_500_000_000), &Losses::default(), &FlowMetrics::default(), &bins(95));
         let reported: Vec<_> =
             timeline.incidents.iter().map(|one| (one.at_ns / 1_000_000_000, one.kind.word(), one.count)).collect();
         let wanted = [(5, "pin", 2), (6, "mark", 1), (9, "pin", 1)];
@@ -183,9 +209,10 @@ mod tests {
     fn a_minute_is_kept_and_nothing_where_there_is_no_rate() {
         let mut track = TimelineTrack::default();
         track.event(&Event::Mark { at_ns: 1 });
-        let none = track.observe(0, 1_000_000_000, &Losses::default(), &Ledger::new());
+        let none = track.observe((0, 1_000_000_000), &Losses::default(), &FlowMetrics::default(), &Ledger::new());
         assert_eq!(*none, Timeline::default(), "no axis without a rate");
-        let timeline = track.observe(99_000_000_000, 100_000_000_000, &Losses::default(), &bins(1000));
+        let timeline =
+            track.observe((99_000_000_000, 100_000_000_000), &Losses::default(), &FlowMetrics::default(), &bins(1000));
         assert_eq!((timeline.bins.len(), timeline.incidents.len()), (600, 0), "older things are forgotten");
         assert_eq!(timeline.bins.last().and_then(|bin| bin.bits_per_s), Some(999.0), "the newest is there");
     }

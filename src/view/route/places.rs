@@ -160,7 +160,9 @@ fn threaded(metrics: &Metrics, name: String, thread: &ThreadMetrics) -> PathPlac
     // On many kernels a thread's CPU time has the softirqs in it that ran meanwhile.
     let there = metrics.subject.threads.iter().filter(|one| one.sample.core == core);
     let of_all: f64 = there.filter_map(|one| one.cpu).sum();
-    let has_softirq = shares.is_some_and(|shares| of_all > (shares.busy() - shares.softirq).max(0.0) + NOTHING);
+    let has_softirq = shares.is_some_and(|shares| {
+        shares.softirq >= NOTHING && of_all > (shares.busy() - shares.softirq).max(0.0) + NOTHING
+    });
     // Of one that migrates nobody knows how much it did on which of its cores.
     let migrates = thread.moves_lately_per_s.or(thread.moves_per_s).filter(|_| thread.moved);
     let own = thread.cpu;

@@ -3,7 +3,7 @@
 use super::LOSS;
 use crate::derive::Bin;
 use crate::derive::ledger::BIN_NS;
-use crate::derive::timeline::{LostTime, Timeline};
+use crate::derive::timeline::{LostPart, LostTime, Timeline};
 use crate::state::TimeAxis;
 use crate::view::Tone;
 
@@ -28,10 +28,15 @@ pub(super) struct Axis<'a> {
     pub selected_ns: Option<u64>,
     /// One a column; none where no rate is known.
     pub rates: Vec<Option<RateSpan>>,
+    /// What was lost in a cell besides, or of what its rate has in it; one a cell.
+    pub lost: Vec<Option<LostPart>>,
     /// The scale's upper end, bits/s.
     pub top: f64,
     pub median: f64,
 }
+
+/// A smaller part of a rate is not seen in its column, and how far the rate reaches is.
+const LITTLE: f64 = 0.02;
 
 impl<'a> Axis<'a> {
     pub fn of(timeline: &'a Timeline, cells: u16, look: &TimeAxis) -> Self {
@@ -48,6 +53,7 @@ impl<'a> Axis<'a> {
             newest_ns,
             selected_ns,
             rates: vec![None; 2 * usize::from(cells)],
+            lost: Vec::new(),
             top: 1.0,
             median: 0.0,
         };
@@ -70,7 +76,25 @@ impl<'a> Axis<'a> {
         let mut lows: Vec<f64> = self.rates.iter().flatten().map(|span| span.low).collect();
         lows.sort_by(f64::total_cmp);
         self.median = lows.get(lows.len() / 2).copied().unwrap_or(0.0);
-        self.top = above(self.rates.iter().flatten().map(|span| span.high).fold(0.0, f64::max));
+        self.lost = (0..self.cells).map(|cell| self.part_lost(cell)).collect();
+        let beside = |cell: usize| self.lost[cell].filter(|part| !part.within).map_or(0.0, |part| part.bits_per_s);
+        let highs = self.rates.iter().enumerate().filter_map(|(at, span)| Some(span.as_ref()?.high + beside(at / 2)));
+        self.top = above(highs.fold(0.0, f64::max));
+    }
+
+    /// The mean of what was lost while something was, in a cell; none where nothing was, or it is not known how much.
+    fn part_lost(&self, cell: u16) -> Option<LostPart> {
+        let (begin_ns, end_ns) = (self.begin_ns(cell), self.begin_ns(cell + 1));
+        let (mut bits, mut over_ns, mut within) = (0.0, 0.0, false);
+        for lost in self.losses(begin_ns, end_ns) {
+            let part = lost.part?;
+            let here_ns = lost.to_ns.min(end_ns).saturating_sub(lost.from_ns.max(begin_ns)) as f64;
+            (bits, over_ns, within) = (bits + part.bits_per_s * here_ns, over_ns + here_ns, part.within);
+        }
+        let at = 2 * usize::from(cell);
+        let rate = self.rates[at..at + 2].iter().flatten().map(|span| span.high).fold(0.0, f64::max);
+        let part = (over_ns > 0.0).then(|| LostPart { bits_per_s: bits / over_ns, within });
+        part.filter(|part| part.bits_per_s >= LITTLE * rate)
     }
 
     /// Where what is known starts; it may be older than what is shown.
@@ -231,7 +255,13 @@ mod tests {
         timeline.bins[3].moves.node = 1;
         timeline.bins[6].unclassed = 0.2;
         let place = "qdisc fq".into();
-        timeline.losses.push(LostTime { from_ns: 10_250_000_000, to_ns: 10_390_000_000, packets: 1.0, place });
+        timeline.losses.push(LostTime {
+            from_ns: 10_250_000_000,
+            to_ns: 10_390_000_000,
+            packets: 1.0,
+            part: None,
+            place,
+        });
         let axis = Axis::of(&timeline, 4, &TimeAxis::default());
         let mark = |mark: Option<(Tone, char)>| mark.map_or(' ', |(_, mark)| mark);
         let moves: String = (0..4).map(|cell| mark(axis.moves(cell))).collect();
@@ -241,6 +271,26 @@ mod tests {
             [9_999, 10_000, 10_399, 10_799, 10_800].map(|ms| axis.cell(ms * 1_000_000)),
             [None, Some(0), Some(1), Some(3), None]
         );
+    }
+
+    #[test]
+    fn what_was_lost_beside_a_rate_is_on_the_scale_too() {
+        let mut timeline = timeline(&[Some(1.0); 4]);
+        let mut lose = |from_ms: u64, to_ms: u64, gbits: f64, within| {
+            let (from_ns, to_ns) = (from_ms * 1_000_000, to_ms * 1_000_000);
+            let part = Some(LostPart { bits_per_s: gbits * 1e9, within });
+            timeline.losses.push(LostTime { from_ns, to_ns, packets: 1.0, part, place: "".into() });
+        };
+        lose(10_000, 10_100, 2.0, false);
+        lose(10_100, 10_200, 1.0, false);
+        let axis = Axis::of(&timeline, 2, &TimeAxis::default());
+        assert_eq!(axis.lost, [Some(LostPart { bits_per_s: 1.5e9, within: false }), None], "the mean of a cell");
+        assert_eq!(axis.top.to_string(), "2500000000", "1 arrives, 1.5 beside it does not");
+        timeline.losses.iter_mut().for_each(|lost| lost.part = lost.part.map(|part| LostPart { within: true, ..part }));
+        let top = Axis::of(&timeline, 2, &TimeAxis::default()).top.to_string();
+        assert_eq!(top, "1000000000", "the rate has it already");
+        timeline.losses[0].part = None;
+        assert_eq!(Axis::of(&timeline, 2, &TimeAxis::default()).lost, [None; 2], "not known of all");
     }
 
     #[test]

@@ -17,6 +17,8 @@ const EIGHTHS: usize = 8;
 const MEAN_BEFORE: char = '─';
 /// From the lowest rate of a cell to its highest.
 pub(super) const RANGE: char = '▒';
+/// From what arrived to what was sent.
+pub(super) const LOST: char = '▒';
 /// Where something was pinned.
 pub(super) const SHADE: char = '░';
 /// The lines of the scale: no sign of what happened looks like it.
@@ -166,16 +168,26 @@ fn blocks(
     let pair = &axis.rates[2 * at..2 * at + 2];
     let Some(low) = low(pair) else { return };
     let high = pair.iter().flatten().map(|span| span.high).fold(low, f64::max);
-    let [low, high] = [low, high].map(|rate| steps(rate / axis.top, rows, EIGHTHS));
+    // Above what arrived stands what was lost of it, and how far the rate reached does not.
+    let [low, high, lost] = match axis.lost[at] {
+        Some(part) if part.within => [(low - part.bits_per_s).max(0.0), 0.0, low],
+        Some(part) => [low, 0.0, low + part.bits_per_s],
+        None => [low, high, 0.0],
+    };
+    let [low, high, lost] = [low, high, lost].map(|rate| steps(rate / axis.top, rows, EIGHTHS));
     for y in 0..rows {
         let below = (rows - 1 - y) * EIGHTHS;
         let filled = low.saturating_sub(below).min(EIGHTHS);
+        // Between what arrived and what was lost lies nothing: their border is at a whole row.
+        let is_border = lost >= below + EIGHTHS && below > 0;
+        let filled = if is_border { if filled >= EIGHTHS / 2 { EIGHTHS } else { 0 } } else { filled };
         match filled {
             // What lies between the lowest and the highest begins in this cell.
             1..EIGHTHS if high >= below + EIGHTHS => cells.set(at, y, on_range(tone(y)), strip::eighths(filled)),
             1..EIGHTHS if is_placed => cells.set(at, y, on_ground(tone(y)), strip::eighths(filled)),
             1.. => cells.set(at, y, tone(y), strip::eighths(filled)),
             _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, RANGE),
+            _ if lost >= below + EIGHTHS / 2 => cells.set(at, y, Tone::Bad, LOST),
             _ => {}
         }
     }

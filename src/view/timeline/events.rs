@@ -1,7 +1,7 @@
 //! What happened while the rate ran, in a row of its own below the curve, so that nothing of that is hidden; and what its signs mean.
 
 use super::axis::{Axis, RateSpan};
-use super::curve::{RANGE, SHADE};
+use super::curve::{LOST, RANGE, SHADE};
 use super::{Drawn, LOSS, MARGIN};
 use crate::view::Tone;
 use crate::view::canvas::{self, Canvas};
@@ -119,7 +119,10 @@ fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
         (1, _) => tell("·", Tone::Warning, ["migration"; 2]),
         _ => tell(MIGRATIONS, Tone::Warning, ["migrations, far to near", "migrations"]),
     }
-    if cells().any(|at| axis.lost(at).is_some()) {
+    // Where it is drawn how much was lost, that says what the sign means as well.
+    if !drawn.is_dots && axis.lost.iter().any(Option::is_some) {
+        tell(&LOST.to_string(), Tone::Bad, ["lost"; 2]);
+    } else if cells().any(|at| axis.lost(at).is_some()) {
         tell(&LOSS.to_string(), Tone::Bad, ["loss"; 2]);
     }
     let varies = |pair: &[Option<RateSpan>]| {
@@ -127,7 +130,8 @@ fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
         pair.iter().flatten().any(|span| span.low < VARIES * high)
     };
     let (range, full) = if drawn.is_dots { ('⠁', "⣿") } else { (RANGE, "█") };
-    if axis.rates.chunks_exact(2).any(varies) {
+    let mut drawn_so = axis.rates.chunks_exact(2).zip(&axis.lost).filter(|(_, lost)| drawn.is_dots || lost.is_none());
+    if drawn_so.any(|(pair, _)| varies(pair)) {
         let words =
             if drawn.is_dots { ["above the lowest: the highest", "highest"] } else { ["lowest to highest", "range"] };
         tell(&range.to_string(), if drawn.is_dots { Tone::Curve(0) } else { Tone::CurveDim }, words);

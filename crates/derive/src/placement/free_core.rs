@@ -4,6 +4,7 @@ use super::busy_threads::busy_threads;
 use super::candidates::{CandidateCore, Inputs, inputs};
 use super::phrases::percent;
 use crate::TestMetrics;
+use crate::limit::words::which;
 use std::collections::BTreeSet;
 use vnettop_sample::quoted;
 use vnettop_sample::{CoreId, Runner};
@@ -103,15 +104,7 @@ fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize
     programs.sort_by(|one, other| other.1.total_cmp(&one.1));
     let program = |(name, _, pids): &(&str, f64, BTreeSet<u32>)| {
         let only = pids.first().copied().filter(|_| pids.len() == 1);
-        let text = match only {
-            Some(pid) if with_pid => format!("{} (pid {pid})", quoted(name)),
-            None if with_pid && pids.len() <= MOST_PIDS => {
-                let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-                format!("{} (pids {})", quoted(name), pids.join(", "))
-            }
-            None if with_pid => format!("{} ({} processes)", quoted(name), pids.len()),
-            _ => quoted(name).into_owned(),
-        };
+        let text = if with_pid { which(name, pids, MOST_PIDS) } else { quoted(name).into_owned() };
         (text, only)
     };
     programs.iter().take(most).map(program).collect()

@@ -1,5 +1,6 @@
 //! What a core's time is called in words.
 
+use std::collections::BTreeSet;
 use vnettop_sample::Runner;
 use vnettop_sample::quoted;
 
@@ -15,19 +16,30 @@ pub(crate) fn within(mut programs: Vec<(&Runner, f64)>, most: f64) -> Vec<(&Runn
 
 /// Programs of one name as one, most first: with its process, or how many there are.
 pub(crate) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
-    let mut all: Vec<(&Runner, u64, f64)> = Vec::new();
+    let mut all: Vec<(&str, BTreeSet<u32>, f64)> = Vec::new();
     for &(runner, share) in strangers {
-        match all.iter_mut().find(|(known, ..)| known.name == runner.name) {
-            Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + share),
-            None => all.push((runner, 1, share)),
+        match all.iter_mut().find(|(known, ..)| *known == runner.name) {
+            Some((_, pids, sum)) => {
+                pids.insert(runner.pid);
+                *sum += share;
+            }
+            None => all.push((&runner.name, BTreeSet::from([runner.pid]), share)),
         }
     }
     all.sort_by(|one, other| other.2.total_cmp(&one.2));
-    let named = |(runner, count, share): (&Runner, u64, f64)| {
-        let which = if count == 1 { format!("pid {}", runner.pid) } else { format!("{count} processes") };
-        (format!("{} ({which})", quoted(&runner.name)), share)
-    };
+    let named = |(name, pids, share): (&str, BTreeSet<u32>, f64)| (which(name, &pids, 1), share);
     all.into_iter().map(named).collect()
+}
+
+/// `rustc (pid 7)`, of up to so many processes `rustc (pids 7, 8)`, else `rustc (9 processes)`.
+pub(crate) fn which(name: &str, pids: &BTreeSet<u32>, most: usize) -> String {
+    let name = quoted(name);
+    let numbers = || pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    match pids.len() {
+        1 => format!("{name} (pid {})", numbers()),
+        count if count <= most => format!("{name} (pids {})", numbers()),
+        count => format!("{name} ({count} processes)"),
+    }
 }
 
 /// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
