@@ -187,7 +187,7 @@ fn a_report_begins_with_its_verdict_and_mixes_no_pinned_with_unpinned_time() {
     assert!(!test.contains("31.5 Gbit/s"), "the mean of both stands nowhere");
     assert!(links.contains("while the test ran, pinned or not"), "but of its links, where that is said");
     for reason in [
-        "Why: threads migrate 3.1/s, 2.2 of them across NUMA nodes (as at 38 s; for ",
+        "Why: threads migrate 3.1/s, 2.2/s across NUMA nodes (as at 38 s; for ",
         "Cost: ",
         "Do: keep the pin: iperf3 server on core 0, iperf3 client on core 1",
         "Limit: core 1",

@@ -54,7 +54,9 @@ fn sent(test: &TestSummary) -> Option<KeyFigure> {
 fn cost(test: &TestSummary) -> Option<KeyFigure> {
     let gbits = test.mean_bits_per_s.filter(|mean| *mean > 0.0)? / 1e9;
     let each = |cores: f64| time(cores / gbits);
-    let softirqs = test.softirq_cores.map(|cores| format!("; softirqs of all traffic meanwhile: {}", each(cores)));
+    let softirqs = test
+        .softirq_cores
+        .map(|cores| format!("; softirqs of all traffic meanwhile, on many kernels a part of it: {}", each(cores)));
     let hint = "CPU time of its threads here for each Gbit of payload, of the whole test";
     Some(figure("CPU per Gbit", each(test.own_cores?), &format!("{hint}{}", softirqs.unwrap_or_default())))
 }

@@ -57,7 +57,7 @@ pub(super) fn head(recording: &ReportedRecording) -> Vec<Block> {
         blocks.push(Block::Warning(sentence.to_owned()));
     }
     if summary.tests.is_empty() {
-        blocks.push(Block::Text("No benchmark test ran: there is no rate of one.".to_owned()));
+        blocks.push(Block::Text("No benchmark test ran.".to_owned()));
     }
     blocks
 }

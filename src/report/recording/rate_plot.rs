@@ -20,6 +20,9 @@ const BARS: usize = 120;
 /// The axis is made as long as this times the highest rate for a nominal speed, and no longer.
 pub(super) const STRETCH: f64 = 1.5;
 
+/// From this part of what was sent on all of it arrives, as far as a plot shows.
+const MOST_ARRIVED: f64 = 0.98;
+
 /// The time of a test on the axis of its recording: all of it where there is no other test.
 pub(super) fn axis(summary: &RecordingSummary, test: &TestSummary) -> PlotTime {
     let at = |ns| summary.columns.at_s(ns);
@@ -44,12 +47,17 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
     let highest = bins.iter().filter_map(|bin| bin.bits_per_s).fold(0.0, f64::max) / per_unit;
     let has_band = !band.is_empty();
     let nominal = lowest_nominal(test);
-    let level =
+    let of_nominal =
         nominal.as_ref().map(|lowest| (lowest.bits_per_s / per_unit, format!("nominal {}", rate(lowest.bits_per_s))));
-    let reach = level.as_ref().map(|(at, _)| *at).filter(|&at| at <= highest * STRETCH);
+    // What is lost lies between what was sent and what arrived: that is worth more than what a link claims.
+    let sent = sent_more(test).map(|sent| (sent / per_unit, format!("sent {}", rate(sent))));
+    let has_sent = sent.is_some();
+    let level = sent.or(of_nominal);
+    let reach = level.as_ref().map(|(at, _)| *at).filter(|&at| has_sent || at <= highest * STRETCH);
     let done = done(summary, &test.incidents);
     let mut colors = colors(summary, test, has_band);
-    colors.extend(nominal.map(|Lowest { word, .. }| match reach {
+    colors.extend(has_sent.then(|| legend("dashed", "what its sender sent, the mean of the test")));
+    colors.extend(nominal.filter(|_| !has_sent).map(|Lowest { word, .. }| match reach {
         Some(_) => legend("dashed", format!("{word}, the lowest on its path")),
         None => legend("text none", format!("{word}, the lowest on its path, lies above the axis")),
     }));
@@ -64,6 +72,12 @@ pub(super) fn rate_plot(summary: &RecordingSummary, test: &TestSummary, is_mixed
         done,
     };
     ReportPlot::new(text(summary, test, is_mixed), colors, |text, width| lines(text, width, &plot))
+}
+
+/// What a UDP test sent, bits/s, where clearly less of it arrived.
+fn sent_more(test: &TestSummary) -> Option<f64> {
+    let mean = test.mean_bits_per_s.filter(|_| is_udp(test))?;
+    test.sent_bits_per_s.filter(|sent| mean < MOST_ARRIVED * sent)
 }
 
 type Point = (f64, Option<f64>);

@@ -54,13 +54,13 @@ pub(super) fn by_moves(input: &LintInput<'_>) -> Option<Diagnostic> {
     Some(Diagnostic { text, parts, cost: Some(cause.lost), numbers })
 }
 
-/// `threads migrate 1.6/s, 1.1 of them across NUMA nodes`, and what that costs.
+/// `threads migrate 1.6/s, 1.1/s across NUMA nodes`, and what that costs.
 fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let conclusion = &input.diagnosis.conclusion;
     let nodes = input.metrics.machine.facts.topology.nodes;
     let is_far = nodes > 1 && conclusion.far_per_s >= LEAST_RATE;
     let kind = if cause.crossing == Crossing::Nodes { " across nodes" } else { "" };
-    let far = if is_far { format!(", {:.1} of them across NUMA nodes", conclusion.far_per_s) } else { String::new() };
+    let far = if is_far { format!(", {:.1}/s across NUMA nodes", conclusion.far_per_s) } else { String::new() };
     let each_ms = cause.bytes_per_move * 8.0 / cause.rate_without * 1e3;
     let unit = Unit::of(cause.rate_without);
     // What is missing of it: the figures beside it are these.

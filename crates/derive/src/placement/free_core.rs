@@ -4,7 +4,7 @@ use super::busy_threads::busy_threads;
 use super::candidates::{CandidateCore, Inputs, inputs};
 use super::phrases::percent;
 use crate::TestMetrics;
-use crate::limit::words::which;
+use crate::figure::which;
 use std::collections::BTreeSet;
 use vnettop_sample::quoted;
 use vnettop_sample::{CoreId, Runner};

@@ -1,8 +1,8 @@
 //! What a core's time is called in words.
 
+use crate::figure::which;
 use std::collections::BTreeSet;
 use vnettop_sample::Runner;
-use vnettop_sample::quoted;
 
 /// The shares of a core that programs have, together no more than this: they were measured over another time than the core.
 pub(crate) fn within(mut programs: Vec<(&Runner, f64)>, most: f64) -> Vec<(&Runner, f64)> {
@@ -29,17 +29,6 @@ pub(crate) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
     all.sort_by(|one, other| other.2.total_cmp(&one.2));
     let named = |(name, pids, share): (&str, BTreeSet<u32>, f64)| (which(name, &pids, 1), share);
     all.into_iter().map(named).collect()
-}
-
-/// `rustc (pid 7)`, of up to so many processes `rustc (pids 7, 8)`, else `rustc (9 processes)`.
-pub(crate) fn which(name: &str, pids: &BTreeSet<u32>, most: usize) -> String {
-    let name = quoted(name);
-    let numbers = || pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    match pids.len() {
-        1 => format!("{name} (pid {})", numbers()),
-        count if count <= most => format!("{name} (pids {})", numbers()),
-        count => format!("{name} ({count} processes)"),
-    }
 }
 
 /// Whole percents that sum to what these shares do, and to at most 100: rounded each by itself they would not.
