@@ -1,6 +1,7 @@
 //! What to do about a test: the key that helps most, the remedy of its first finding, and after a pin whether to keep it.
 
 use super::lines::Line;
+use super::paragraphs::Paragraphs;
 use super::{Tone, finding, flow};
 use crate::derive::experiment::Verdict;
 use crate::derive::placement::ProposedPin;
@@ -18,8 +19,16 @@ pub(super) fn more(state: &State) -> Option<String> {
     (more > 0).then(|| format!(" {}", text().replace(' ', "\u{a0}")))
 }
 
+/// What to do, or that nothing needs doing.
+pub(super) fn add(all: &mut Paragraphs, (state, metrics): (&State, &Metrics), fix: &str, says_cause: bool) {
+    let todo = to_do(state, metrics, fix);
+    let is_done = todo.is_empty() && says_cause;
+    all.add_line("DO", todo);
+    all.add("DO", Tone::Normal, needs_nothing(state, metrics).filter(|_| is_done).unwrap_or_default());
+}
+
 /// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
-pub(super) fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
+fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
     if !line.is_empty() && is_steady_now(metrics) {
         line.insert(0, (Tone::Normal, "keep it so: ".to_owned()));
@@ -41,7 +50,7 @@ fn is_steady_now(metrics: &Metrics) -> bool {
 }
 
 /// Why nothing needs doing, where that is so: it is worth a line to whoever looks for what to press.
-pub(super) fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static str> {
+fn needs_nothing(state: &State, metrics: &Metrics) -> Option<&'static str> {
     let is_good = flow::state_word(metrics).0 == Tone::Good && !state.is_placed();
     let limit = metrics.conclusions.limit.as_ref().filter(|_| is_good)?;
     Some(if limit.meets_what_was_asked() {

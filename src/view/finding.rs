@@ -138,7 +138,7 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
 fn beside(metrics: &Metrics, traffic: &PassingTraffic) -> String {
     let counted = traffic.counted_by(&metrics.machine).filter(|_| !traffic.drops.is_empty());
     let ends = || "a test is measured at its ends: run vnettop there, or --host from here".to_owned();
-    counted.map_or_else(ends, |places| format!("drops are counted by {places}"))
+    counted.map_or_else(ends, |places| format!("watched for drops: {places}"))
 }
 
 /// What was found of the test on the screen before it stopped.

@@ -162,12 +162,9 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
         let [cost, fix] = [cost, fix].map(|text| if is_trouble { text.as_str() } else { "" });
         let cost = if extent == Extent::Whole { cost } else { "" };
         all.add("COST", Tone::Normal, &cost.replace('±', sign));
-        all.add_line("DO", advice::to_do(state, metrics, fix));
+        advice::add(&mut all, (state, metrics), fix, says_cause);
     } else {
-        let todo = advice::to_do(state, metrics, "");
-        let is_done = todo.is_empty() && says_cause;
-        all.add_line("DO", todo);
-        all.add("DO", Tone::Normal, advice::needs_nothing(state, metrics).filter(|_| is_done).unwrap_or_default());
+        advice::add(&mut all, (state, metrics), "", says_cause);
         if says_cause && !leads && !state.is_placed() {
             all.add("", Tone::Normal, &finding::aside(state).unwrap_or_default());
         }

@@ -93,7 +93,7 @@ fn an_end_that_migrates_has_one_share_in_the_whole_frame() {
     let stage = played(36);
     let text = joined(&stage, (120, 40));
     for wanted in
-        ["97 %, core 49 ", "migrates 2.2/s", "LIMIT now: iperf3 client (tid 39082) runs nearly always: 97 % of a core"]
+        ["97 %, core 49 ", "migrates 2.2/s", "LIMIT now: iperf3 client (tid 39082) fills one core at a time: 97 %"]
     {
         assert!(text.contains(wanted), "{wanted}: {text}");
     }

@@ -100,7 +100,7 @@ fn words(test: &TestSummary, limit: &Limit, core: Option<CoreId>) -> Option<Stri
     let which = core.map_or_else(|| "a core".to_owned(), |core| format!("core {core}"));
     let name = || limit.name.clone();
     Some(match limit.kind {
-        LimitKind::OwnThread if limit.core.is_none() => "one thread runs nearly always".to_owned(),
+        LimitKind::OwnThread if limit.core.is_none() => "one thread fills a core".to_owned(),
         LimitKind::OwnThread => format!("its own threads fill {which}"),
         LimitKind::OwnSoftirq => format!("its packets' softirqs fill {which}"),
         LimitKind::Others => format!("other programs fill {which}"),

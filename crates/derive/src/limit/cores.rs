@@ -175,7 +175,7 @@ fn moving(scene: &Scene) -> Option<Limit> {
     let thread = scene.threads.iter().max_by(|one, other| one.cpu.total_cmp(&other.cpu))?;
     (thread.cpu >= ALWAYS).then(|| {
         let Thread { label, tid, .. } = thread;
-        let text = format!("{label} (tid {tid}) runs nearly always: {} % of a core", percent(thread.cpu));
+        let text = format!("{label} (tid {tid}) fills one core at a time: {} %", percent(thread.cpu));
         let numbers = vec![("thread", thread.cpu), ("wait", thread.wait)];
         let limit = Limit::new(LimitKind::OwnThread, text, numbers).named(&thread.label);
         Limit { pid: Some(thread.pid), tid: Some(thread.tid), ..limit }

@@ -117,7 +117,7 @@ fn a_full_core_is_named_with_whose_work_fills_it() {
     is("both ends on one", &both, LimitKind::OwnThread, text);
     let restless = Thread { cores: vec![(0, 0.5), (1, 0.46)], ..thread(SENDER, 0, 0.96, 0.01) };
     let moves = full(vec![core(0, 0.6, 0.0), core(1, 0.6, 0.0)], vec![restless]);
-    let text = "iperf3 client (tid 50) runs nearly always: 96 % of a core";
+    let text = "iperf3 client (tid 50) fills one core at a time: 96 %";
     is("a thread that moves", &moves, LimitKind::OwnThread, text);
     let capped = Scene { clock_khz: Some((1.2e6, 3e6)), ..sender };
     let text = "core 0 is 100 % busy at 1.2 of 3.0 GHz: 80 % iperf3 client, 20 % test softirqs";

@@ -130,10 +130,10 @@ impl KnownQdisc {
         match self.drops_by(load) {
             DropsBy::Rate => {
                 let raise = load.offered_bits_per_s.and_then(|offered| self.raised(&dev, offered));
-                ("raise its rate above what comes, or send less", raise.unwrap_or(look))
+                ("send less, or raise its rate above what comes", raise.unwrap_or(look))
             }
             DropsBy::Bursts => ("raise its burst or its limit", look),
-            DropsBy::Classes => ("raise the rate of its class, or send less", format!("tc -s class show {dev}")),
+            DropsBy::Classes => ("send less, or raise the rate of its class", format!("tc -s class show {dev}")),
             DropsBy::Chance(_) => ("remove that, unless it is part of the test", format!("tc qdisc show {dev}")),
             DropsBy::Age => ("send less", look),
             DropsBy::Limit => ("send less, or for bursts raise its limit", look),
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(tbf().cause("more is sent", UNKNOWN), "more is sent than the 100 Mbit/s that it is set to");
         let raise = "tc qdisc change dev rb root tbf rate 230mbit burst 74000 limit 138000";
         let (fix, command) = tbf().remedy("rb", offered(2.07e8));
-        assert_eq!((fix, command.as_str()), ("raise its rate above what comes, or send less", raise));
+        assert_eq!((fix, command.as_str()), ("send less, or raise its rate above what comes", raise));
         assert_eq!(tbf().remedy("rb", UNKNOWN).1, "tc -s qdisc show dev rb", "nobody knows how much comes");
         let child = KnownQdisc { parent: 0x0001_000a, ..tbf() };
         assert_eq!(child.remedy("rb", offered(2.07e8)).1, raise.replace("root", "parent 1:a"));

@@ -92,7 +92,7 @@ fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
     let wanted = "r0 → r1: 80 Mbit/s, 10k packets/s. tbf on r1 drops 4k packets/s. 80 Mbit/s come in, \
                   more than its rate; 48 Mbit/s go out. 32 Mbit/s: 4k of 10k packets/s dropped";
     assert_eq!(said, wanted);
-    assert_eq!(fix, "raise its rate above what comes, or send less (tc -s qdisc show dev r1)");
+    assert_eq!(fix, "send less, or raise its rate above what comes (tc -s qdisc show dev r1)");
     let slow = |sample: &mut Sample| {
         // Read once in two seconds, as on a tick between two readings.
         let second = (sample.at_ns - before().at_ns) / SECOND / 2 * 2;
@@ -107,7 +107,7 @@ fn a_qdisc_that_drops_is_named_with_its_share_of_what_came_in() {
     let (said, fix) = said_of(&dropping, set);
     assert!(said.contains(". 80 Mbit/s come in, more than the 48 Mbit/s that it is set to. "), "{said}");
     let command = "tc qdisc change dev r1 root tbf rate 88mbit burst 37000 limit 37000";
-    assert_eq!(fix, format!("raise its rate above what comes, or send less ({command})"), "what comes in, and a tenth");
+    assert_eq!(fix, format!("send less, or raise its rate above what comes ({command})"), "what comes in, and a tenth");
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_link_may_be_called_anything() {
         facts.links = Arc::new(facts.links.iter().map(named).collect());
     };
     let (_, fix) = said_of(&Passing { packets: [10_000, 6_000], dropped: 4_000, ..QUIET }, hostile);
-    assert_eq!(fix, "raise its rate above what comes, or send less (tc -s qdisc show dev 'x;reboot')");
+    assert_eq!(fix, "send less, or raise its rate above what comes (tc -s qdisc show dev 'x;reboot')");
     let (_, fix) = said_of(&Passing { ticks: [97, 0], ..QUIET }, hostile);
     assert!(fix.contains("'r$(id)'") || fix.contains("'/sys/class/net/r$(id)/"), "{fix}");
 }
