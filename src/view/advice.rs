@@ -43,6 +43,11 @@ fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     line
 }
 
+/// Something is wrong with the test, or was in the time of its mean.
+pub(super) fn is_trouble(metrics: &Metrics) -> bool {
+    matches!(flow::state_word(metrics).0, Tone::Warning | Tone::Bad) || flow::was_unsteady(&metrics.subject).is_some()
+}
+
 /// The rate is steady, whatever it was before.
 fn is_steady_now(metrics: &Metrics) -> bool {
     let (_, word) = flow::state_word(metrics);

@@ -24,7 +24,8 @@ pub(super) fn shown(state: &State) -> Option<(&Metrics, &PassingTraffic)> {
 /// Whether a pane is on the screen: beside traffic without a test not one of threads of which there are none.
 pub(super) fn has_pane(state: &State, pane: Pane) -> bool {
     let has_none = || shown(state).is_some_and(|(metrics, _)| metrics.threads.is_empty());
-    state.shows(pane) && (pane != Pane::Threads || state.focus == pane || !has_none())
+    let is_only = || !state.shows(Pane::Links) && !state.shows(Pane::Cores);
+    state.shows(pane) && (pane != Pane::Threads || state.focus == pane || is_only() || !has_none())
 }
 
 /// Packets are dropped, or a core that handles them is full.

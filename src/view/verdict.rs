@@ -129,6 +129,9 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
     let first = told(state, metrics).filter(|_| says_cause && (!leads || is_unsteady));
     let limit = metrics.conclusions.limit.as_ref();
     let by_limit = first.is_some_and(|finding| finding.parts.by_limit);
+    // What explains no trouble is worth knowing all the same: behind what would hold the test back.
+    let is_trouble = advice::is_trouble(metrics);
+    let leads = leads || (first.is_some() && !is_trouble && !by_limit);
     let add_limit = |all: &mut Paragraphs| {
         let is_said = first.is_some_and(|finding| finding.id == FindingId::Loss);
         // The same loss, of other seconds: two figures for one thing.
@@ -149,9 +152,6 @@ fn lines(state: &State, width: u16, (is_large, extent): (bool, Extent)) -> Vec<L
     let sign = super::plus_minus(state);
     if let Some(FindingParts { what, why, cost, fix, .. }) = first.map(|finding| &finding.parts) {
         all.add("WHAT", Tone::Normal, &what.replace('±', sign));
-        // What explains no trouble is worth knowing all the same.
-        let is_trouble = matches!(flow::state_word(metrics).0, Tone::Warning | Tone::Bad)
-            || flow::was_unsteady(&metrics.subject).is_some();
         let limit = limit.filter(|_| by_limit).map_or("", |limit| limit.text_alone());
         let why = because(&why.replace('±', sign), limit);
         // Its figures are of the time of the mean.
