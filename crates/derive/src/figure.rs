@@ -1,7 +1,4 @@
-//! Numbers as the sentences write them: SI, as many digits as the cells of the screen have. No sentence, no decision. And who programs are.
-
-use std::collections::BTreeSet;
-use vnettop_sample::quoted;
+//! Numbers as the sentences write them: SI, as many digits as the cells of the screen have. No sentence, no decision.
 
 /// What is there, but would be written as nothing.
 const TINY: &str = "<0.1";
@@ -49,17 +46,6 @@ pub(crate) fn large_in(part: f64, whole: f64) -> String {
 /// Whole things, as a number of a finding.
 pub(crate) fn count(things: usize) -> f64 {
     things as f64
-}
-
-/// `rustc (pid 7)`, of up to so many processes `rustc (pids 7, 8)`, else `rustc (9 processes)`.
-pub(crate) fn which(name: &str, pids: &BTreeSet<u32>, most: usize) -> String {
-    let name = quoted(name);
-    let numbers = || pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-    match pids.len() {
-        1 => format!("{name} (pid {})", numbers()),
-        count if count <= most => format!("{name} (pids {})", numbers()),
-        count => format!("{name} ({count} processes)"),
-    }
 }
 
 /// A speed in the unit that fits, SI.

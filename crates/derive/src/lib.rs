@@ -60,6 +60,7 @@ pub mod pins;
 pub mod placement;
 mod plural;
 pub mod profile;
+mod program_name;
 mod rate;
 mod recent_load;
 pub mod run;

@@ -4,7 +4,7 @@ use super::busy_threads::busy_threads;
 use super::candidates::{CandidateCore, Inputs, inputs};
 use super::phrases::percent;
 use crate::TestMetrics;
-use crate::figure::which;
+use crate::program_name::with_pids;
 use std::collections::BTreeSet;
 use vnettop_sample::quoted;
 use vnettop_sample::{CoreId, Runner};
@@ -104,7 +104,7 @@ fn named<'a>(runners: impl Iterator<Item = &'a Runner>, (most, with_pid): (usize
     programs.sort_by(|one, other| other.1.total_cmp(&one.1));
     let program = |(name, _, pids): &(&str, f64, BTreeSet<u32>)| {
         let only = pids.first().copied().filter(|_| pids.len() == 1);
-        let text = if with_pid { which(name, pids, MOST_PIDS) } else { quoted(name).into_owned() };
+        let text = if with_pid { with_pids(name, pids, MOST_PIDS) } else { quoted(name).into_owned() };
         (text, only)
     };
     programs.iter().take(most).map(program).collect()

@@ -1,6 +1,6 @@
 //! What a core's time is called in words.
 
-use crate::figure::which;
+use crate::program_name::with_pids;
 use std::collections::BTreeSet;
 use vnettop_sample::Runner;
 
@@ -27,7 +27,7 @@ pub(crate) fn programs(strangers: &[(&Runner, f64)]) -> Vec<(String, f64)> {
         }
     }
     all.sort_by(|one, other| other.2.total_cmp(&one.2));
-    let named = |(name, pids, share): (&str, BTreeSet<u32>, f64)| (which(name, &pids, 1), share);
+    let named = |(name, pids, share): (&str, BTreeSet<u32>, f64)| (with_pids(name, &pids, 1), share);
     all.into_iter().map(named).collect()
 }
 
