@@ -5,6 +5,8 @@ use vnettop_sample::CoreId;
 
 /// The figure of a test that its client was asked for.
 pub(crate) const ASKED_BITS_PER_S: &str = "asked_bits_per_s";
+/// The figure of about how much more a test would carry if its threads need not wait for a core.
+pub(crate) const GAIN_BITS_PER_S: &str = "gain_bits_per_s";
 /// What it is that holds a test back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -122,6 +124,11 @@ impl Limit {
     pub fn asked_bits_per_s(&self) -> Option<f64> {
         let asked = self.numbers.iter().find(|(name, _)| *name == ASKED_BITS_PER_S);
         asked.filter(|_| self.kind == LimitKind::Application).map(|(_, bits_per_s)| *bits_per_s)
+    }
+
+    /// About how much more the test would carry if its threads need not wait for a core, by the CPU time that a bit takes now.
+    pub(crate) fn gain_bits_per_s(&self) -> Option<f64> {
+        self.numbers.iter().find(|(name, _)| *name == GAIN_BITS_PER_S).map(|(_, bits_per_s)| *bits_per_s)
     }
 
     /// A thread of the test, or between its ends, gets too little of a core.

@@ -102,7 +102,10 @@ impl Card {
         // A mean that rose does not stand beside `worse`.
         let by_spread = self.verdict == Verdict::Worse && self.mean_significance() != Significance::Less;
         let words = if by_spread { "less steady" } else { self.verdict.word() };
-        let short = format!("{words}, {} {}", rate(estimate), unit.word);
+        // The difference of the two means as they are shown.
+        let [before, after] = [&self.before, &self.after].map(|side| unit.rounded(side.jitter.mean));
+        let shown = if (after - before).abs() > 0.0 { after - before } else { estimate };
+        let short = format!("{words}, {} {}", rate(shown), unit.word);
         let whole = format!("{short} ({:.0} % interval: {} to {})", CONFIDENCE * 100.0, rate(from), rate(to));
         [whole, short, words.to_owned()]
     }

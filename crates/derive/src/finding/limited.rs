@@ -1,7 +1,7 @@
 //! What LIMIT has found out, where a finding follows from it, and how the findings are ranked by it: what explains the limit leads, what
 //! it contradicts comes last.
 
-use super::remedy::{cost_in_time, remedy, sentence};
+use super::remedy::{cost_of_waiting, remedy, sentence};
 use super::{Diagnostic, Finding, FindingId, FindingParts, LintInput, loss};
 use crate::figure::percent;
 use crate::held_back::Limit;
@@ -26,7 +26,8 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let why = limit.waits.clone().unwrap_or_default();
     let text = sentence(because, &fix);
     let wait = limit.numbers.iter().find(|(name, _)| *name == "wait").filter(|_| limit.waits.is_some());
-    let cost = cost_in_time(wait.map(|(_, wait)| format!("it waits {} % of the time", percent(*wait))));
+    let time = wait.map(|(_, wait)| format!("it waits {} % of the time", percent(*wait)));
+    let cost = cost_of_waiting(input, time);
     let parts = FindingParts { by_limit: true, why, cost, fix, ..FindingParts::default() };
     Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }

@@ -1,6 +1,7 @@
 //! What is to be done about a limit.
 
 use super::LintInput;
+use crate::figure::Unit;
 use crate::held_back::{Limit, LimitKind};
 use crate::placement::{program_on, programs_on};
 use crate::spare_core::calmest_beside;
@@ -11,10 +12,25 @@ pub(super) fn sentence(because: &str, fix: &str) -> String {
     if fix.is_empty() { because.to_owned() } else { format!("{because}; {fix}") }
 }
 
-/// What it costs where that is known in time alone: more time for a thread is not always as much more traffic.
-pub(super) fn cost_in_time(time: Option<String>) -> String {
-    let unknown = "not known before it is tried";
-    time.map_or_else(|| unknown.to_owned(), |time| format!("{time}; in bits/s: {unknown}"))
+/// What it costs that a thread waits: in bits/s about as much as the CPU time allows that it would have, where both ends are seen.
+pub(super) fn cost_of_waiting(input: &LintInput<'_>, time: Option<String>) -> String {
+    let more =
+        input.limit.and_then(Limit::gain_bits_per_s).map(|more| format!("about {}, by CPU time per bit", about(more)));
+    match (time, more) {
+        (Some(time), Some(more)) => format!("{more}: {time}"),
+        (Some(time), None) => format!("{time}; in bits/s: {UNTRIED}"),
+        (None, Some(more)) => more,
+        (None, None) => UNTRIED.to_owned(),
+    }
+}
+
+const UNTRIED: &str = "not known before it is tried";
+
+/// In two digits: more are not known of it.
+fn about(bits_per_s: f64) -> String {
+    let unit = Unit::of(bits_per_s);
+    let step = 10.0_f64.powf(bits_per_s.max(1.0).log10().floor() - 1.0);
+    format!("{} {}", unit.figure((bits_per_s / step).round() * step).trim_end_matches(".0"), unit.word)
 }
 
 /// What is to be done about it; nothing where a key does it.

@@ -32,19 +32,19 @@ pub(super) fn taking_turns(input: &LintInput<'_>) -> Option<Diagnostic> {
     let why = format!("{} {share} core {core}{waiting}", who(together));
     let fix = if input.pin_may_help { String::new() } else { apart(input, together, core) };
     let text = remedy::sentence(&why, &fix);
-    let parts = FindingParts { why, cost: cost_of_waiting(together), fix, ..FindingParts::default() };
+    let parts = FindingParts { why, cost: cost_of_waiting(input, together), fix, ..FindingParts::default() };
     Some(Diagnostic { text, parts: Some(parts), cost: waits, numbers })
 }
 
 /// How long the one that waits longest does, and how long it runs: by so much it could run more at most.
-fn cost_of_waiting(together: &[&ThreadMetrics]) -> String {
+fn cost_of_waiting(input: &LintInput<'_>, together: &[&ThreadMetrics]) -> String {
     let known = together.iter().filter_map(|thread| Some((thread.wait?, thread.cpu?, thread)));
     let longest = known.max_by(|one, other| one.0.total_cmp(&other.0));
     let time = longest.map(|(wait, cpu, thread)| {
         let (cpu, wait) = (percent(cpu), percent(wait));
         format!("{} {} waits {wait} % of the time and runs {cpu} %", thread.sample.name, thread.sample.role())
     });
-    remedy::cost_in_time(time)
+    remedy::cost_of_waiting(input, time)
 }
 
 /// `iperf3 server 4012 and iperf3 client 4010`, or how many there are.

@@ -3,6 +3,7 @@
 //! A core that is full holds a test back only where a thread of the test waits for it, or where the test fills it: its threads
 //! or its packets' softirqs. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
 
+mod gain;
 pub(crate) mod words;
 
 use super::scene::{Core, Scene, Thread};
@@ -19,7 +20,8 @@ pub(crate) const IDLE: f64 = 0.08;
 const IDLE_BETWEEN: f64 = 0.25;
 /// A thread that runs or waits to run for this share of the time always has something to do.
 const ALWAYS: f64 = 0.85;
-/// A thread that moved has its home where it ran most; what else is there is told only where that was for so much of its time.
+/// A thread that moved has its home where it ran most; that one is full only if the thread, and the core, was at work there for so
+/// much of the thread's time: of the core that it has just come to all its time is counted.
 const STAYS: f64 = 0.9;
 /// Share of time waiting for a core from which a thread counts as starved, though the other end then gives it less to do.
 const LATE: f64 = 0.3;
@@ -188,7 +190,9 @@ impl<'a> Full<'a> {
         let full = Self::seen(scene, core);
         let own = full.own();
         let takes_all = own >= ALONE || full.softirq >= OWN || (own >= OWN && full.wait >= WAITS);
-        let holds = |thread: &Thread| thread.wait >= WAITS || thread.on(core.number) >= STAYS * thread.cpu;
+        let busy = core.process + core.softirq;
+        let stays = |thread: &Thread| thread.on(core.number).min(busy) >= STAYS * thread.cpu;
+        let holds = |thread: &Thread| thread.wait >= WAITS || !thread.moved || stays(thread);
         let starves = full.starves.is_some_and(holds);
         let is_full = (core.idle <= IDLE && takes_all) || (core.idle <= IDLE_BETWEEN && starves);
         is_full.then_some(full)
@@ -364,7 +368,7 @@ impl<'a> Full<'a> {
             percent(busy + self.core.steal),
             words.join(", ")
         );
-        let numbers = vec![
+        let mut numbers = vec![
             ("core", f64::from(self.core.number)),
             ("busy", busy),
             ("own_threads", own_thread),
@@ -373,6 +377,7 @@ impl<'a> Full<'a> {
             ("steal", self.core.steal),
             ("wait", self.wait),
         ];
+        numbers.extend(gain::figure(scene).filter(|_| kind != LimitKind::Steal));
         let is_own = matches!(kind, LimitKind::OwnThread | LimitKind::OwnSoftirq);
         let limit = Limit::new(if is_own && capped.is_some() { LimitKind::Frequency } else { kind }, text, numbers);
         let waits = self.wait().filter(|_| matches!(kind, LimitKind::Others | LimitKind::Steal));

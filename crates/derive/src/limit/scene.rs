@@ -24,6 +24,8 @@ pub(super) struct Scene {
     pub runners: Vec<Runner>,
     /// What carries the test; none where that is not known.
     pub proto: Option<Proto>,
+    /// Connections that carry it.
+    pub streams: usize,
     /// Payload: of UDP what was sent, else what arrived.
     pub rate_bits_per_s: Option<f64>,
     /// What the client was asked to send (`-b`), all streams together.
@@ -93,6 +95,8 @@ pub(super) struct Thread {
     /// What of `cpu` it used on which core.
     pub cores: Vec<(CoreId, f64)>,
     pub cpu: f64,
+    /// It went to another core within the last second.
+    pub moved: bool,
     /// Run-queue wait.
     pub wait: f64,
     pub sends: bool,

@@ -25,6 +25,7 @@ fn thread(pid: u32, core: u32, cpu: f64, wait: f64) -> Thread {
         label: format!("iperf3 {role}"),
         cores: vec![(core, cpu)],
         cpu,
+        moved: false,
         wait,
         sends: pid == SENDER,
         receives: pid == RECEIVER,

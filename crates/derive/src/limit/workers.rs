@@ -136,7 +136,7 @@ mod tests {
 
     fn thread(pid: u32, core: u32, (cpu, wait): (f64, f64)) -> Thread {
         let (label, cores) = (format!("iperf3 {pid}"), vec![(core, cpu)]);
-        Thread { pid, tid: pid, label, cores, cpu, wait, sends: pid == 50, receives: pid == 90 }
+        Thread { pid, tid: pid, label, cores, cpu, moved: false, wait, sends: pid == 50, receives: pid == 90 }
     }
 
     fn worker(tid: u32, core: u32, load: (f64, f64)) -> WorkerThread {

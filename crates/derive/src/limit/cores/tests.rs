@@ -9,7 +9,17 @@ use vnettop_sample::{Proto, Runner};
 
 fn thread(pid: u32, core: u32, (cpu, wait): (f64, f64)) -> Thread {
     let (label, cores) = (if pid == 50 { "iperf3 client" } else { "iperf3 server" }, vec![(core, cpu)]);
-    Thread { pid, tid: pid, label: label.to_owned(), cores, cpu, wait, sends: pid == 50, receives: pid == 90 }
+    Thread {
+        pid,
+        tid: pid,
+        label: label.to_owned(),
+        cores,
+        cpu,
+        moved: false,
+        wait,
+        sends: pid == 50,
+        receives: pid == 90,
+    }
 }
 
 fn runner(pid: u32, name: &str, core: u32, cpu_ns: u64) -> Runner {
@@ -92,4 +102,70 @@ fn a_small_receive_buffer_goes_before_a_core_that_both_ends_fill() {
     };
     assert_eq!(waits(8192.0), LimitKind::ReceiveWindow, "a larger one carries 16 times as much on the same core");
     assert_eq!(waits(6e6), LimitKind::OwnSoftirq, "a large one is full because its core is");
+}
+
+/// A receiver that sh takes core 1 from, and its sender on core 0: 10 Gbit/s.
+fn held_up() -> Scene {
+    let core = |number, process| Core { number, process, softirq: 0.0, steal: 0.0, idle: 1.0 - process };
+    Scene {
+        seconds: 1.0,
+        cores: vec![core(0, 0.5), core(1, 1.0)],
+        threads: vec![thread(50, 0, (0.5, 0.01)), thread(90, 1, (0.4, 0.55))],
+        runners: vec![runner(7, "sh", 1, 600), runner(90, "iperf3", 1, 400)],
+        proto: Some(Proto::Tcp),
+        streams: 1,
+        rate_bits_per_s: Some(10e9),
+        ..Scene::default()
+    }
+}
+
+fn gain_gbits(scene: &Scene) -> Option<String> {
+    judge(scene).gain_bits_per_s().map(|gain| format!("{:.1}", gain / 1e9))
+}
+
+#[test]
+fn what_waiting_costs_is_what_the_slower_end_would_have_time_for() {
+    let gain = |of: fn(&mut Scene)| {
+        let mut scene = held_up();
+        of(&mut scene);
+        gain_gbits(&scene)
+    };
+    assert_eq!(gain(|_| ()).as_deref(), Some("10.0"), "until the sender fills core 0");
+    let light = gain(|scene| {
+        scene.cores[0] = Core { process: 0.3, idle: 0.7, ..scene.cores[0] };
+        scene.threads[0] = thread(50, 0, (0.3, 0.01));
+    });
+    assert_eq!(light.as_deref(), Some("13.8"), "until the receiver need not wait");
+    assert_eq!(gain(|scene| scene.asked_bits_per_s = Some(14e9)).as_deref(), Some("4.0"), "no more than was asked for");
+    assert_eq!(gain(|scene| scene.threads[0].wait = 0.4), None, "both wait for others");
+    assert_eq!(
+        gain(|scene| scene.streams = 4),
+        None,
+        "a thread with several takes less time for each bit with more to do"
+    );
+    assert_eq!(gain(|scene| scene.proto = Some(Proto::Udp)), None, "of UDP it is counted what is lost");
+    assert_eq!(gain(|scene| scene.threads[0].moved = true), None, "its time is of two cores");
+    assert_eq!(gain(|scene| drop(scene.threads.remove(0))), None, "the other end is not seen");
+}
+
+#[test]
+fn two_ends_on_one_core_wait_for_each_other() {
+    let both = Scene {
+        cores: vec![Core { number: 1, process: 1.0, softirq: 0.0, steal: 0.0, idle: 0.0 }],
+        threads: vec![thread(50, 1, (0.6, 0.38)), thread(90, 1, (0.39, 0.55))],
+        runners: Vec::new(),
+        ..held_up()
+    };
+    assert_eq!(gain_gbits(&both).as_deref(), Some("6.3"), "until the sender has all of a core");
+}
+
+#[test]
+fn a_core_that_a_thread_has_just_come_to_is_not_full_of_it() {
+    let sender = |busy: f64| {
+        let core = Core { number: 0, process: busy, softirq: 0.0, steal: 0.0, idle: 1.0 - busy };
+        let thread = Thread { moved: true, ..thread(50, 0, (0.96, 0.01)) };
+        judge(&Scene { cores: vec![core], threads: vec![thread], runners: Vec::new(), ..held_up() }).text
+    };
+    assert_eq!(sender(0.77), "iperf3 client (tid 50) fills one core at a time: 96 %");
+    assert_eq!(sender(0.96), "core 0 is 96 % busy: 96 % iperf3 client", "a second later");
 }
