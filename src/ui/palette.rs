@@ -228,9 +228,8 @@ impl Palette {
             Tone::Bad => indexed(self.bad).add_modifier(bold),
             Tone::Watched => indexed(self.watched).add_modifier(bold.union(Modifier::UNDERLINED)),
             Tone::Node(number) => node(&self.nodes, number),
-            Tone::NodeBright(number) => node(&self.nodes, number).add_modifier(bold),
+            Tone::NodeBright(number) | Tone::Moved(number) => node(&self.nodes, number).add_modifier(bold),
             Tone::NodeDim(number) => node(&self.nodes_dim, number),
-            Tone::Moved(number) => node(&self.nodes, number).add_modifier(bold.union(Modifier::UNDERLINED)),
         }
     }
 }

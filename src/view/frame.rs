@@ -75,7 +75,12 @@ fn in_bands(canvas: &mut Canvas, state: &State, layout: &Layout) {
     notice(canvas, state, bands.notice);
     for ((pane, area), key) in bands.drawers.iter().zip(["open_links", "open_cores", "open_threads"]) {
         line(canvas, area.y, if area.y == bands.bottom { BOTTOM } else { BETWEEN });
-        super::summary::drawer(canvas, state, *pane, (area.y, &state.keys().key(key)), bands.threads.is_some());
+        let is_open = match pane {
+            Pane::Cores => bands.cores.is_some(),
+            Pane::Threads => bands.threads.is_some(),
+            Pane::Links | Pane::Test => false,
+        };
+        super::summary::drawer(canvas, state, *pane, (area.y, &state.keys().key(key)), is_open);
     }
 }
 

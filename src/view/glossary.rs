@@ -13,7 +13,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("┬ ◆", "a pin or unpin; a marker set with m"),
     ("█ ▒ ░ ▓", "low, high rate; pinned; dip (no colours)"),
     ("! ▾", "packets lost; the rate dips (replay)"),
-    ("22│2 node1▄▄", "node 2, │ another core of it; ▄ stays on 1"),
+    ("2▄▄▄ core 2▄▄", "migrated to node 2, core 2; ▄ stays there"),
     ("CV ±", "deviation / mean; unsteady from 10 %"),
     ("p5 p50 p95", "rate that 5, 50, 95 % of bins stay below"),
     ("⡇ below ·", "time zoomed out (<): lowest and highest rate"),

@@ -49,47 +49,38 @@ pub(crate) struct CoreLetters<'a> {
 /// What stands in a strip that needs a word beside it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct StripSigns {
-    /// Stays of digits alone.
+    /// Stays that begin with a digit alone.
     pub digits: bool,
-    /// `│`, and `*`.
-    pub came: bool,
+    /// `*`.
     pub returned: bool,
 }
 
 impl StripSigns {
     fn of(stay: &[char]) -> Self {
-        let is_mark = |glyph: &char| matches!(glyph, '│' | '*');
-        Self {
-            digits: !stay.iter().all(is_mark)
-                && stay.iter().all(|glyph| is_mark(glyph) || glyph.is_ascii_alphanumeric()),
-            came: stay.contains(&'│'),
-            returned: stay.contains(&'*'),
-        }
+        Self { digits: stay.iter().all(|glyph| !glyph.is_ascii_lowercase()), returned: stay.contains(&'*') }
     }
 }
 
 impl BitOrAssign for StripSigns {
     fn bitor_assign(&mut self, other: Self) {
         self.digits |= other.digits;
-        self.came |= other.came;
         self.returned |= other.returned;
     }
 }
 
-/// A level of the topology: its word, how it begins in few cells, its number.
+/// A level of the topology: its word, its number.
 #[derive(Clone, Copy)]
 struct LevelName {
     word: &'static str,
-    brief: &'static str,
     number: fn(&CorePlace) -> Option<u32>,
 }
 
-const NODE: LevelName = LevelName { word: "node", brief: "n", number: |place| place.node };
-const LLC: LevelName = LevelName { word: "llc", brief: "L", number: |place| place.llc };
-const CLUSTER: LevelName = LevelName { word: "cluster", brief: "C", number: |place| place.cluster };
+const NODE: LevelName = LevelName { word: "node", number: |place| place.node };
+const LLC: LevelName = LevelName { word: "llc", number: |place| place.llc };
+const CLUSTER: LevelName = LevelName { word: "cluster", number: |place| place.cluster };
 
-/// A stay of so many cells has room for its mark and its name in brief, for the word, and for the core as well.
-const ROOM_FOR_NAME: usize = 3;
+/// A stay of so many cells has room for a number of two digits and a bar, for the word, and for the core as well.
+const ROOM_FOR_NUMBER: usize = 3;
 const ROOM_FOR_WORD: usize = 10;
 const ROOM_FOR_CORE: usize = 20;
 
@@ -119,13 +110,13 @@ impl<'a> CoreLetters<'a> {
         }
     }
 
-    /// What the digits are, in words and in one.
+    /// What a stay that begins with a 2 means, in words and in few.
     pub fn meaning(&self) -> [&'static str; 2] {
         match (self.whole, self.level.word) {
-            (true, _) => ["the core", "core"],
-            (_, "node") => ["the NUMA node", "node"],
-            (_, "llc") => ["the last-level cache", "cache"],
-            _ => ["the cluster of cores", "cluster"],
+            (true, _) => ["migrated to core 2", "core 2"],
+            (_, "node") => ["migrated to NUMA node 2", "node 2"],
+            (_, "llc") => ["migrated to last-level cache 2", "cache 2"],
+            _ => ["migrated to cluster 2", "cluster 2"],
         }
     }
 
@@ -144,40 +135,28 @@ impl<'a> CoreLetters<'a> {
         }
     }
 
-    /// A stay in so many cells: a bar with the name as long as there is room for it; a shorter one repeats its digit, so that a
-    /// row of short ones is read digit by digit. It begins with `│` where the thread came to the core, a short one only where the
-    /// digit before it is the same; and it has `*` in each cell in which the thread left and came back.
-    fn stay(&self, number: u32, stay: &Stay, before: Option<u32>) -> Vec<char> {
-        let &Stay { core, cells, came, ref returned, .. } = stay;
+    /// A stay in so many cells: a bar that begins with where it is, in as many words as there is room for. It has `*` in each cell in
+    /// which the thread left and came back.
+    fn stay(&self, number: u32, stay: &Stay) -> Vec<char> {
+        let &Stay { core, cells, ref returned, .. } = stay;
         let digit = char::from_digit(if self.whole { number } else { number % 10 }, 36).unwrap_or('?');
-        let brief = if self.whole { "" } else { self.level.brief };
         let name = match (self.whole, cells) {
-            (_, 0..ROOM_FOR_NAME) => digit.to_string(),
+            (_, 0..ROOM_FOR_NUMBER) => digit.to_ascii_uppercase().to_string(),
             (true, ROOM_FOR_WORD..) => format!("core {number}"),
             (false, ROOM_FOR_CORE..) => format!("{}{number} core {core}", self.level.word),
             (false, ROOM_FOR_WORD..) => format!("{}{number}", self.level.word),
-            _ => format!("{brief}{number}"),
+            _ => number.to_string(),
         };
-        let by_digits = cells < ROOM_FOR_WORD && number < 10;
-        let is_marked = if by_digits { before == Some(number) } else { came };
-        let mark = usize::from(came && is_marked && cells >= ROOM_FOR_NAME);
-        let mut text = vec![if by_digits { digit } else { '▄' }; cells];
+        let mut text = vec!['▄'; cells];
         for &at in returned {
             text[at] = '*';
         }
-        text[..mark].fill('│');
-        if by_digits && text.contains(&digit) {
-            return text;
-        }
-        // The name stands where no mark does. A bar follows it, so that the digit of a next stay does not seem to belong to it.
-        let place = |name: &str| {
-            (mark..cells.saturating_sub(name.len()))
-                .find(|&at| text[at..at + name.len()].iter().all(|glyph| *glyph == '▄'))
-        };
-        // When marks leave no place for the name, because a thread returns all the time, one mark gives way.
-        let (at, name) = place(&name).map_or_else(|| (mark, digit.to_string()), |at| (at, name));
+        let is_free = |at: usize, name: &str| text[at..at + name.len()].iter().all(|glyph| *glyph == '▄');
+        let at = (0..cells.saturating_sub(name.len())).find(|&at| is_free(at, &name));
+        // When marks leave no place for the name, because a thread returns all the time, one mark gives way to a digit.
+        let (at, name) = at.map_or_else(|| (0, digit.to_ascii_uppercase().to_string()), |at| (at, name));
         for (at, letter) in (at..cells).zip(name.chars()) {
-            if text[at] == '▄' || cells >= ROOM_FOR_NAME {
+            if text[at] == '▄' || cells >= ROOM_FOR_NUMBER {
                 text[at] = letter;
             }
         }
@@ -243,8 +222,8 @@ struct Stay {
     returned: Vec<usize>,
 }
 
-/// Where a thread was, slice by slice, the newest at the right, and in which of them it moved: `│` before each new stay, `*` where it
-/// left a core and came back within the slice. Returns which of these there are.
+/// Where a thread was, slice by slice, the newest at the right: each stay begins with its name, and has `*` where the thread left
+/// the core and came back within the slice. Returns what of this there is.
 pub(crate) fn cores(
     canvas: &mut Canvas,
     (x, y, width): (u16, u16, u16),
@@ -253,18 +232,16 @@ pub(crate) fn cores(
     window: StripWindow,
 ) -> StripSigns {
     let mut signs = StripSigns::default();
-    let mut before = None;
     for stay in stays((x, width), track, window) {
         let number = letters.number(stay.core);
         let tone = letters.tone(stay.core, number);
         let moved = Tone::Moved(u8::try_from(number % 256).unwrap_or(0));
-        let text = letters.stay(number, &stay, before);
+        let text = letters.stay(number, &stay);
         signs |= StripSigns::of(&text);
         for (x, (at, glyph)) in (stay.x..).zip(text.into_iter().enumerate()) {
             let moved_here = (stay.came && at == 0) || stay.returned.contains(&at);
             canvas.glyph(x, y, if moved_here { moved } else { tone }, glyph);
         }
-        before = Some(number);
     }
     signs
 }
@@ -305,20 +282,15 @@ mod tests {
         let place = |core| CorePlace { core, online: true, node: Some(core / 2), ..CorePlace::default() };
         let topology = |cores, nodes| Topology { cores: (0..cores).map(place).collect(), nodes, ..Topology::default() };
         let (two, one) = (topology(4, 2), topology(4, 1));
-        let reported = |topology: &Topology, cells, came| {
+        let reported = |topology: &Topology, cells| {
             let letters = CoreLetters::of(topology);
             let returned = if cells == 12 { vec![1, 4] } else { Vec::new() };
-            let stay = Stay { x: 0, cells, core: 3, came, returned };
-            letters.stay(letters.number(3), &stay, Some(letters.number(3))).into_iter().collect::<String>()
+            let stay = Stay { x: 0, cells, core: 3, came: true, returned };
+            letters.stay(letters.number(3), &stay).into_iter().collect::<String>()
         };
-        let by_node = [1, 2, 3, 5, 11, 22].map(|cells| reported(&two, cells, true));
-        assert_eq!(by_node, ["1", "11", "│11", "│1111", "│node1▄▄▄▄▄", "│node1 core 3▄▄▄▄▄▄▄▄▄"]);
-        assert_eq!(
-            [1, 3, 12].map(|cells| reported(&one, cells, true)),
-            ["3", "│33", "│*▄▄*core 3▄"],
-            "one node: the core"
-        );
-        assert_eq!(reported(&two, 4, false), "1111", "what was there before the strip begins came by no migration");
+        let by_node = [1, 2, 3, 5, 11, 22].map(|cells| reported(&two, cells));
+        assert_eq!(by_node, ["1", "1▄", "1▄▄", "1▄▄▄▄", "node1▄▄▄▄▄▄", "node1 core 3▄▄▄▄▄▄▄▄▄▄"]);
+        assert_eq!([1, 3, 12].map(|cells| reported(&one, cells)), ["3", "3▄▄", "▄*▄▄*core 3▄"], "one node: the core");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::canvas::{Canvas, cells};
 use super::format::{Count, Percent, Rate, Seconds};
 use super::{Tone, threads, traffic};
 use crate::action::{Action, Pane};
+use crate::derive::cores::{CoreMetrics, Shares};
 use crate::derive::{FindingId, LinkMetrics, Metrics};
 use crate::sample::Word;
 use crate::state::{State, Units};
@@ -31,7 +32,7 @@ pub(super) fn drawer(canvas: &mut Canvas, state: &State, pane: Pane, (y, key): (
     x += canvas.left(x, y, width, Tone::Key, format_args!(" {key} "));
     x += canvas.left(x, y, width, Tone::Title, format_args!("{} ", pane.word()));
     if let Some(metrics) = state.metrics() {
-        let text = about(state, metrics, pane);
+        let text = if is_open && pane == Pane::Cores { all_cores(metrics) } else { about(state, metrics, pane) };
         x += canvas.left(x, y, width.saturating_sub(x + 2), Tone::Normal, format_args!("{text} "));
         let room = usize::from(width.saturating_sub(x + 6));
         let windows = windows(metrics, pane, is_open).into_iter();
@@ -106,6 +107,17 @@ fn cores(state: &State, metrics: &Metrics) -> String {
         }
         None => count.to_string(),
     }
+}
+
+/// Above rows that say how busy single ones are: the mean of those that are known, as one that is offline is not.
+fn all_cores(metrics: &Metrics) -> String {
+    let all = &metrics.machine.cores;
+    let mean = |of: fn(&Shares) -> f64| {
+        let known = all.iter().filter_map(CoreMetrics::shares).map(|shares| of(&shares));
+        let (count, sum) = known.fold((0.0, 0.0), |(count, sum), share| (count + 1.0, sum + share));
+        Percent((count > 0.0).then_some(sum / count))
+    };
+    format!("{} · on average {} % busy, {} % softirq", all.len(), mean(Shares::busy), mean(|shares| shares.softirq))
 }
 
 fn watched(state: &State, metrics: &Metrics) -> String {

@@ -6,6 +6,7 @@ mod curve;
 mod events;
 mod moment;
 mod past;
+mod scale;
 
 use super::canvas::{Area, Canvas};
 use super::format::{Rate, Seconds};
@@ -114,7 +115,7 @@ struct Drawn {
     /// The curve is of dots.
     is_dots: bool,
     lanes: StripSigns,
-    /// What the digits of the lanes are, in words and in one.
+    /// What a digit in the lanes means, in words and in few.
     digits: [&'static str; 2],
 }
 
@@ -150,8 +151,8 @@ pub(super) fn prepare(state: &State, history: &History, (area, parts): (Area, Pa
     let mut canvas = Canvas::new(area);
     let Some(metrics) = state.metrics() else { return canvas };
     let Some(cells) = area.width.checked_sub(MARGIN + 1).filter(|cells| *cells > 0) else { return canvas };
-    let axis = Axis::of(&metrics.subject.timeline, cells, &state.axis);
-    scale(&axis, &mut canvas, parts.graph);
+    let axis = Axis::of(&metrics.subject.timeline, (cells, parts.graph), &state.axis);
+    figures(&axis, &mut canvas, parts.graph);
     let mut drawn = Drawn {
         placed: past::placed_cells(state, &axis),
         is_dots: state.graph == GraphStyle::Braille,
@@ -199,7 +200,7 @@ fn unmeasured(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
     }
 }
 
-/// One lane a thread: on which cores it was, from where the graph starts. What stands in them, and what their digits are.
+/// One lane a thread: on which cores it was, from where the graph starts. What stands in them, and what a digit means.
 fn thread_strips(
     axis: &Axis<'_>,
     canvas: &mut Canvas,
@@ -263,15 +264,14 @@ fn busiest<'a>(threads: impl Iterator<Item = &'a ThreadMetrics>, count: usize) -
     threads
 }
 
-/// The figures of the scale at the left: its end, and where there is room what lies between.
-fn scale(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
+/// The figures of the scale at the left.
+fn figures(axis: &Axis<'_>, canvas: &mut Canvas, rows: u16) {
     for y in 0..rows {
-        let share = curve::share_at(y, rows, axis.top);
-        if let Some(share) = share {
-            let label = short(&Rate(Some(axis.top * share), Units::Bits).to_string());
-            canvas.right(0, y, MARGIN - 1, Tone::Muted, label);
+        let rate = axis.scale.line_at(y);
+        if let Some(rate) = rate {
+            canvas.right(0, y, MARGIN - 1, Tone::Muted, short(&Rate(Some(rate), Units::Bits).to_string()));
         }
-        canvas.glyph(MARGIN - 1, y, Tone::Line, if share.is_some() { '┤' } else { '│' });
+        canvas.glyph(MARGIN - 1, y, Tone::Line, if rate.is_some() { '┤' } else { '│' });
     }
 }
 

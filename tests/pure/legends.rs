@@ -63,7 +63,7 @@ fn what_a_key_or_a_pin_has_done_hides_no_figure_of_the_path() {
 fn the_legend_has_what_is_on_the_graph_and_nothing_else() {
     let legend = |seconds, size| line(&played(seconds), size, "0┼");
     let quiet = legend(6, (200, 60));
-    for word in ["migration", "loss", "lowest", "median", "digits", "another", "*", "pinned"] {
+    for word in ["migration", "loss", "lowest", "median", "NUMA", "▄", "*", "pinned"] {
         assert!(!quiet.contains(word), "nothing of it has happened: {word} in {quiet}");
     }
     let wide = legend(34, (200, 60));
@@ -71,8 +71,7 @@ fn the_legend_has_what_is_on_the_graph_and_nothing_else() {
         "● • · migrations, far to near",
         "▒ lowest to highest",
         "█ below half the median",
-        "digits: the NUMA node",
-        "│ from another core",
+        "2▄▄ migrated to NUMA node 2",
     ] {
         assert!(wide.contains(words), "{words}: {wide}");
     }
@@ -80,7 +79,7 @@ fn the_legend_has_what_is_on_the_graph_and_nothing_else() {
     for words in ["● • · migrations", "▒ ", "█ dip"] {
         assert!(narrow.contains(words), "{words}: {narrow}");
     }
-    assert!(!narrow.contains("digits"), "there are no lanes: {narrow}");
+    assert!(!narrow.contains("node"), "there are no lanes: {narrow}");
     let pinned = legend(70, (200, 60));
     assert!(pinned.contains("░ pinned") && !pinned.contains('!'), "{pinned}");
 }

@@ -1,6 +1,7 @@
 //! The axis of time: which instants are shown, in which columns of dots each bin stands, what happened in a cell.
 
 use super::LOSS;
+use super::scale::RateScale;
 use crate::derive::Bin;
 use crate::derive::ledger::BIN_NS;
 use crate::derive::timeline::{LostPart, LostTime, Timeline};
@@ -30,8 +31,7 @@ pub(super) struct Axis<'a> {
     pub rates: Vec<Option<RateSpan>>,
     /// What was lost in a cell besides, or of what its rate has in it; one a cell.
     pub lost: Vec<Option<LostPart>>,
-    /// The scale's upper end, bits/s.
-    pub top: f64,
+    pub scale: RateScale,
     pub median: f64,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Axis<'a> {
 const LITTLE: f64 = 0.02;
 
 impl<'a> Axis<'a> {
-    pub fn of(timeline: &'a Timeline, cells: u16, look: &TimeAxis) -> Self {
+    pub fn of(timeline: &'a Timeline, (cells, rows): (u16, u16), look: &TimeAxis) -> Self {
         let (column_ns, selected_ns) = (look.column_of(2 * u64::from(cells)), look.selected_ns());
         let cell_ns = 2 * column_ns;
         let newest_ns = timeline.bins.last().map_or(0, |bin| bin.to_ns).div_ceil(cell_ns) * cell_ns;
@@ -54,14 +54,14 @@ impl<'a> Axis<'a> {
             selected_ns,
             rates: vec![None; 2 * usize::from(cells)],
             lost: Vec::new(),
-            top: 1.0,
+            scale: RateScale::default(),
             median: 0.0,
         };
-        axis.fill();
+        axis.fill(rows);
         axis
     }
 
-    fn fill(&mut self) {
+    fn fill(&mut self, rows: u16) {
         let column = |begin_ns: u64| usize::try_from(begin_ns.checked_sub(self.from_ns)? / self.column_ns).ok();
         for bin in &self.timeline.bins {
             let (Some(rate), (first, end)) = (bin.bits_per_s, stands_in(bin)) else { continue };
@@ -79,7 +79,7 @@ impl<'a> Axis<'a> {
         self.lost = (0..self.cells).map(|cell| self.part_lost(cell)).collect();
         let beside = |cell: usize| self.lost[cell].filter(|part| !part.within).map_or(0.0, |part| part.bits_per_s);
         let highs = self.rates.iter().enumerate().filter_map(|(at, span)| Some(span.as_ref()?.high + beside(at / 2)));
-        self.top = above(highs.fold(0.0, f64::max));
+        self.scale = RateScale::of(highs.fold(0.0, f64::max), rows);
     }
 
     /// The mean of what was lost while something was, in a cell; none where nothing was, or it is not known how much.
@@ -174,16 +174,6 @@ fn stands_in(bin: &Bin) -> (u64, u64) {
     (bin.from_ns.div_ceil(BIN_NS) * BIN_NS, bin.to_ns.div_ceil(BIN_NS) * BIN_NS)
 }
 
-/// A round number not below a rate, and not below 1.
-fn above(rate: f64) -> f64 {
-    const STEPS: [f64; 12] = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 4.5, 5.0, 6.0, 8.0, 10.0];
-    let mut power = 1.0;
-    while rate > 10.0 * power {
-        power *= 10.0;
-    }
-    STEPS.iter().map(|step| step * power).find(|&top| top >= rate).unwrap_or(10.0 * power)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,11 +198,11 @@ mod tests {
     #[test]
     fn each_bin_has_its_column_and_unknown_has_none() {
         let timeline = timeline(&[Some(1.0), Some(2.0), None, Some(4.0), Some(0.0)]);
-        let axis = Axis::of(&timeline, 4, &TimeAxis::default());
+        let axis = Axis::of(&timeline, (4, 8), &TimeAxis::default());
         let wanted = [None, None, Some(1.0), Some(2.0), None, Some(4.0), Some(0.0), None];
         assert_eq!(lows(&axis), wanted, "the newest at the right");
-        assert_eq!((axis.top, axis.median), (4e9, 2e9));
-        let narrow = Axis::of(&timeline, 1, &TimeAxis::default());
+        assert_eq!((axis.scale.top, axis.median), (4e9, 2e9));
+        let narrow = Axis::of(&timeline, (1, 8), &TimeAxis::default());
         assert_eq!(lows(&narrow), [Some(0.0), None], "older ones are left out");
     }
 
@@ -220,7 +210,7 @@ mod tests {
     fn a_bin_of_a_whole_interval_is_as_wide_as_that() {
         let mut timeline = timeline(&[Some(3.0)]);
         timeline.bins[0].to_ns = timeline.bins[0].from_ns + 5 * BIN_NS;
-        let axis = Axis::of(&timeline, 3, &TimeAxis::default());
+        let axis = Axis::of(&timeline, (3, 8), &TimeAxis::default());
         assert_eq!(lows(&axis).iter().filter(|rate| **rate == Some(3.0)).count(), 5);
     }
 
@@ -229,11 +219,11 @@ mod tests {
         let timeline = timeline(&[Some(4.0), Some(1.0), Some(3.0), None, None, Some(2.0)]);
         let mut look = TimeAxis::default();
         look.zoom(true);
-        let axis = Axis::of(&timeline, 2, &look);
+        let axis = Axis::of(&timeline, (2, 8), &look);
         let spans: Vec<_> = axis.rates.iter().map(|span| span.map(|span| (span.low / 1e9, span.high / 1e9))).collect();
         assert_eq!(spans, [Some((1.0, 4.0)), Some((3.0, 3.0)), Some((2.0, 2.0)), None], "200 ms in a column");
         look.zoom(true);
-        let axis = Axis::of(&timeline, 1, &look);
+        let axis = Axis::of(&timeline, (1, 8), &look);
         assert_eq!(lows(&axis), [Some(1.0), Some(2.0)], "half a second");
     }
 
@@ -242,10 +232,10 @@ mod tests {
         let timeline = timeline(&[Some(1.0); 40]);
         let mut look = TimeAxis::default();
         look.select(10_900_000_000);
-        let axis = Axis::of(&timeline, 5, &look);
+        let axis = Axis::of(&timeline, (5, 8), &look);
         assert_eq!((axis.from_ns, axis.cell(10_900_000_000)), (10_800_000_000, Some(0)), "the axis goes back to it");
         look.select(13_300_000_000);
-        let axis = Axis::of(&timeline, 5, &look);
+        let axis = Axis::of(&timeline, (5, 8), &look);
         assert_eq!((axis.end_ns(), axis.cell(13_300_000_000)), (14_000_000_000, Some(1)), "and no further than needed");
     }
 
@@ -262,7 +252,7 @@ mod tests {
             part: None,
             place,
         });
-        let axis = Axis::of(&timeline, 4, &TimeAxis::default());
+        let axis = Axis::of(&timeline, (4, 8), &TimeAxis::default());
         let mark = |mark: Option<(Tone, char)>| mark.map_or(' ', |(_, mark)| mark);
         let moves: String = (0..4).map(|cell| mark(axis.moves(cell))).collect();
         let lost: String = (0..4).map(|cell| mark(axis.lost(cell))).collect();
@@ -283,19 +273,13 @@ mod tests {
         };
         lose(10_000, 10_100, 2.0, false);
         lose(10_100, 10_200, 1.0, false);
-        let axis = Axis::of(&timeline, 2, &TimeAxis::default());
+        let axis = Axis::of(&timeline, (2, 8), &TimeAxis::default());
         assert_eq!(axis.lost, [Some(LostPart { bits_per_s: 1.5e9, within: false }), None], "the mean of a cell");
-        assert_eq!(axis.top.to_string(), "2500000000", "1 arrives, 1.5 beside it does not");
+        assert_eq!(axis.scale, RateScale::of(2.5e9, 8), "1 arrives, 1.5 beside it does not");
         timeline.losses.iter_mut().for_each(|lost| lost.part = lost.part.map(|part| LostPart { within: true, ..part }));
-        let top = Axis::of(&timeline, 2, &TimeAxis::default()).top.to_string();
-        assert_eq!(top, "1000000000", "the rate has it already");
+        let scale = Axis::of(&timeline, (2, 8), &TimeAxis::default()).scale;
+        assert_eq!(scale, RateScale::of(1e9, 8), "the rate has it already");
         timeline.losses[0].part = None;
-        assert_eq!(Axis::of(&timeline, 2, &TimeAxis::default()).lost, [None; 2], "not known of all");
-    }
-
-    #[test]
-    fn the_scale_ends_at_a_round_number() {
-        let tops = [34.8e9, 36.0, 1.0, 0.97e6, 0.0].map(above).map(|top| top.to_string());
-        assert_eq!(tops, ["40000000000", "40", "1", "1000000", "1"]);
+        assert_eq!(Axis::of(&timeline, (2, 8), &TimeAxis::default()).lost, [None; 2], "not known of all");
     }
 }

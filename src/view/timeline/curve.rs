@@ -3,6 +3,7 @@
 
 use super::axis::{Axis, RateSpan};
 use super::past;
+use super::scale::RateScale;
 use crate::derive::jitter::DIP;
 use crate::state::{GraphStyle, State, Units};
 use crate::view::Tone;
@@ -41,35 +42,12 @@ impl Cells {
         self.glyphs[y * self.width + x] = Some((tone, glyph));
     }
 
-    /// The tone of a cell that is filled to its upper end.
-    fn full(&self, x: usize, y: usize) -> Option<Tone> {
-        self.glyphs[y * self.width + x].filter(|(_, glyph)| matches!(glyph, '█' | '⣿')).map(|(tone, _)| tone)
+    fn tone(&self, x: usize, y: usize) -> Option<Tone> {
+        self.glyphs[y * self.width + x].map(|(tone, _)| tone)
     }
 
     fn is_empty(&self, x: usize, y: usize) -> bool {
         self.glyphs[y * self.width + x].is_none()
-    }
-}
-
-/// The share of the scale that the label in a row stands for: at its end, and at round figures between where there is room.
-pub(super) fn share_at(y: u16, rows: u16, top: f64) -> Option<f64> {
-    let parts = match rows {
-        0..6 => 1,
-        6..14 => 2,
-        _ => round_parts(top),
-    };
-    let row = |part: u16| (rows * part + parts / 2) / parts;
-    (0..parts).find(|&part| row(part) == y).map(|part| 1.0 - f64::from(part) / f64::from(parts))
-}
-
-/// In how many parts a scale has round figures: 6 in three, 5 in five.
-fn round_parts(top: f64) -> u16 {
-    let power = 10.0_f64.powf(top.max(1.0).log10().floor());
-    let is = |digits: f64| (top / power - digits).abs() < 0.05;
-    match () {
-        () if [1.5, 3.0, 4.5, 6.0].into_iter().any(is) => 3,
-        () if [1.0, 2.5, 5.0].into_iter().any(is) => 5,
-        () => 4,
     }
 }
 
@@ -96,21 +74,16 @@ pub(super) fn prepare(
         }
     }
     if let Some((mean, from)) = past::mean_before(state, axis).filter(|_| height > 1) {
-        let y = height.saturating_sub((steps(mean / axis.top, height, EIGHTHS) + EIGHTHS) / EIGHTHS);
-        let scale = Scale::of(axis.top, Units::Bits);
+        let y = height.saturating_sub((steps(mean / axis.scale.top, height, EIGHTHS) + EIGHTHS) / EIGHTHS);
+        let scale = Scale::of(axis.scale.top, Units::Bits);
         let label = format!("─ before {} ", scale.number(mean));
         let line = label.chars().chain(std::iter::repeat(MEAN_BEFORE));
         let y = y.min(height - 1);
         for (at, glyph) in (from..width).zip(line) {
-            // Over the curve its ground stays.
-            let tone = match cells.full(at, y) {
-                Some(Tone::Curve(depth)) => Tone::OnCurve(depth),
-                _ => Tone::Title,
-            };
-            cells.set(at, y, tone, glyph);
+            cells.set(at, y, over(cells.tone(at, y), placed.get(at) == Some(&true)), glyph);
         }
     }
-    ground(&mut cells, (width, height), placed, axis.top);
+    ground(&mut cells, (width, height), placed, &axis.scale);
     // Row by row: neighbours of one tone become one piece of text.
     for (y, row) in (0..rows).zip(cells.glyphs.chunks(width.max(1))) {
         for (x, glyph) in (x..).zip(row) {
@@ -138,7 +111,7 @@ fn is_in_dip(axis: &Axis<'_>, lows: &[Option<f64>], at: usize) -> bool {
 /// The highest row that the curve reaches.
 fn top_row(axis: &Axis<'_>, rows: usize) -> usize {
     let most = axis.rates.iter().flatten().map(|span| span.low).fold(0.0, f64::max);
-    rows.saturating_sub(steps(most / axis.top, rows, EIGHTHS).div_ceil(EIGHTHS))
+    rows.saturating_sub(steps(most / axis.scale.top, rows, EIGHTHS).div_ceil(EIGHTHS))
 }
 
 /// How deep below the highest row of the curve one is, in eighths of what lies below that: all cells of a row have one
@@ -174,7 +147,7 @@ fn blocks(
         Some(part) => [low, 0.0, low + part.bits_per_s],
         None => [low, high, 0.0],
     };
-    let [low, high, lost] = [low, high, lost].map(|rate| steps(rate / axis.top, rows, EIGHTHS));
+    let [low, high, lost] = [low, high, lost].map(|rate| steps(rate / axis.scale.top, rows, EIGHTHS));
     for y in 0..rows {
         let below = (rows - 1 - y) * EIGHTHS;
         let filled = low.saturating_sub(below).min(EIGHTHS);
@@ -190,6 +163,16 @@ fn blocks(
             _ if lost >= below + EIGHTHS / 2 => cells.set(at, y, Tone::Bad, LOST),
             _ => {}
         }
+    }
+}
+
+/// Of text over a cell: its ground stays.
+fn over(cell: Option<Tone>, is_placed: bool) -> Tone {
+    match cell {
+        Some(Tone::Curve(depth) | Tone::CurveEdge(depth) | Tone::PlacedEdge(depth)) => Tone::OnCurve(depth),
+        Some(Tone::CurveDim) => Tone::CurveEdge(0),
+        None if is_placed => Tone::PlacedEdge(0),
+        _ => Tone::Title,
     }
 }
 
@@ -209,8 +192,9 @@ fn on_range(tone: Tone) -> Tone {
 
 /// Two columns of dots, each filled up to the lowest rate of it, with a dot at the highest.
 fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: impl Fn(usize) -> Tone) {
-    let of =
-        |span: Option<RateSpan>| span.map(|span| [span.low, span.high].map(|rate| steps(rate / axis.top, rows, DOTS)));
+    let of = |span: Option<RateSpan>| {
+        span.map(|span| [span.low, span.high].map(|rate| steps(rate / axis.scale.top, rows, DOTS)))
+    };
     let spans = [0, 1].map(|half| of(axis.rates[2 * at + half]));
     for y in 0..rows {
         let below = (rows - 1 - y) * DOTS;
@@ -223,9 +207,9 @@ fn dots(cells: &mut Cells, (at, rows): (usize, usize), axis: &Axis<'_>, tone: im
 
 /// What lies behind: lines of the scale, and the ground of the time in which something was pinned. Where the theme has no ground its
 /// shade is seen, in every other row: it is not to be taken for a part of the curve.
-fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool], top: f64) {
+fn ground(cells: &mut Cells, (width, rows): (usize, usize), placed: &[bool], scale: &RateScale) {
     for y in 0..rows {
-        let is_line = share_at(u16::try_from(y).unwrap_or(0), u16::try_from(rows).unwrap_or(1), top).is_some();
+        let is_line = u16::try_from(y).is_ok_and(|y| scale.line_at(y).is_some());
         let is_shaded = !y.is_multiple_of(2);
         for x in 0..width {
             if !cells.is_empty(x, y) {
@@ -289,16 +273,9 @@ mod tests {
     fn what_was_pinned_is_shaded_in_every_other_row_and_hides_no_line_of_the_scale() {
         let mut cells = Cells::new(2, 8);
         cells.set(1, 7, Tone::Curve(0), '█');
-        ground(&mut cells, (2, 8), &[false, true], 4e10);
+        ground(&mut cells, (2, 8), &[false, true], &RateScale::of(3.6e10, 8));
         let column =
             |x: usize| (0..8).map(|y| cells.glyphs[2 * y + x].map_or('.', |(_, glyph)| glyph)).collect::<String>();
         assert_eq!((column(0), column(1)), ("┈...┈...".to_owned(), "┈░ ░┈░ █".to_owned()));
-    }
-
-    #[test]
-    fn the_scale_has_as_many_lines_as_there_is_room_for() {
-        let lines = |rows, top| (0..rows).filter(|&y| share_at(y, rows, top).is_some()).collect::<Vec<u16>>();
-        assert_eq!((lines(3, 4e10), lines(8, 4e10), lines(16, 4e10)), (vec![0], vec![0, 4], vec![0, 4, 8, 12]));
-        assert_eq!((lines(15, 5e10), lines(16, 6e8)), (vec![0, 3, 6, 9, 12], vec![0, 5, 11]), "10, 20 … and 200, 400");
     }
 }

@@ -144,13 +144,10 @@ fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
 
 /// What stands in the lanes of the threads.
 fn signs_of_lanes(drawn: &Drawn) -> Vec<SignMeaning> {
-    let StripSigns { digits, came, returned } = drawn.lanes;
+    let StripSigns { digits, returned } = drawn.lanes;
     let mut all = Vec::new();
     if digits {
-        all.push(SignMeaning::new("digits:", Tone::Muted, drawn.digits));
-    }
-    if came {
-        all.push(SignMeaning::new("│", Tone::Muted, ["from another core", "migrated"]));
+        all.push(SignMeaning::new("2▄▄", Tone::Muted, drawn.digits));
     }
     if returned {
         all.push(SignMeaning::new("*", Tone::Muted, ["and back at once", "and back"]));
@@ -168,14 +165,14 @@ mod tests {
         let all = [
             sign(MIGRATIONS, ["migrations, far to near", "migrations"]),
             sign("▒", ["lowest to highest", "range"]),
-            sign("│", ["from another core", "migrated"]),
+            sign("2▄▄", ["migrated to NUMA node 2", "node 2"]),
         ];
         let told = |room| {
             let words = all.iter().zip(forms(&all, 2, room)).filter_map(|(one, form)| one.words(form));
             words.collect::<Vec<_>>().join("; ")
         };
-        assert_eq!(told(90), "migrations, far to near; lowest to highest; from another core");
-        assert_eq!(told(60), "migrations, far to near; range; migrated");
+        assert_eq!(told(90), "migrations, far to near; lowest to highest; migrated to NUMA node 2");
+        assert_eq!(told(60), "migrations, far to near; range; node 2");
         assert_eq!(told(45), "migrations, far to near; range");
         assert_eq!((told(30), told(12), told(3)), ("migrations; range".to_owned(), "range".to_owned(), String::new()));
     }

@@ -55,18 +55,15 @@ fn a_strip_shows_where_a_thread_was_and_marks_where_it_moved() {
     world.iperf3(39_081, &[5, 5, 5, 5, 6, 6, 6, 100, 100, 100], 1.0);
     let mut stage = Stage::after(20, world);
     let row = line(&stage, "39081");
-    assert!(
-        row.contains("33") && row.contains("│0033"),
-        "the node, and a line where it came there, also within a node: {row}"
-    );
+    assert!(row.contains("3▄▄0▄▄▄0▄▄3▄▄"), "the node where it came there, also within a node: {row}");
     assert!(line(&stage, "ROLE").contains("NODE, LAST"), "the head says how long");
     stage.world.threads[0].trail = vec![5];
     stage.press("+<tick><tick>");
-    assert!(line(&stage, "39081").contains("00"), "it goes on");
+    assert!(line(&stage, "39081").contains("3▄▄0▄"), "it goes on");
     let mut small = World::small();
     small.iperf3(7, &[0, 0, 1], 1.0);
     let stage = Stage::after(20, small);
-    assert!(line(&stage, "server").contains("100100100"), "on few cores each has its own character");
+    assert!(line(&stage, "server").contains("10▄10▄10▄"), "on few cores each has its own character");
 }
 
 #[test]
