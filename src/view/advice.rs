@@ -30,7 +30,9 @@ pub(super) fn add(all: &mut Paragraphs, (state, metrics): (&State, &Metrics), fi
 /// `[p] pin to cores 4-5`, what else can be done, and how many findings there are beside this one.
 fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
-    if !line.is_empty() && is_steady_now(metrics) {
+    // A steer moves packets that overtake each other at any rate.
+    let keeps = metrics.conclusions.proposed.iter().all(|pin| pin.stays) && !steers(metrics);
+    if !line.is_empty() && is_steady_now(metrics) && keeps {
         line.insert(0, (Tone::Normal, "keep it so: ".to_owned()));
     }
     let or = if line.is_empty() || fix.is_empty() { "" } else { ", or " };
@@ -115,12 +117,15 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
     line
 }
 
+fn steers(metrics: &Metrics) -> bool {
+    metrics.conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered)
+}
+
 /// What the key opens that proposes.
 fn proposal(metrics: &Metrics) -> String {
     let conclusions = &metrics.conclusions;
-    let steers = conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered);
     let pins = pins(&conclusions.proposed);
-    match (pins.is_empty(), steers) {
+    match (pins.is_empty(), steers(metrics)) {
         (true, true) => "steer its packets".to_owned(),
         (true, false) => "what can be done".to_owned(),
         (false, _) if conclusions.no_free_core => "no free core: why".to_owned(),

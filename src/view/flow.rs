@@ -1,6 +1,8 @@
 //! The watched flow in one line: its mean rate, how much it swings, over which time, and what it is the rate of. It is
 //! on screen at all times when it is known, so it is cut to any width, the least needed figures first.
 
+mod state;
+
 use super::Tone;
 use super::canvas::{Canvas, cells};
 use super::format::{Count, Scale, Seconds, Share, speed};
@@ -8,17 +10,13 @@ use super::lines::{Piece, fitting};
 use super::text::plural;
 use crate::derive::flow::DatagramTest;
 use crate::derive::jitter::STEADY;
-use crate::derive::{Card, Conclusions, Finding, FindingId, FlowBasis, Limit, Metrics, Test, TestMetrics, benchmarks};
+use crate::derive::{Card, FlowBasis, Metrics, Test, benchmarks};
 use crate::sample::Word;
-use crate::state::{LOSING, Units};
+use crate::state::Units;
+pub(super) use state::{has_outliers, state_of, state_word, was_unsteady};
 
 /// From this coefficient of variation on the rate swings; below [`STEADY`] it is steady.
 pub(super) const SWINGS: f64 = 0.10;
-
-/// The same of TCP, which sends it again.
-const MUCH: f64 = 0.01;
-/// Losses by ends and by places that differ by less are one, told once.
-const SAME_LOSS: f64 = 0.25;
 
 /// Draws as much of the line as fits: the figures of the border, then what they are of; none of it before there is a rate. Returns
 /// the cells used. `sign` stands before the deviation.
@@ -195,71 +193,6 @@ fn result(test: &Test, now_ns: u64) -> Vec<Piece> {
     all
 }
 
-/// The share that a finding which leads says is lost: TCP sends it again, so that its rate alone does not show it.
-fn said_to_be_lost(finding: &Finding) -> Option<f64> {
-    let number = |wanted: &str| finding.numbers.iter().find(|(name, _)| *name == wanted).map(|(_, share)| *share);
-    number("all_share").or_else(|| number("share")).filter(|_| finding.id == FindingId::Loss)
-}
-
-/// How the rate is, in a word.
-pub(super) fn state_word(metrics: &Metrics) -> (Tone, String) {
-    if let Some(ended) = metrics.ended_test() {
-        let lost = ended.last_findings.first().and_then(said_to_be_lost).filter(|lost| *lost >= MUCH);
-        return lost.map_or_else(
-            || (Tone::Title, "ENDED".to_owned()),
-            |lost| (Tone::Warning, format!("ENDED, LOST {}", Share(lost))),
-        );
-    }
-    state_of(&metrics.subject, &metrics.conclusions)
-}
-
-/// The same of a test that runs.
-pub(super) fn state_of(test: &TestMetrics, conclusions: &Conclusions) -> (Tone, String) {
-    let word = |tone, word: &str| (tone, word.to_owned());
-    let is_first = |id| conclusions.findings.first().is_some_and(|finding| finding.id == id);
-    if is_first(FindingId::NothingArrives) {
-        return word(Tone::Bad, "STALLED");
-    }
-    let lost = test.flow.tests.iter().filter_map(DatagramTest::lost).fold(0.0, f64::max);
-    let said = conclusions.findings.first().and_then(said_to_be_lost);
-    // What both ends of the test tell, unless that is the figure below it of a few other seconds.
-    let same = said.filter(|said| (said - lost).abs() <= SAME_LOSS * lost);
-    if lost >= LOSING {
-        return (Tone::Bad, format!("LOSING {}", Share(same.unwrap_or(lost))));
-    }
-    if let Some(lost) = said.filter(|lost| *lost >= MUCH) {
-        return (Tone::Bad, format!("LOSING {}", Share(lost)));
-    }
-    let meets = conclusions.limit.as_ref().is_some_and(Limit::meets_what_was_asked);
-    match test.jitter.map(|jitter| jitter.cv) {
-        Some(_) if was_unsteady(test).is_some() => {
-            word(Tone::Title, if meets { "AS ASKED, WAS UNSTEADY" } else { "WAS UNSTEADY" })
-        }
-        Some(_) if has_outliers(test) => {
-            word(Tone::Title, if meets { "AS ASKED, WITH OUTLIERS" } else { "STEADY, WITH OUTLIERS" })
-        }
-        Some(Some(cv)) if meets && cv >= SWINGS => word(Tone::Warning, "AS ASKED, BUT UNSTEADY"),
-        Some(_) if meets => word(Tone::Good, "AS ASKED"),
-        None if test.flow.bits_per_s.is_none() => word(Tone::Muted, "RATE NOT KNOWN YET"),
-        None => word(Tone::Muted, "MEASURING"),
-        Some(Some(cv)) if cv >= SWINGS => word(Tone::Warning, "UNSTEADY"),
-        Some(Some(cv)) if cv < STEADY => word(Tone::Good, "STEADY"),
-        Some(_) => word(Tone::Title, "FAIRLY STEADY"),
-    }
-}
-
-/// Nine of ten rates are close to each other, and a few far from them make the rest of the deviation.
-pub(super) fn has_outliers(test: &TestMetrics) -> bool {
-    test.jitter
-        .is_some_and(|jitter| jitter.cv.is_some_and(|cv| cv >= SWINGS) && jitter.p95 - jitter.p5 < STEADY * jitter.mean)
-}
-
-/// For how many seconds it has been steady, where its spread is of a longer time in which it was not.
-pub(super) fn was_unsteady(test: &TestMetrics) -> Option<f64> {
-    let cv = test.jitter.and_then(|jitter| jitter.cv)?;
-    test.steady_s.filter(|_| cv >= SWINGS)
-}
-
 /// How loud a coefficient of variation is.
 pub(super) fn tone(cv: Option<f64>) -> Tone {
     match cv {
@@ -280,15 +213,16 @@ pub(super) fn beside(metrics: &Metrics) -> Option<String> {
         None => " + UDP at an unknown rate".to_owned(),
     })
 }
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::derive::flow::DatagramRate;
     use crate::derive::{FlowMetrics, Jitter, TestMetrics};
     use crate::sample::{Benchmark, Direction, Program, Proto, Side};
     use crate::view::canvas::Area;
 
-    const SPREAD: Jitter = Jitter {
+    pub(in crate::view::flow) const SPREAD: Jitter = Jitter {
         bins: 300,
         bin_s: 0.1,
         window_s: 30.0,
@@ -382,18 +316,5 @@ mod tests {
             let text = shown_beside(width, &of, std::slice::from_ref(&client), &[]);
             assert!(cells(&text) <= width, "within {width}: {text}");
         }
-    }
-
-    #[test]
-    fn a_few_outliers_make_no_test_unsteady() {
-        let jitter = Jitter { mean: 1e9, cv: Some(0.2), p5: 0.99e9, p95: 1.01e9, ..SPREAD };
-        let word = |p5| {
-            state_of(
-                &TestMetrics { jitter: Some(Jitter { p5, ..jitter }), ..TestMetrics::default() },
-                &Conclusions::default(),
-            )
-            .1
-        };
-        assert_eq!([0.99e9, 0.5e9].map(word), ["STEADY, WITH OUTLIERS", "UNSTEADY"]);
     }
 }

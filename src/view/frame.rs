@@ -96,6 +96,9 @@ fn notice(canvas: &mut Canvas, state: &State, area: Area) {
     }
 }
 
+/// Cells from which on a sentence that is cut says something.
+const LEAST_FOR_NOTE: u16 = 30;
+
 /// The line above the path: the key that opens it hop by hop; for as long as there is one, what the last key has done, cut where it
 /// has no room anywhere.
 fn path_title(canvas: &mut Canvas, state: &State, bands: &Bands) {
@@ -116,10 +119,14 @@ fn path_title(canvas: &mut Canvas, state: &State, bands: &Bands) {
     if let Some((tone, text)) = super::finding::problem(state) {
         let room = x.saturating_sub(used + 4);
         let is_whole = cells(&text) < usize::from(room);
+        // What a recording says of itself is not said in one word and a half.
+        let is_short = !is_whole && room < LEAST_FOR_NOTE;
         let text = if is_whole { text } else { super::finding::problem_source(state).unwrap_or(text) };
-        let more = canvas.left(used + 1, y, room, tone, format_args!(" {text}"));
-        canvas.glyph(used + 1 + more, y, tone, ' ');
-        canvas.spot(used + 1, y, room, Action::Findings);
+        if !is_short || !text.starts_with("recording") {
+            let more = canvas.left(used + 1, y, room, tone, format_args!(" {text}"));
+            canvas.glyph(used + 1 + more, y, tone, ' ');
+            canvas.spot(used + 1, y, room, Action::Findings);
+        }
     }
     canvas.left(x, y, needed, Tone::Muted, format_args!(" {title} "));
     canvas.spot(x, y, needed, Action::Paths);

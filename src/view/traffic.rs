@@ -50,8 +50,9 @@ pub(super) fn prepare(state: &State, area: Area, screen: (u16, u16)) -> Canvas {
     let is_large = is_large(screen);
     let x = if is_large { LARGE_CELLS } else { 0 };
     if is_large {
-        let scale = Scale::of(traffic.bits_per_s, Units::Bits);
-        let rate = (scale.number(traffic.bits_per_s), scale.unit, state_word(traffic).0);
+        let bits_per_s = out(traffic).unwrap_or(traffic.bits_per_s);
+        let scale = Scale::of(bits_per_s, Units::Bits);
+        let rate = (scale.number(bits_per_s), scale.unit, state_word(traffic).0);
         large_rate(&mut canvas, (rate, "now"), state.settings().utf8);
     }
     for (y, line) in (0..area.height).zip(lines((metrics, traffic), area.width - x, is_large, area.height)) {
@@ -102,25 +103,28 @@ fn lines((metrics, traffic): (&Metrics, &PassingTraffic), width: u16, is_large: 
     }
 }
 
+/// What is left of what comes in, where some of it is dropped, bits/s: as of a test what arrives.
+fn out(traffic: &PassingTraffic) -> Option<f64> {
+    let is_dropping = matches!(traffic.state(), TrafficState::Dropping(_)) && traffic.comes_in;
+    traffic.other.as_ref().and_then(|other| other.bits_per_s).filter(|_| is_dropping)
+}
+
 /// `CORE FULL  113k packets/s of 242 bytes · mean of 18 s 216 · 90 % within 180 to 240`
 fn first_line(traffic: &PassingTraffic, width: u16, is_large: bool) -> Line {
     let scale = Scale::of(traffic.bits_per_s, Units::Bits);
     let (tone, word) = state_word(traffic);
     let mut line: Line = Vec::new();
     if !is_large {
-        line.push((tone, format!("{} {}  ", scale.number(traffic.bits_per_s), scale.unit)));
+        let shown = out(traffic).unwrap_or(traffic.bits_per_s);
+        let scale = Scale::of(shown, Units::Bits);
+        line.push((tone, format!("{} {}  ", scale.number(shown), scale.unit)));
     }
     line.push((tone, format!("{word}  ")));
     let size = traffic.packet_bytes().map_or_else(String::new, |bytes| format!(" of {bytes:.0} bytes"));
     let mut figures = vec![format!("{} packets/s{size}", Count(Some(traffic.packets_per_s)))];
-    // What comes in is the large figure: what is left of it is worth as much.
-    let is_dropping = matches!(traffic.state(), TrafficState::Dropping(_)) && traffic.comes_in;
-    let out = traffic.other.as_ref().and_then(|other| other.bits_per_s).filter(|_| is_dropping);
-    if let Some(out) = out {
-        let whole = format!("{} {}", scale.number(traffic.bits_per_s), scale.unit);
-        figures.insert(0, format!("{} of {whole} go out", scale.number(out)));
-    }
-    if let Some(spread) = &traffic.spread {
+    if out(traffic).is_some() {
+        figures.insert(0, format!("of {} {} that come in", scale.number(traffic.bits_per_s), scale.unit));
+    } else if let Some(spread) = &traffic.spread {
         figures.push(format!("mean of {}: {}", Seconds(spread.window_s), scale.number(spread.mean)));
         let (low, high) = (scale.number(spread.p5), scale.number(spread.p95));
         // Where both are one figure it is the mean.

@@ -74,7 +74,7 @@ fn a_cause_has_its_cost_and_the_key_that_helps() {
     for wanted in [
         "UNSTEADY",
         "threads migrate 1.6/s",
-        " Gbit/s in the mean, 18.6 while threads migrate (16.2, not 34.8)",
+        " instead of 34.8, 16.2 while threads migrate",
         "DO keep it so: [p] pin client to core 6, server to core 4",
         "(+1 more: F)",
     ] {

@@ -69,8 +69,8 @@ fn the_legend_has_what_is_on_the_graph_and_nothing_else() {
     let wide = legend(34, (200, 60));
     for words in [
         "● • · migrations, far to near",
-        "▒ lowest to highest",
-        "█ below half the median",
+        "▒ range, lowest to highest",
+        "█ dip, below half the median",
         "2▄▄ migrated to NUMA node 2",
     ] {
         assert!(wide.contains(words), "{words}: {wide}");

@@ -167,7 +167,11 @@ impl RateDiagnosis {
 
 fn pin(metrics: &TestMetrics, step: &placement::Step) -> ProposedPin {
     let thread = metrics.threads.iter().find(|thread| thread.sample.id == step.thread);
-    ProposedPin { role: thread.map_or("thread", |thread| thread.sample.role()), core: step.core }
+    ProposedPin {
+        role: thread.map_or("thread", |thread| thread.sample.role()),
+        core: step.core,
+        stays: thread.is_some_and(|thread| thread.sample.core == step.core),
+    }
 }
 
 /// The thread of a step that would change its mask.

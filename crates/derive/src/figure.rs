@@ -54,6 +54,9 @@ pub(crate) fn speed(bits_per_s: f64) -> String {
     format!("{} {}", unit.figure(bits_per_s), unit.word)
 }
 
+/// A decimal of more than this says nothing that is measured.
+const WHOLE: f64 = 99.95;
+
 /// The unit of a speed: figures that are compared share it.
 pub(crate) struct Unit {
     scale: f64,
@@ -71,12 +74,13 @@ impl Unit {
 
     /// What [`Self::figure`] shows of it, bits/s.
     pub(crate) fn rounded(&self, bits_per_s: f64) -> f64 {
-        (bits_per_s / self.scale * 10.0).round() / 10.0 * self.scale
+        let value = bits_per_s / self.scale;
+        (if value.abs() >= WHOLE { value.round() } else { (value * 10.0).round() / 10.0 }) * self.scale
     }
 
-    /// With one decimal, where it is not 0.
+    /// With one decimal, where it is not 0, and none from 100 on.
     pub(crate) fn figure(&self, bits_per_s: f64) -> String {
-        decimal(bits_per_s / self.scale)
+        decimal(self.rounded(bits_per_s) / self.scale)
     }
 }
 

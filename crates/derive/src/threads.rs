@@ -1,6 +1,6 @@
 //! Thread counters of two samples → CPU share, moves, switches, waiting.
 
-use super::history::{History, LATELY_NS};
+use super::history::History;
 use super::moves::{Evidence, MoveClass, MovesByClass, is_traced};
 use super::pins::{Pin, Pins};
 use super::rate::{per_second, seconds};
@@ -23,7 +23,7 @@ pub struct ThreadMetrics {
     pub moves_lately_per_s: Option<f64>,
     /// It was moved within the last second: its time is of more cores than the one that it is on now.
     pub moved: bool,
-    /// It was not moved within the last ten seconds, or since it was first seen.
+    /// It was not moved within the last five seconds, or since it was first seen.
     pub settled: bool,
     /// What the figures above rest on.
     pub evidence: Evidence,
@@ -42,6 +42,9 @@ pub struct ThreadMetrics {
     /// Where it is pinned: the mask that the pin replaced.
     pub before_pin: Option<CoreSet>,
 }
+
+/// A thread that was not moved for so long has settled: as long as a rate must be steady to be called so again.
+const SETTLED_NS: u64 = 5_000_000_000;
 
 /// Every watched thread of the newer sample, and those of switches, whose moves are counted and never traced. `history` has
 /// already observed it.
@@ -62,7 +65,7 @@ pub(super) fn between(previous: Option<&Sample>, next: &Sample, history: &Histor
         let within =
             |ns: u64| history.thread(new.id).map_or(0, |track| track.moves_in(new.at_ns.saturating_sub(ns), new.at_ns));
         let moved = within(SECOND_NS) > 0 || metrics.moves_per_s.is_some_and(|moves| moves > 0.0);
-        let settled = !moved && within(LATELY_NS) == 0 && metrics.moves_per_s.is_some();
+        let settled = !moved && within(SETTLED_NS) == 0 && metrics.moves_per_s.is_some();
         ThreadMetrics { moves_lately_per_s, moved, settled, evidence, ..metrics }
     };
     next.threads.iter().map(metrics).collect()

@@ -132,12 +132,15 @@ fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
     let (range, full) = if drawn.is_dots { ('⠁', "⣿") } else { (RANGE, "█") };
     let mut drawn_so = axis.rates.chunks_exact(2).zip(&axis.lost).filter(|(_, lost)| drawn.is_dots || lost.is_none());
     if drawn_so.any(|(pair, _)| varies(pair)) {
-        let words =
-            if drawn.is_dots { ["above the lowest: the highest", "highest"] } else { ["lowest to highest", "range"] };
+        let words = if drawn.is_dots {
+            ["above the lowest: the highest", "highest"]
+        } else {
+            ["range, lowest to highest", "range"]
+        };
         tell(&range.to_string(), if drawn.is_dots { Tone::Curve(0) } else { Tone::CurveDim }, words);
     }
     if drawn.has_dip {
-        tell(full, Tone::Dip, ["below half the median", "dip"]);
+        tell(full, Tone::Dip, ["dip, below half the median", "dip"]);
     }
     all
 }
@@ -164,14 +167,14 @@ mod tests {
         let sign = |sign: &str, words| SignMeaning::new(sign, Tone::Muted, words);
         let all = [
             sign(MIGRATIONS, ["migrations, far to near", "migrations"]),
-            sign("▒", ["lowest to highest", "range"]),
+            sign("▒", ["range, lowest to highest", "range"]),
             sign("2▄▄", ["migrated to NUMA node 2", "node 2"]),
         ];
         let told = |room| {
             let words = all.iter().zip(forms(&all, 2, room)).filter_map(|(one, form)| one.words(form));
             words.collect::<Vec<_>>().join("; ")
         };
-        assert_eq!(told(90), "migrations, far to near; lowest to highest; migrated to NUMA node 2");
+        assert_eq!(told(90), "migrations, far to near; range, lowest to highest; migrated to NUMA node 2");
         assert_eq!(told(60), "migrations, far to near; range; node 2");
         assert_eq!(told(45), "migrations, far to near; range");
         assert_eq!((told(30), told(12), told(3)), ("migrations; range".to_owned(), "range".to_owned(), String::new()));

@@ -70,9 +70,8 @@ fn parts_of_moves(input: &LintInput<'_>, cause: &Cause) -> FindingParts {
     let missing = jitter.map(|jitter| shown(cause.rate_without) - shown(jitter.mean)).filter(|missing| *missing > 0.0);
     let of_all = |missing: f64| {
         let (missing, all) = (unit.figure(missing), unit.figure(cause.rate_without));
-        let less = unit.figure(shown(cause.rate_without) - shown(cause.rate_with));
-        let with = unit.figure(cause.rate_with);
-        format!("{missing} {} in the mean, {less} while threads migrate{kind} ({with}, not {all})", unit.word)
+        let [mean, with] = [jitter.map_or(0.0, |jitter| jitter.mean), cause.rate_with].map(|rate| unit.figure(rate));
+        format!("{missing} {}: mean {mean} instead of {all}, {with} while threads migrate{kind}", unit.word)
     };
     FindingParts {
         why: format!("threads migrate {:.1}/s{far}", conclusion.moves_per_s),

@@ -27,7 +27,7 @@ pub(super) fn lacks_cpu(input: &LintInput<'_>) -> Option<Diagnostic> {
     let text = sentence(because, &fix);
     let wait = limit.numbers.iter().find(|(name, _)| *name == "wait").filter(|_| limit.waits.is_some());
     let time = wait.map(|(_, wait)| format!("it waits {} % of the time", percent(*wait)));
-    let cost = cost_of_waiting(input, time);
+    let cost = cost_of_waiting(input, "if it need not wait", time);
     let parts = FindingParts { by_limit: true, why, cost, fix, ..FindingParts::default() };
     Some(Diagnostic::new(text, limit.numbers.clone()).in_parts(parts))
 }

@@ -23,8 +23,8 @@ pub(super) fn beyond_label(input: &LintInput<'_>) -> Option<Diagnostic> {
     let claim = f64::from(link.facts.speed_mbps?);
     let others = match links - 1 {
         0 => String::new(),
-        1 => "; 1 more link exceeds its own".to_owned(),
-        more => format!("; {more} more links exceed theirs"),
+        1 => "; 1 more link exceeds its nominal speed".to_owned(),
+        more => format!("; {more} more links exceed their nominal speed"),
     };
     let text = format!(
         "{} carries {}, {times:.1}× its nominal {}, {}{others}",

@@ -12,14 +12,13 @@ pub(super) fn sentence(because: &str, fix: &str) -> String {
     if fix.is_empty() { because.to_owned() } else { format!("{because}; {fix}") }
 }
 
-/// What it costs that a thread waits: in bits/s about as much as the CPU time allows that it would have, where both ends are seen.
-pub(super) fn cost_of_waiting(input: &LintInput<'_>, time: Option<String>) -> String {
-    let more =
-        input.limit.and_then(Limit::gain_bits_per_s).map(|more| format!("about {}, by CPU time per bit", about(more)));
-    match (time, more) {
-        (Some(time), Some(more)) => format!("{more}: {time}"),
-        (Some(time), None) => format!("{time}; in bits/s: {UNTRIED}"),
-        (None, Some(more)) => more,
+/// What it costs that threads wait: about as much more as the CPU time allows that they would have, under this condition, where both
+/// ends are visible; else how long they wait.
+pub(super) fn cost_of_waiting(input: &LintInput<'_>, condition: &str, time: Option<String>) -> String {
+    let more = input.limit.and_then(Limit::gain_bits_per_s);
+    match (more, time) {
+        (Some(more), _) => format!("about {} more {condition}", about(more)),
+        (None, Some(time)) => format!("{time}; in bits/s: {UNTRIED}"),
         (None, None) => UNTRIED.to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use crate::denial::{self, DropsSeen};
 use crate::figure::rate;
 use crate::finding::path::named;
 use crate::first_backlog::{self, FirstBacklog};
+use crate::held_back::LimitKind;
 use crate::placement;
 use vnettop_sample::CoreSet;
 
@@ -27,11 +28,12 @@ pub(super) fn reordered(input: &LintInput<'_>) -> Option<Diagnostic> {
     ];
     numbers.extend(worst.switches_per_s.map(|switches| ("core_switches_per_s", switches)));
     numbers.extend(disorder.out_of_order_per_s.map(|late| ("out_of_order_per_s", late)));
-    let (text, parts) = sentence(metrics, &worst, disorder.retransmits_per_s, disorder.over_s);
+    let (text, parts) = sentence(input, &worst, disorder.retransmits_per_s, disorder.over_s);
     Some(Diagnostic::new(text, numbers).in_parts(parts))
 }
 
-fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s: f64) -> (String, FindingParts) {
+fn sentence(input: &LintInput<'_>, worst: &FirstBacklog<'_>, again: f64, over_s: f64) -> (String, FindingParts) {
+    let metrics = input.metrics;
     let [senders, receivers] = worst.ends(metrics);
     let at = named(metrics, worst.link);
     let cause = match (worst.switches_per_s, &worst.cores) {
@@ -50,7 +52,10 @@ fn sentence(metrics: &TestMetrics, worst: &FirstBacklog<'_>, again: f64, over_s:
     };
     let comma = if dropped.is_empty() { "" } else { ", " };
     let again = rate(again);
-    let fix = mend(metrics, worst, receivers);
+    // No more work for a core that others have filled.
+    let full = input.limit.filter(|limit| limit.kind == LimitKind::Others).and_then(|limit| limit.core);
+    let has_room = full.is_none_or(|core| !receivers.contains(core));
+    let fix = mend(metrics, worst, receivers).filter(|_| has_room);
     let mend = fix.as_ref().map_or_else(String::new, |line| format!("; one core keeps them in order ({line})"));
     let text = format!("{cause}: TCP takes that for loss ({again} retransmits/s{comma}{dropped}){mend}");
     let parts = FindingParts {

@@ -44,7 +44,7 @@ fn cost_of_waiting(input: &LintInput<'_>, together: &[&ThreadMetrics]) -> String
         let (cpu, wait) = (percent(cpu), percent(wait));
         format!("{} {} waits {wait} % of the time and runs {cpu} %", thread.sample.name, thread.sample.role())
     });
-    remedy::cost_of_waiting(input, time)
+    remedy::cost_of_waiting(input, "with a core each", time)
 }
 
 /// `iperf3 server 4012 and iperf3 client 4010`, or how many there are.

@@ -65,7 +65,7 @@ fn a_link_beyond_its_label_is_told_with_what_the_claim_is() {
     assert_eq!(
         text(&findings, "label"),
         "vetha6c37c1 carries 34.8 Gbit/s, 3.5× its nominal 10 Gbit/s, which the driver hard-codes and does not \
-         enforce; 1 more link exceeds its own"
+         enforce; 1 more link exceeds its nominal speed"
     );
     let finding = found(&findings, "label").expect("there is one");
     assert_eq!((finding.key, finding.numbers[2]), (None, ("claim_mbps", 10_000.0)), "no key mends a label");

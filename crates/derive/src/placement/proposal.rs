@@ -47,6 +47,8 @@ pub struct ProposedPin {
     pub role: &'static str,
     /// The core.
     pub core: CoreId,
+    /// It is on that core already.
+    pub stays: bool,
 }
 
 impl Step {
