@@ -26,6 +26,13 @@ pub(super) struct Document {
     pub words: Vec<(&'static str, &'static str)>,
 }
 
+impl Document {
+    /// Everything that it says, as it is written for a wiki.
+    pub fn text(&self) -> String {
+        markdown::text(self)
+    }
+}
+
 /// The document, or the object that stands for it.
 pub(super) fn written(format: WrittenAs, document: impl FnOnce() -> Document, json: impl FnOnce() -> String) -> String {
     match format {

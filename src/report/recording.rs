@@ -86,15 +86,18 @@ fn document(recordings: &[ReportedRecording], options: ReportOptions) -> Documen
     if options.anonymised {
         notes.push(words::ANONYMISED.to_owned());
     }
-    Document {
+    let mut document = Document {
         kind: "vnettop report",
         headline: headline(recordings),
         title,
         notes,
         overview: if recordings.len() > 1 { side_by_side::blocks(recordings) } else { Vec::new() },
         sections: recordings.iter().map(section).collect(),
-        words: words::WORDS.to_vec(),
-    }
+        words: Vec::new(),
+    };
+    let text = document.text();
+    document.words = words::used(&text);
+    document
 }
 
 /// What the only recording says first.

@@ -2,6 +2,7 @@
 
 use super::canvas::cells;
 use crate::derive::Metrics;
+use crate::text::around_command;
 
 pub(crate) use crate::derive::plural;
 
@@ -14,9 +15,6 @@ pub(crate) fn namespace(metrics: &Metrics, netns: u64) -> String {
 pub(crate) fn wrap(text: &str, width: u16) -> Vec<String> {
     crate::text::wrap(text, usize::from(width), cells)
 }
-
-/// Words that begin a command in parentheses.
-const COMMANDS: [&str; 8] = ["ip ", "echo ", "taskset ", "sysctl ", "tc ", "ethtool ", "sh ", "tee "];
 
 /// The same, but a command in parentheses that does not fit into the rest of a line begins a new one; where it takes several, each but
 /// the last ends as a shell reads on.
@@ -39,31 +37,6 @@ pub(crate) fn without_command(text: &str, width: u16) -> Option<(String, &str)> 
     let (before, command, rest) = around_command(text)?;
     let is_whole = cells(command) <= usize::from(width);
     (!is_whole).then(|| (format!("{before}{rest}"), &command[1..command.len() - 1]))
-}
-
-/// What comes before a command in parentheses, the command with them, and what comes behind.
-fn around_command(text: &str) -> Option<(&str, &str, &str)> {
-    let begins = |text: &str| COMMANDS.iter().any(|command| text.starts_with(command));
-    let at = text.match_indices(" (").map(|(at, _)| at).find(|at| begins(&text[at + 2..]))?;
-    let (before, from) = (&text[..at], &text[at + 1..]);
-    let (command, rest) = from.split_at(closing(from)?);
-    Some((before, command, rest))
-}
-
-/// Bytes of what these parentheses hold, with them; `None` where they do not close.
-fn closing(text: &str) -> Option<usize> {
-    let mut open = 0_u32;
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '(' => open += 1,
-            ')' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        if open == 0 {
-            return Some(at + letter.len_utf8());
-        }
-    }
-    None
 }
 
 #[cfg(test)]

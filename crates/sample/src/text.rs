@@ -68,6 +68,35 @@ pub fn wrap(text: &str, width: usize, measure: impl Fn(&str) -> usize) -> Vec<St
     lines
 }
 
+/// Words that begin a command in parentheses.
+const COMMANDS: [&str; 8] = ["ip ", "echo ", "taskset ", "sysctl ", "tc ", "ethtool ", "sh ", "tee "];
+
+/// What comes before a command in parentheses, the command with them, and what comes behind.
+#[must_use]
+pub fn around_command(text: &str) -> Option<(&str, &str, &str)> {
+    let begins = |text: &str| COMMANDS.iter().any(|command| text.starts_with(command));
+    let at = text.match_indices(" (").map(|(at, _)| at).find(|at| begins(&text[at + 2..]))?;
+    let (before, from) = (&text[..at], &text[at + 1..]);
+    let (command, rest) = from.split_at(closing(from)?);
+    Some((before, command, rest))
+}
+
+/// Bytes of what these parentheses hold, with them; `None` where they do not close.
+fn closing(text: &str) -> Option<usize> {
+    let mut open = 0_u32;
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => open += 1,
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        if open == 0 {
+            return Some(at + letter.len_utf8());
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,6 +2,7 @@
 
 use super::{Block, Document, ReportTable, with_captions};
 use crate::report::page::escaped;
+use crate::text::around_command;
 use std::fmt::Write;
 
 pub(super) fn text(document: &Document) -> String {
@@ -70,13 +71,23 @@ fn block(out: &mut String, block: &Block) {
 
 fn table(out: &mut String, of: &ReportTable) -> std::fmt::Result {
     let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
-    writeln!(out, "{}", line(of.columns.iter().map(|(name, _)| inline(name)).collect()))?;
+    writeln!(out, "{}", line(of.columns.iter().map(|(name, _)| cell(name)).collect()))?;
     let rule = of.columns.iter().map(|(_, is_figure)| if *is_figure { "---:" } else { "---" }.to_owned());
     writeln!(out, "{}", line(rule.collect()))?;
-    of.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row.iter().map(|cell| inline(cell)).collect())))
+    of.rows.iter().try_for_each(|row| writeln!(out, "{}", line(row.iter().map(|text| cell(text)).collect())))
 }
 
-/// Text that begins nothing of Markdown's, on one line.
+/// Text that begins nothing of Markdown's, on one line; a command in parentheses is code, so that it is pasted as it stands.
 fn inline(text: &str) -> String {
+    match around_command(text).filter(|(_, command, _)| !command.contains(['`', '\n', '\r'])) {
+        Some((before, command, rest)) => {
+            format!("{} (`{}`){}", cell(before), &command[1..command.len() - 1], inline(rest))
+        }
+        None => cell(text),
+    }
+}
+
+/// The same without code: in a table a bar ends a cell there too.
+fn cell(text: &str) -> String {
     escaped(text).replace(['\n', '\r'], " ").replace('#', "\\#")
 }

@@ -15,6 +15,9 @@ const MOST: f64 = 0.5;
 /// A smaller part of the packets says nothing of the rate.
 const LITTLE_LOST: f64 = 0.000_05;
 
+/// How the state begins of a test whose threads lack CPU time that others have, as on the screen.
+pub(super) const HELD_BACK: &str = "Held back";
+
 /// `Unsteady, other programs fill core 0`.
 pub(super) fn state_and_cause(test: &TestSummary) -> String {
     let is_known = test.rate.jitter.is_some() || test.mean_bits_per_s.is_some();
@@ -41,6 +44,13 @@ pub(super) fn state(test: &TestSummary) -> &'static str {
     let Some(jitter) = &test.rate.jitter else {
         return if test.mean_bits_per_s.is_some() { "Too short for a spread" } else { "Its rate is not known" };
     };
+    let is_held = main_kind(test).is_some_and(|(kind, seconds)| {
+        seconds >= MOST * ran_s(test) && of_kind(test, kind).any(|seen| seen.limit.lacks_cpu())
+    });
+    if is_held && asked(test).is_none() {
+        let is_unsteady = jitter.cv.is_some_and(|cv| cv >= SWINGS);
+        return if is_unsteady { "Held back and unsteady" } else { HELD_BACK };
+    }
     match (jitter.cv, asked(test).is_some()) {
         (Some(..STEADY), false) => "Steady",
         (Some(..STEADY), true) => "As asked and steady",

@@ -128,6 +128,9 @@ fn map(
     Block::Plot(ReportPlot::new(text, entries, |text, width| heat(text, width, &plot)))
 }
 
+/// Why a thread may have more CPU time than its core is busy: one that sleeps between two ticks is not met by them.
+const AT_TICKS: &str = "Counted at the kernel's clock ticks: a thread's own CPU time may be more";
+
 fn cores(summary: &RecordingSummary) -> Vec<Block> {
     let peak = |core: &CoreSummary| core.columns.iter().filter_map(|column| column.busy()).fold(0.0, f64::max);
     let mut busy: Vec<&CoreSummary> = summary.cores.iter().filter(|core| peak(core) >= QUIET).collect();
@@ -217,7 +220,8 @@ fn softirqs(summary: &RecordingSummary) -> Vec<Block> {
         ]
     };
     let columns = ["core", ">busy", ">softirq", ">NET_RX/s", ">backlog drops", ">squeezes"];
-    let caption = format!("All traffic, means of {}; drops and squeezes are totals of {WHOLE}", in_tests(summary));
+    let all = format!("All traffic, means of {}; drops and squeezes are totals of {WHOLE}", in_tests(summary));
+    let caption = format!("{AT_TICKS}. {all}");
     let named = named_cores(summary);
     let is_listed = |core: &CoreSummary| cores.iter().any(|other| other.place.core == core.place.core);
     let more: Vec<&CoreSummary> =

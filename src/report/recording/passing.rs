@@ -128,7 +128,8 @@ fn figures(summary: &RecordingSummary, passing: &PassingSummary) -> Vec<KeyFigur
     let hint = "by links, qdiscs and backlogs of its namespace; the share is of the place that drops most".to_owned();
     all.push(figure("packets dropped", dropped, hint));
     let hint = for_so_long(passing.seconds, summary.seconds());
-    all.push(figure("length", length(passing.seconds), format!("it was looked at {hint}")));
+    let hint = hint.map_or_else(|| "all of the recording".to_owned(), |part| format!("it was looked at {part}"));
+    all.push(figure("length", length(passing.seconds), hint));
     all
 }
 

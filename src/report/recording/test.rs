@@ -63,9 +63,8 @@ pub(super) fn blocks(
     blocks.extend(limits((summary, test, names), ran_s));
     if listed_findings(test).next().is_some() {
         blocks.push(Block::Subheading("Findings".to_owned()));
-        blocks.push(Block::List(
-            listed_findings(test).map(|seen| finding((summary, test, names), seen, ran_s)).collect(),
-        ));
+        let items = listed_findings(test).map(|seen| finding((summary, test, names), seen, ran_s));
+        blocks.push(Block::List(items.collect()));
     }
     blocks.extend(losses(test));
     blocks.extend(burst(summary, test).map(Block::Text));
@@ -77,8 +76,14 @@ pub(super) fn blocks(
     blocks
 }
 
+/// A limit of a smaller part of a test is one of a moment.
+const MOMENT: f64 = 0.05;
+
 fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
-    let limits = with_one_loss(limits_of(test));
+    let mut limits = with_one_loss(limits_of(test));
+    // Beside what was there for long, what was there for a moment limited nothing.
+    let least_s = MOMENT * ran_s.min(limits.first().map_or(0.0, |seen| seen.seconds) / MOMENT);
+    limits.retain(|seen| seen.seconds >= least_s);
     if limits.is_empty() {
         return Vec::new();
     }
@@ -97,7 +102,7 @@ fn limits((summary, test, names): ReportedTest<'_>, ran_s: f64) -> Vec<Block> {
         let words = format!("{} more{words}", rest.len());
         // Several hold at once: their sum is no time.
         let longest = rest.iter().map(|seen| seen.seconds).fold(0.0, f64::max);
-        items.push(ListItem { text: words, aside: for_so_long(longest, ran_s) });
+        items.push(ListItem { text: words, aside: for_so_long(longest, ran_s).unwrap_or_default() });
     }
     vec![Block::Subheading("What limited it".to_owned()), Block::List(items)]
 }
@@ -132,7 +137,7 @@ fn finding(of: ReportedTest<'_>, seen: &Seen, ran_s: f64) -> ListItem {
 
 /// When the sentence's figures were so, what it was in all, and how long it was there.
 fn aside(beside: [Option<String>; 2], seconds: f64, ran_s: f64) -> String {
-    beside.into_iter().flatten().chain([for_so_long(seconds, ran_s)]).collect::<Vec<_>>().join("; ")
+    beside.into_iter().chain([for_so_long(seconds, ran_s)]).flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn before_after(test: &TestSummary, is_rebuilt: bool) -> Vec<Block> {

@@ -2,11 +2,11 @@
 
 use super::ReportedRecording;
 use super::all_tests::{largest, leading, loses_much, which};
-use super::cause::{STEADY, SWINGS, asked, cause, main_kind, main_limit, state, state_and_cause};
+use super::cause::{HELD_BACK, STEADY, SWINGS, asked, cause, main_kind, main_limit, state, state_and_cause};
 use super::lost::{LEAST, all_lost, limit_in_all, what_in_all};
 use super::moment::{Momentary, beside};
 use super::thread_names::{ReportedTest, ThreadNames};
-use super::words::{for_so_long, is_udp, known_percent, length, ran_s};
+use super::words::{for_so_long, is_udp, known_percent, length, ran_s, with_aside};
 use crate::derive::experiment::{CONFIDENCE, CardSide};
 use crate::derive::finding::FindingId;
 use crate::derive::run::{RunCard, Seen};
@@ -171,7 +171,10 @@ fn state_and_rate(test: &TestSummary) -> String {
         Some(lost) if loses_much(test) => {
             let cause = cause(test).filter(|_| main_kind(test).is_none_or(|(kind, _)| kind != LimitKind::Loss));
             let cause = cause.map_or_else(String::new, |cause| format!(", {cause}"));
-            format!("{lost}, {}{cause}{mean}", state(test).to_lowercase())
+            // Beside what is lost, and why, that it is held back says nothing more.
+            let state = Some(state(test)).filter(|state| !state.starts_with(HELD_BACK));
+            let state = state.map_or_else(String::new, |state| format!(", {}", state.to_lowercase()));
+            format!("{lost}{state}{cause}{mean}")
         }
         Some(lost) => format!("{}{mean}; {lost}", state_and_cause(test)),
         None => format!("{}{mean}", state_and_cause(test)),
@@ -213,8 +216,7 @@ fn reasons((summary, test, names): ReportedTest<'_>) -> Vec<String> {
     let for_long = |said: String| {
         let one = Momentary { said: &said, at_ns: *at_ns, id: Some(finding.id), numbers: &finding.numbers };
         let moment = beside((summary, test, names), one).filter(|_| in_all.is_none());
-        let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
-        format!("{said} ({moment}{})", for_so_long(*seconds, ran_s(test)))
+        with_aside(&said, [moment, for_so_long(*seconds, ran_s(test))])
     };
     let cost = if in_all.is_some() || cost == UNMEASURED { "" } else { cost.as_str() };
     let what = line("What", in_all.as_deref().unwrap_or(what));
@@ -245,9 +247,7 @@ fn limit_line((summary, test, names): ReportedTest<'_>, seen: &LimitSeen) -> Str
     let sentence = names.sentence(&sentence);
     let one = Momentary { said: &sentence, at_ns: seen.at_ns, id: None, numbers: &seen.limit.numbers };
     let moment = beside((summary, test, names), one).filter(|_| !is_fixed);
-    let all = [moment, lost, Some(for_so_long(seen.seconds, ran_s(test)))];
-    let aside = all.into_iter().flatten().collect::<Vec<_>>().join("; ");
-    format!("{LIMIT}{sentence} ({aside})")
+    with_aside(&format!("{LIMIT}{sentence}"), [moment, lost, for_so_long(seen.seconds, ran_s(test))])
 }
 
 /// A full core as the reason, with who waits for it.
@@ -258,8 +258,7 @@ fn why_of_limit((summary, test, names): ReportedTest<'_>, by: &LimitSeen) -> Str
     let whole = names.sentence(&format!("{full}{waits}"));
     let one = Momentary { said: &whole, at_ns: by.at_ns, id: None, numbers: &by.limit.numbers };
     let moment = beside((summary, test, names), one);
-    let moment = moment.map_or_else(String::new, |moment| format!("{moment}; "));
-    format!("Why: {whole} ({moment}{})", for_so_long(by.seconds, ran_s(test)))
+    with_aside(&format!("Why: {whole}"), [moment, for_so_long(by.seconds, ran_s(test))])
 }
 
 /// What held it back for most of its time is no lack of CPU time: one that was there for a while is not why.

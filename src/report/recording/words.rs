@@ -199,14 +199,18 @@ pub(super) fn is_udp(test: &TestSummary) -> bool {
 }
 
 /// What was so for this part of a test was so for all of it.
-const ALL_OF_IT: f64 = 0.995;
+const ALL_OF_IT: f64 = 0.95;
 
-/// Samples reach beyond both ends of a test: no part of it is longer than the whole.
-pub(super) fn for_so_long(seconds: f64, ran_s: f64) -> String {
-    if seconds >= ran_s * ALL_OF_IT {
-        return format!("for all {}", short(ran_s));
-    }
-    format!("for {} of {}", short(seconds.min(ran_s)), short(ran_s))
+/// How long something was so, where that was not all the time; samples reach beyond both ends of a test, and no part of it is longer
+/// than the whole.
+pub(super) fn for_so_long(seconds: f64, ran_s: f64) -> Option<String> {
+    (seconds < ran_s * ALL_OF_IT).then(|| format!("for {} of {}", short(seconds.min(ran_s)), short(ran_s)))
+}
+
+/// A sentence with what stands in parentheses behind it; none without anything.
+pub(super) fn with_aside(said: &str, aside: impl IntoIterator<Item = Option<String>>) -> String {
+    let aside = aside.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    if aside.is_empty() { said.to_owned() } else { format!("{said} ({aside})") }
 }
 
 /// A length of which nothing is left in tenths is no 0.
@@ -214,8 +218,16 @@ fn short(seconds: f64) -> String {
     if seconds < 0.05 { "less than 0.1 s".to_owned() } else { length(seconds) }
 }
 
+/// The words that stand in this text of a report.
+pub(super) fn used(text: &str) -> Vec<(&'static str, &'static str)> {
+    let is_used = |words: &str| words.split(", ").any(|word| text.contains(word));
+    // Of what passes it is another one, as its row says.
+    let is_of_tests = |word: &str| word != "mean rate" || text.contains("both ends counted once");
+    WORDS.into_iter().filter(|(words, _)| is_used(words) && is_of_tests(words)).collect()
+}
+
 /// What stands in a report and is not said there.
-pub(super) const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 10] = [
     ("mean rate", "payload of the test's connections over its time, both ends counted once"),
     ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
     ("p5, p50, p95", "a twentieth of the bins is below p5, half below p50 (the median), a twentieth above p95"),
@@ -237,9 +249,9 @@ mod tests {
 
     #[test]
     fn no_time_is_none() {
-        assert_eq!(for_so_long(0.01, 0.02), "for less than 0.1 s of less than 0.1 s");
-        assert_eq!(for_so_long(0.5, 6.0), "for 0.5 s of 6 s");
-        assert_eq!(for_so_long(24.5, 24.5), "for all 24.5 s");
+        assert_eq!(for_so_long(0.01, 0.02).as_deref(), Some("for less than 0.1 s of less than 0.1 s"));
+        assert_eq!(for_so_long(0.5, 6.0).as_deref(), Some("for 0.5 s of 6 s"));
+        assert_eq!(for_so_long(23.5, 24.5), None, "all the time");
     }
 
     #[test]

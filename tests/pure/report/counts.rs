@@ -49,8 +49,13 @@ fn lost_packets_are_counted_once() {
         assert!(guest.contains(begins), "{begins}: {guest}");
     }
     let shaped = report("markdown", false, &[&root().join("tests/fixtures/latency/tbf.vnettop.zst")]);
-    let beside = "776 packets/s dropped (as at 3 s; 3,104 packets lost over the whole test; for ";
+    let beside = "776 packets/s dropped (as at 3 s; 3,104 packets lost over the whole test)";
     assert!(shaped.contains(beside), "what a rate came to: {shaped}");
+    assert!(
+        shaped.contains("comes (`ip netns exec xa tc -s qdisc show dev x1`)"),
+        "a command is pasted as it is: {shaped}"
+    );
+    assert!(shaped.contains("\n- CV: ") && !shaped.contains("\n- 99 % interval: "), "words that stand there: {shaped}");
 }
 
 #[test]
@@ -66,13 +71,13 @@ fn nobody_is_sent_to_the_other_end_while_both_cores_are_full() {
     let guest = report("markdown", false, &[&system("guest-on-macvtap")]);
     let first = guest.split_once("\n## ").expect("a test").0;
     assert!(!first.contains("look at the other end") && !first.contains("nothing is saturated"), "{first}");
-    assert!(first.contains("Unsteady, other programs fill core 0: "), "{first}");
+    assert!(first.contains("Held back and unsteady, other programs fill core 0: "), "{first}");
 }
 
 #[test]
 fn the_verdict_comes_before_its_figures_and_a_cost_has_a_why() {
     let proxy = report("markdown", false, &[&system("docker-proxy")]);
-    assert!(proxy.starts_with("# Unsteady"), "state and cause: {proxy:.80}");
+    assert!(proxy.starts_with("# Held back and unsteady, other programs fill core "), "state and cause: {proxy:.80}");
     let at = |label: &str| proxy.find(&format!("\n\n{label}: ")).unwrap_or_else(|| panic!("{label}: {proxy:.900}"));
     assert!(at("Why") < at("Do"), "in the screen's order");
     assert!(proxy.contains("Why: core "), "{proxy:.900}");
