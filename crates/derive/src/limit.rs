@@ -14,9 +14,11 @@ mod workers;
 use super::TestMetrics;
 use super::finding::nothing;
 use super::flow::FlowTrack;
+use super::held_back::GAIN_BITS_PER_S;
 pub use super::held_back::{Limit, LimitKind};
 pub(crate) use cores::{IDLE, words};
-use vnettop_sample::Sample;
+use std::collections::VecDeque;
+use vnettop_sample::{CoreId, Sample};
 use window::Window;
 
 /// Time from one judgement to the next, ns: with ticks of half a second every tick, though one may be a little early.
@@ -24,6 +26,8 @@ const EVERY_NS: u64 = 450_000_000;
 /// Time since the last judgement, ns: from here on one judgement changes the line; below it two must agree, except while the
 /// window itself is still shorter.
 const WHOLE_NS: u64 = 900_000_000;
+/// What a test would gain is the mean of so much time, ns: that of one second is far from what comes.
+const GAIN_NS: u64 = 10_000_000_000;
 
 /// What is remembered of a test to judge what holds it back.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +37,28 @@ pub(super) struct LimitTrack {
     /// What is shown, and the kind that the last judgement had instead.
     shown: Option<Limit>,
     instead: Option<LimitKind>,
+    gains: Gains,
+}
+
+/// What the test would gain without waiting, as often as it was judged while the same core was what it waits for.
+#[derive(Debug, Clone, Default)]
+struct Gains {
+    core: Option<CoreId>,
+    /// When, ns, and bits/s.
+    known: VecDeque<(u64, f64)>,
+}
+
+impl Gains {
+    /// Takes that of a judgement into account, and puts the mean in its place.
+    fn observe(&mut self, now_ns: u64, limit: &mut Limit) {
+        if limit.core != self.core {
+            *self = Self { core: limit.core, known: VecDeque::new() };
+        }
+        self.known.retain(|(at_ns, _)| at_ns + GAIN_NS > now_ns);
+        let Some(gain) = limit.numbers.iter_mut().find(|(name, _)| *name == GAIN_BITS_PER_S) else { return };
+        self.known.push_back((now_ns, gain.1));
+        gain.1 = self.known.iter().map(|(_, bits_per_s)| bits_per_s).sum::<f64>() / self.known.len() as f64;
+    }
 }
 
 impl LimitTrack {
@@ -56,7 +82,9 @@ impl LimitTrack {
         let is_young = self.window.length_ns() < WHOLE_NS;
         if since_ns >= EVERY_NS || is_young {
             let scene = self.window.scene(next, metrics, flow);
-            self.settle_on(judge::judge(&scene), is_young || since_ns >= WHOLE_NS);
+            let mut limit = judge::judge(&scene);
+            self.gains.observe(metrics.machine.at_ns, &mut limit);
+            self.settle_on(limit, is_young || since_ns >= WHOLE_NS);
             // What is known of a worker in the next tick is not kept waiting.
             self.judged_at_ns = if lost::is_awaited(&scene) { 0 } else { metrics.machine.at_ns };
         }

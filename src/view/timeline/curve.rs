@@ -14,8 +14,8 @@ use crate::view::strip;
 /// A cell is so many dots high, or so many eighths.
 const DOTS: usize = 4;
 const EIGHTHS: usize = 8;
-/// The line of what the mean was before a pin.
-const MEAN_BEFORE: char = '─';
+/// The line of a mean.
+const MEAN_LINE: char = '─';
 /// From the lowest rate of a cell to its highest.
 pub(super) const RANGE: char = '▒';
 /// From what arrived to what was sent.
@@ -73,13 +73,13 @@ pub(super) fn prepare(
             GraphStyle::Braille => dots(&mut cells, (at, height), axis, tone),
         }
     }
-    if let Some((mean, from)) = past::mean_before(state, axis).filter(|_| height > 1) {
-        let y = height.saturating_sub((steps(mean / axis.scale.top, height, EIGHTHS) + EIGHTHS) / EIGHTHS);
+    if let Some(line) = past::mean_line(state, axis, height).filter(|_| height > 1) {
+        let y = height.saturating_sub((steps(line.bits_per_s / axis.scale.top, height, EIGHTHS) + EIGHTHS) / EIGHTHS);
         let scale = Scale::of(axis.scale.top, Units::Bits);
-        let label = format!("─ before {} ", scale.number(mean));
-        let line = label.chars().chain(std::iter::repeat(MEAN_BEFORE));
+        let label = format!("─ {} {} ", line.word, scale.number(line.bits_per_s));
+        let glyphs = label.chars().chain(std::iter::repeat(MEAN_LINE));
         let y = y.min(height - 1);
-        for (at, glyph) in (from..width).zip(line) {
+        for (at, glyph) in (line.from..width).zip(glyphs) {
             cells.set(at, y, over(cells.tone(at, y), placed.get(at) == Some(&true)), glyph);
         }
     }
