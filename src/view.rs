@@ -96,6 +96,9 @@ pub enum Tone {
     /// A line drawn over the curve in such a row.
     OnCurve(u8),
     CurveDim,
+    /// What was lost, above the curve; and the curve's upper end before it, in such a row.
+    Lost,
+    LostEdge(u8),
     /// What is empty of a time in which something was pinned: a ground, and where there is none a shade.
     Placed,
     /// The upper end of a column of the curve on it, in such a row.

@@ -99,6 +99,9 @@ pub(super) fn of_text(name: &str, text: &str) -> Result<ThemeFile, Wrong> {
             }
         }
     }
+    if palette.bad != usual.bad {
+        palette.lost = palette.bad;
+    }
     // Shades of a colour of one's own are nobody's choice.
     if palette.accent != usual.accent {
         palette.curve = [palette.accent; 8];

@@ -23,13 +23,14 @@ impl Glyph {
     /// The cell for the terminal.
     pub fn cell(self, theme: Theme) -> Cell {
         let mut cell = Cell::EMPTY;
-        let style = theme.style(self.tone);
-        cell.set_char(self.symbol_in(theme)).set_style(style);
+        let Self { tone, symbol, .. } = self.in_theme(theme);
+        let style = theme.style(tone);
+        cell.set_char(symbol).set_style(style);
         // A full block of many fonts is smaller than its cell, and a wall of them has seams; the ground behind has none.
-        let is_solid = match self.symbol {
+        let is_solid = match symbol {
             '█' => !style.add_modifier.contains(Modifier::REVERSED),
             // A shade of its own needs no pattern.
-            '▒' => self.tone == Tone::CurveDim && style.fg.is_some_and(is_fixed),
+            '▒' => matches!(tone, Tone::CurveDim | Tone::Lost) && style.fg.is_some_and(is_fixed),
             _ => false,
         };
         if let Some(color) = style.fg.filter(|_| is_solid) {
@@ -42,17 +43,39 @@ impl Glyph {
     }
 
     /// What stands there: a shade that a ground shows anyway is blank, and a dip that no colour shows has a pattern of its own.
-    fn symbol_in(self, theme: Theme) -> char {
+    fn in_theme(self, theme: Theme) -> Self {
         let is_plain = theme.colors == Colors::None;
-        match (self.tone, self.symbol) {
+        let symbol = match (self.tone, self.symbol) {
+            (Tone::Lost | Tone::LostEdge(_), _) => return self.of_lost(theme),
             (Tone::Placed, '░' | ':') if theme.style(Tone::Placed).bg.is_some() => ' ',
             (Tone::Dip, '█') if is_plain => '▓',
-            // What is lost, and not how far a rate reaches.
-            (Tone::Bad, '▒' | '=') if is_plain => '!',
             (Tone::Dip, '⣿') if is_plain => '⡪',
             (Tone::Dip, '#') if is_plain => '%',
             (_, symbol) => symbol,
+        };
+        Self { symbol, ..self }
+    }
+
+    /// What is lost is a ground that a part of a cell can be of; where there is none, whole cells have a pattern, which is not that of
+    /// how far a rate reaches.
+    fn of_lost(self, theme: Theme) -> Self {
+        let has_ground = theme.style(Tone::LostEdge(0)).bg.is_some() && !self.symbol.is_ascii();
+        if has_ground {
+            return self;
         }
+        let (full, pattern) = match (self.symbol.is_ascii(), theme.colors == Colors::None) {
+            (false, false) => ('█', '▒'),
+            (false, true) => ('█', '!'),
+            (true, false) => ('#', '='),
+            (true, true) => ('#', '!'),
+        };
+        let is_most = matches!(self.symbol, '▄' | '▅' | '▆' | '▇' | '█' | '▒' | '=' | '+' | '*' | '%' | '#');
+        let (tone, symbol) = match self.tone {
+            Tone::LostEdge(depth) if is_most => (Tone::Curve(depth), full),
+            Tone::LostEdge(_) => (Tone::Lost, pattern),
+            tone => (tone, if is_most { pattern } else { ' ' }),
+        };
+        Self { symbol, tone, ..self }
     }
 
     /// Cells that it takes beyond its own.
@@ -181,6 +204,12 @@ mod tests {
         let dips = themes.map(|theme| shown(Tone::Dip, '█', theme).0);
         assert_eq!(dips, ["█", "█", "▓"], "a dip is of another colour, or of another shade");
         assert_eq!(shown(Tone::Dip, ascii::plain('█'), Theme::plain(false)).0, "%", "in ASCII too");
+        let lost = |theme| {
+            [(Tone::LostEdge(2), '▃'), (Tone::LostEdge(2), '▅'), (Tone::Lost, '▒')]
+                .map(|(tone, symbol)| shown(tone, symbol, theme).0)
+        };
+        assert_eq!(lost(colours), ["▃", "▅", "▒"], "before a ground a part of a cell");
+        assert_eq!(lost(Theme::plain(true)), ["!", "█", "!"], "where there is none, a whole one");
         let grounds = themes.map(|theme| shown(Tone::Placed, '░', theme));
         let wanted = [(" ", true), ("░", false), ("░", false)].map(|(symbol, has)| (symbol.to_owned(), has));
         assert_eq!(grounds, wanted, "what was pinned has a ground, or a shade");

@@ -22,6 +22,8 @@ pub struct Palette {
     pub curve: [Color; 8],
     /// From the lowest to the highest rate of a column.
     pub curve_dim: Color,
+    /// A ground: what was lost above a curve.
+    pub lost: Color,
     /// The ground of a time in which something was pinned.
     pub placed: Color,
     /// NUMA nodes; neighbours differ.
@@ -73,6 +75,7 @@ pub(super) const DARK: Palette = Palette {
     watched: Color::Indexed(213),
     curve: shades([0x5f, 0xd7, 0xd7], [0x35, 0x79, 0xa3]),
     curve_dim: Color::Rgb(0x1f, 0x42, 0x52),
+    lost: Color::Rgb(0xb4, 0x46, 0x50),
     placed: Color::Rgb(0x2a, 0x2a, 0x3c),
     nodes: numbered([80, 177, 111, 114, 179, 209]),
     nodes_dim: numbered([73, 140, 110, 108, 137, 173]),
@@ -90,6 +93,7 @@ pub(super) const LIGHT: Palette = Palette {
     watched: Color::Indexed(90),
     curve: shades([0x00, 0x5f, 0x87], [0x45, 0x8a, 0xb0]),
     curve_dim: Color::Rgb(0xcd, 0xdf, 0xe8),
+    lost: Color::Rgb(0xd9, 0x7f, 0x7f),
     placed: Color::Rgb(0xe9, 0xe6, 0xf2),
     nodes: numbered([24, 90, 19, 22, 94, 124]),
     nodes_dim: numbered([31, 133, 62, 65, 136, 131]),
@@ -109,6 +113,7 @@ pub(super) const TERMINAL: Palette = Palette {
     watched: Color::Magenta,
     curve: [Color::Cyan; 8],
     curve_dim: Color::Cyan,
+    lost: Color::Red,
     placed: Color::Reset,
     nodes: NODES,
     nodes_dim: NODES,
@@ -127,6 +132,7 @@ pub(super) const TERMINAL_ON_WHITE: Palette = Palette {
     watched: Color::Magenta,
     curve: [Color::Blue; 8],
     curve_dim: Color::Blue,
+    lost: Color::Red,
     placed: Color::Reset,
     nodes: NODES_ON_WHITE,
     nodes_dim: NODES_ON_WHITE,
@@ -166,6 +172,7 @@ impl Palette {
             dark if dark == (DARK.curve_dim, DARK.placed) => (Color::Indexed(238), Color::Indexed(236)),
             (range, ground) => (nearest(range), nearest(ground)),
         };
+        self.lost = nearest(self.lost);
         // The nearest of each shade are of other hues.
         self.curve = match self.curve {
             shades if shades == DARK.curve => numbered([80, 80, 74, 74, 74, 67, 67, 67]),
@@ -217,9 +224,11 @@ impl Palette {
             Tone::Key => indexed(self.key),
             Tone::Good => indexed(self.good),
             // Blue beside the warning's yellow: they differ for every eye.
-            Tone::Curve(depth) => shade(depth),
+            Tone::LostEdge(depth) if is_fixed(self.lost) => shade(depth).bg(self.lost),
+            Tone::Curve(depth) | Tone::LostEdge(depth) => shade(depth),
             Tone::OnCurve(depth) => shade(depth).add_modifier(Modifier::REVERSED),
             Tone::CurveDim => indexed(self.curve_dim),
+            Tone::Lost => indexed(self.lost),
             Tone::Placed => self.on_placed(indexed(self.line)),
             Tone::PlacedEdge(depth) => self.on_placed(shade(depth)),
             Tone::CurveEdge(depth) => self.on_range(shade(depth)),
@@ -335,6 +344,8 @@ mod tests {
                     [palette.curve[7], palette.curve_dim, palette.placed].map(|color| contrast(of(color), background));
                 assert!(curve > 2.0 * range, "{curve:.2} and {range:.2} on {background:x?}");
                 assert!(range > ground && ground > 1.04, "{range:.2} and {ground:.2} on {background:x?}");
+                let lost = contrast(of(palette.lost), background);
+                assert!(lost > 2.4, "an area that is lost, {lost:.2} on {background:x?}");
             }
         }
     }

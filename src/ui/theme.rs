@@ -86,6 +86,7 @@ fn plain(tone: Tone) -> Style {
         | Tone::Good
         | Tone::Curve(_)
         | Tone::CurveEdge(_)
+        | Tone::LostEdge(_)
         | Tone::PlacedEdge(_)
         | Tone::Node(_) => {
             return Style::new();
@@ -101,7 +102,7 @@ fn plain(tone: Tone) -> Style {
         | Tone::DipEdge
         | Tone::NodeBright(_) => Modifier::BOLD,
         // Never reversed: a full block would be empty.
-        Tone::Bad | Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
+        Tone::Bad | Tone::Lost | Tone::Watched => Modifier::BOLD.union(Modifier::UNDERLINED),
     };
     Style::new().add_modifier(modifier)
 }

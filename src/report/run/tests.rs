@@ -203,8 +203,8 @@ fn a_comparison_is_a_table_with_a_verdict() {
         "  verdict   steadier and faster: the mean rose, the spread fell",
         "  phases    U:28.0  P:35.0  P:35.0  U:28.6  P:35.0  U:29.0  U:29.2  P:35.0 Gbit/s (U unpinned, P pinned, in the \
          order of time)",
-        "  method    adjacent phases without their first 2 s, ordered so that drift cancels out: paired \
-         t-test of log ratios, 4 pairs, at 99 %",
+        "  method    adjacent phases without their first 2 s, ordered so that drift cancels out: ratio of \
+         the means, t interval from 4 paired differences, at 99 %",
     ] {
         assert!(text.lines().any(|got| got == line), "there is the line {line:?}:\n{text}");
     }

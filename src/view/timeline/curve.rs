@@ -151,16 +151,16 @@ fn blocks(
     for y in 0..rows {
         let below = (rows - 1 - y) * EIGHTHS;
         let filled = low.saturating_sub(below).min(EIGHTHS);
-        // Between what arrived and what was lost lies nothing: their border is at a whole row.
-        let is_border = lost >= below + EIGHTHS && below > 0;
-        let filled = if is_border { if filled >= EIGHTHS / 2 { EIGHTHS } else { 0 } } else { filled };
+        let lost_here = lost.saturating_sub(below).min(EIGHTHS);
         match filled {
+            1..EIGHTHS if lost_here == EIGHTHS => cells.set(at, y, on_lost(tone(y)), strip::eighths(filled)),
             // What lies between the lowest and the highest begins in this cell.
             1..EIGHTHS if high >= below + EIGHTHS => cells.set(at, y, on_range(tone(y)), strip::eighths(filled)),
             1..EIGHTHS if is_placed => cells.set(at, y, on_ground(tone(y)), strip::eighths(filled)),
             1.. => cells.set(at, y, tone(y), strip::eighths(filled)),
             _ if high >= below + EIGHTHS / 2 => cells.set(at, y, Tone::CurveDim, RANGE),
-            _ if lost >= below + EIGHTHS / 2 => cells.set(at, y, Tone::Bad, LOST),
+            _ if lost_here == EIGHTHS => cells.set(at, y, Tone::Lost, LOST),
+            _ if lost_here > 0 => cells.set(at, y, Tone::Lost, strip::eighths(lost_here)),
             _ => {}
         }
     }
@@ -179,6 +179,13 @@ fn over(cell: Option<Tone>, is_placed: bool) -> Tone {
 fn on_ground(tone: Tone) -> Tone {
     match tone {
         Tone::Curve(depth) => Tone::PlacedEdge(depth),
+        other => other,
+    }
+}
+
+fn on_lost(tone: Tone) -> Tone {
+    match tone {
+        Tone::Curve(depth) => Tone::LostEdge(depth),
         other => other,
     }
 }

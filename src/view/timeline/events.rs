@@ -121,7 +121,7 @@ fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
     }
     // Where it is drawn how much was lost, that says what the sign means as well.
     if !drawn.is_dots && axis.lost.iter().any(Option::is_some) {
-        tell(&LOST.to_string(), Tone::Bad, ["lost"; 2]);
+        tell(&LOST.to_string(), Tone::Lost, ["lost"; 2]);
     } else if cells().any(|at| axis.lost(at).is_some()) {
         tell(&LOSS.to_string(), Tone::Bad, ["loss"; 2]);
     }

@@ -123,7 +123,11 @@ impl Card {
         } else {
             format!("adjacent phases without their first {settle_s} s, ordered so that drift cancels out")
         };
-        format!("{phases}: paired t-test of log ratios, {} pairs, at {:.0} %", self.pairs(), CONFIDENCE * 100.0)
+        format!(
+            "{phases}: ratio of the means, t interval from {} paired differences, at {:.0} %",
+            self.pairs(),
+            CONFIDENCE * 100.0
+        )
     }
 }
 
