@@ -96,10 +96,16 @@ fn retransmits(test: &TestSummary) -> KeyFigure {
     }
 }
 
-/// `, 166 of a million sent`: of as many as are counted; nothing where what was sent is not known.
+/// `, 166 of a million sent`, `, 1.05 % of those sent`: of as many as are counted; nothing where what was sent is not known.
 fn of_million(test: &TestSummary) -> String {
-    test.own_retransmit_share.map_or_else(String::new, |share| format!(", {} of a million sent", count(share * 1e6)))
+    test.own_retransmit_share.map_or_else(String::new, |share| match share {
+        MUCH.. => format!(", {} of those sent", percent(share)),
+        _ => format!(", {} of a million sent", count(share * 1e6)),
+    })
 }
+
+/// From this share on percents say it.
+const MUCH: f64 = 0.001;
 
 fn figure(label: &str, value: String, hint: &str) -> KeyFigure {
     KeyFigure { label: label.to_owned(), value, hint: hint.to_owned() }

@@ -23,11 +23,12 @@ fn moment(summary: &RecordingSummary, at_ns: u64) -> String {
     format!("{:.0}:{:02.0}", (whole / minute).floor(), whole % minute)
 }
 
-/// `as at 38 s`; none of a sentence without a figure that may be another one a moment later.
+/// `as at 38 s`, `at the end`; none of a sentence without a figure that may be another one a moment later.
 pub(super) fn as_at(summary: &RecordingSummary, at_ns: u64, said: &str) -> Option<String> {
     const UNITS: [&str; 6] = [" %", "/s", " ms ", " us ", " cores", " times"];
     let is_timed = UNITS.iter().any(|unit| said.contains(unit));
-    is_timed.then(|| format!("as at {}", moment(summary, at_ns)))
+    let is_last = summary.columns.at_s(at_ns) + 1.5 * summary.interval_ns as f64 / 1e9 > summary.seconds();
+    is_timed.then(|| if is_last { "at the end".to_owned() } else { format!("as at {}", moment(summary, at_ns)) })
 }
 
 /// A sentence with figures of one moment.

@@ -9,8 +9,8 @@ use super::rate_plot::{axis, rate_plot};
 use super::thread_names::{ReportedTest, ThreadNames};
 use super::verdict::{Result as TestResult, listed_findings};
 use super::words::{
-    UNKNOWN, count, done, for_so_long, is_all, known, known_percent, legend_of_done, length, migrations, nominal,
-    ran_s, step, test_title,
+    UNKNOWN, allowed, count, done, for_so_long, is_all, known, known_percent, legend_of_done, length, migrations,
+    nominal, ran_s, step, test_title,
 };
 use crate::derive::finding::{Finding, FindingId};
 use crate::derive::run::{RunCard, Seen};
@@ -304,8 +304,8 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
         false if is_whole(thread) => "all of it".to_owned(),
         false => length(thread.figures().seconds),
     };
-    let rows = own.iter().take(THREADS).map(|thread| row(names, thread, watched(thread))).collect();
-    let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "pinned by vnettop at the end"];
+    let rows = own.iter().take(THREADS).map(|thread| row((summary, names), thread, watched(thread))).collect();
+    let columns = ["thread", ">watched", ">CPU", ">waits", ">migrations", "of which", "allowed at the end"];
     let whole = own.iter().all(|thread| thread.in_test.is_none());
     let time = if whole { "while each was watched" } else { "while the test ran" };
     let caption = format!(
@@ -320,7 +320,7 @@ fn threads((summary, names): (&RecordingSummary, &ThreadNames), test: &TestSumma
     blocks
 }
 
-fn row(names: &ThreadNames, thread: &ThreadSummary, watched: String) -> Vec<String> {
+fn row((summary, names): (&RecordingSummary, &ThreadNames), thread: &ThreadSummary, watched: String) -> Vec<String> {
     let at_least = if thread.evidence == Evidence::Sampled { "≥ " } else { "" };
     let of = thread.figures();
     let classes = migrations(of.by_class, of.only_counted() as f64);
@@ -331,7 +331,7 @@ fn row(names: &ThreadNames, thread: &ThreadSummary, watched: String) -> Vec<Stri
         known_percent(of.wait),
         format!("{at_least}{}", count(of.moves as f64)),
         if classes.is_empty() { UNKNOWN.to_owned() } else { classes },
-        if thread.pinned { "yes" } else { "no" }.to_owned(),
+        allowed(summary, thread),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use crate::derive::links::Basis;
 use crate::derive::moves::MovesByClass;
+use crate::derive::summary::ThreadSummary;
 use crate::derive::summary::pinned_times;
 use crate::derive::timeline::{Incident, IncidentKind};
 use crate::derive::{FlowBasis, RecordingSummary, TestSummary};
@@ -173,7 +174,7 @@ pub(super) fn migrations(by_class: MovesByClass, only_counted: f64) -> String {
 /// A sentence by names alone: the processes and threads of a recording have ended, and their numbers may be others' now.
 pub(super) fn of_names(text: &str) -> String {
     let mut words = text.to_owned();
-    for begin in [" (pid ", " (tid ", " (taskset -cp "] {
+    for begin in [" (pid ", " (pids ", " (tid ", " (taskset -cp "] {
         while let Some(at) = words.find(begin) {
             let Some(length) = words[at..].find(')') else { break };
             words.replace_range(at..=at + length, "");
@@ -188,6 +189,19 @@ pub(super) fn of_names(text: &str) -> String {
         Some((core, tid)) if tid.parse::<u32>().is_ok() => format!("pin it to core {core}"),
         _ => words,
     }
+}
+
+/// `cores 0-1 (all)`, `core 1, pinned by vnettop`: where a thread could run at the end.
+pub(super) fn allowed(summary: &RecordingSummary, thread: &ThreadSummary) -> String {
+    let Some(allowed) = &thread.allowed else { return UNKNOWN.to_owned() };
+    let is_all = summary.cores.iter().all(|core| allowed.contains(core.place.core));
+    let word = if allowed.len() == 1 { "core" } else { "cores" };
+    let by = match (thread.pinned, is_all) {
+        (true, _) => ", pinned by vnettop",
+        (false, true) => " (all)",
+        (false, false) => "",
+    };
+    format!("{word} {allowed}{by}")
 }
 
 /// Whether its packets are datagrams: nothing of them is sent again.
@@ -227,7 +241,7 @@ pub(super) fn used(text: &str) -> Vec<(&'static str, &'static str)> {
 }
 
 /// What stands in a report and is not said there.
-const WORDS: [(&str, &str); 10] = [
+const WORDS: [(&str, &str); 11] = [
     ("mean rate", "payload of the test's connections over its time, both ends counted once"),
     ("CV", "coefficient of variation: the bins' standard deviation over their mean"),
     ("p5, p50, p95", "a twentieth of the bins is below p5, half below p50 (the median), a twentieth above p95"),
@@ -236,6 +250,10 @@ const WORDS: [(&str, &str); 10] = [
         "the range in which the true difference lies with 99 % confidence; with 0 in it, it may be chance",
     ),
     ("migration", "the kernel carries a thread from one core to another; far ones cross to another cache or NUMA node"),
+    (
+        "llc",
+        "a migration within one last-level cache; node: to another one, or another NUMA node, of the socket; socket: to another",
+    ),
     ("only counted", "the kernel reports the number of migrations, not from which core to which"),
     ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
     ("softirq", "time in which the kernel handles packets, outside of any thread"),
@@ -265,6 +283,7 @@ mod tests {
         is("taskset -cp 2 77", "pin it to core 2");
         is("waits (iperf3 (pid 9) 11 %, others 23 %)", "waits (iperf3 11 %, others 23 %)");
         is("give iperf3 another core: taskset -apc CORES 77", "give iperf3 another core");
+        is("stop sh (pids 7, 8) on core 1", "stop sh on core 1");
         is("CV 50 % (pid 7", "CV 50 % (pid 7");
         is("its queue is full (ip link set l2 up)", "its queue is full (ip link set l2 up)");
     }

@@ -49,8 +49,9 @@ fn lost_packets_are_counted_once() {
         assert!(guest.contains(begins), "{begins}: {guest}");
     }
     let shaped = report("markdown", false, &[&root().join("tests/fixtures/latency/tbf.vnettop.zst")]);
-    let beside = "776 packets/s dropped (as at 3 s; 3,104 packets lost over the whole test)";
+    let beside = "776 packets/s dropped (at the end; 3,104 packets lost over the whole test)";
     assert!(shaped.contains(beside), "what a rate came to: {shaped}");
+    assert!(shaped.contains(" | allowed at the end |") && shaped.contains(" | cores 0-1 (all) |"), "{shaped}");
     assert!(
         shaped.contains("comes (`ip netns exec xa tc -s qdisc show dev x1`)"),
         "a command is pasted as it is: {shaped}"

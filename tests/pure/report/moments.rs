@@ -17,7 +17,7 @@ fn a_link_carries_in_a_sentence_what_its_row_says() {
             let rate = rest.split_once(',').expect("its end").0;
             let is_row =
                 |row: &&str| row.starts_with("| ") && row.contains(&format!("{link} | ")) && row.contains(rate);
-            let is_moment = line.contains("(as at ");
+            let is_moment = line.contains("(as at ") || line.contains("(at the end");
             assert!(is_moment || page.lines().any(|row| is_row(&row)), "{}: {line}", file.display());
             looked_at += usize::from(!is_moment);
         }
@@ -28,7 +28,8 @@ fn a_link_carries_in_a_sentence_what_its_row_says() {
 #[test]
 fn what_a_moment_has_stands_beside_the_mean_of_the_test() {
     let page = report("markdown", false, &[&fixture("latency/tbf")]);
-    let waits = page.lines().find(|line| line.starts_with("- ") && line.contains("(as at ") && line.contains(" p99 "));
+    let waits =
+        page.lines().find(|line| line.starts_with("- ") && line.contains("(at the end; ") && line.contains(" p99 "));
     assert!(waits.is_some_and(|line| line.contains("; mean of the test: p99 12.7 ms, median 8.79 ms there")), "{page}");
     let mut looked_at = 0;
     for file in systems() {

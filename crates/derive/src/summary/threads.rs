@@ -6,7 +6,7 @@ use crate::moves::{Evidence, MovesByClass};
 use crate::{Mean, Metrics, ThreadMetrics};
 use compact_str::CompactString;
 use std::collections::BTreeMap;
-use vnettop_sample::{CoreId, ThreadId};
+use vnettop_sample::{CoreId, CoreSet, ThreadId};
 
 /// Where a thread was in one column of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -63,6 +63,8 @@ pub struct ThreadSummary {
     pub seconds: f64,
     /// vnettop had pinned it at the end.
     pub pinned: bool,
+    /// The cores that it was allowed then; none where that is not known.
+    pub allowed: Option<CoreSet>,
     /// By column of time.
     pub columns: Vec<StripColumn>,
     /// While its test ran; none where no sample lies within that.
@@ -138,6 +140,7 @@ struct ThreadFold {
     by_class: MovesByClass,
     evidence: Evidence,
     pinned: bool,
+    allowed: Option<CoreSet>,
     cpu: Mean,
     wait: Mean,
     seconds: f64,
@@ -211,6 +214,7 @@ impl ThreadsTrack {
                 by_class: thread.by_class,
                 evidence: thread.evidence,
                 pinned: thread.pinned,
+                allowed: thread.sample.allowed.clone(),
                 cpu: Mean::default(),
                 wait: Mean::default(),
                 seconds: 0.0,
@@ -248,6 +252,7 @@ impl ThreadsTrack {
             evidence: track.evidence,
             seconds: track.seconds,
             pinned: track.pinned,
+            allowed: track.allowed.clone(),
             columns: track.columns.clone(),
             in_test: track.in_test.figures(),
         };
@@ -282,6 +287,9 @@ impl ThreadFold {
         (self.role, self.test) = (thread.sample.role(), test.or(self.test));
         (self.moves, self.by_class) = (thread.moves, thread.by_class);
         (self.evidence, self.pinned) = (thread.evidence, thread.pinned);
+        if self.allowed != thread.sample.allowed {
+            self.allowed.clone_from(&thread.sample.allowed);
+        }
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "seconds of one column, for a picture")]
