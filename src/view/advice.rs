@@ -35,8 +35,13 @@ fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     if !line.is_empty() && is_steady_now(metrics) && keeps {
         line.insert(0, (Tone::Normal, "keep it so: ".to_owned()));
     }
-    let or = if line.is_empty() || fix.is_empty() { "" } else { ", or " };
-    let text = format!("{or}{fix}{}", more(state).unwrap_or_default());
+    let more = more(state).unwrap_or_default();
+    let text = match fix.split_once(" (").filter(|_| steers_first(metrics)) {
+        _ if line.is_empty() || fix.is_empty() => format!("{fix}{more}"),
+        // The key does what the command does.
+        Some((_, command)) => format!(", or by hand ({command}{more}"),
+        None => format!(", or {fix}{more}"),
+    };
     match line.last_mut() {
         Some((_, last)) => last.push_str(&text),
         None if fix.is_empty() => {}
@@ -117,6 +122,11 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
     line
 }
 
+/// What is to be done is what the key does.
+fn steers_first(metrics: &Metrics) -> bool {
+    metrics.conclusions.findings.first().is_some_and(|finding| finding.id == FindingId::Reordered)
+}
+
 fn steers(metrics: &Metrics) -> bool {
     metrics.conclusions.findings.iter().any(|finding| finding.id == FindingId::Reordered)
 }
@@ -126,10 +136,10 @@ fn proposal(metrics: &Metrics) -> String {
     let conclusions = &metrics.conclusions;
     let pins = pins(&conclusions.proposed);
     match (pins.is_empty(), steers(metrics)) {
-        (true, true) => "steer its packets".to_owned(),
+        (true, true) => "steer its packets to one core".to_owned(),
         (true, false) => "what can be done".to_owned(),
         (false, _) if conclusions.no_free_core => "no free core: why".to_owned(),
-        (false, true) => format!("{pins}, steer its packets"),
+        (false, true) => format!("{pins}, steer its packets to one core"),
         (false, false) => pins,
     }
 }

@@ -137,7 +137,7 @@ fn sentences(state: &State) -> (Vec<(Tone, String)>, usize) {
 /// What there is to know beside what is said of passing traffic.
 fn beside(metrics: &Metrics, traffic: &PassingTraffic) -> String {
     let counted = traffic.counted_by(&metrics.machine).filter(|_| !traffic.drops.is_empty());
-    let ends = || "a test is measured at its ends: run vnettop there, or --host from here".to_owned();
+    let ends = || "a test is measured at its ends: run vnettop there, or here with --host".to_owned();
     counted.map_or_else(ends, |places| format!("watched for drops: {places}"))
 }
 

@@ -12,7 +12,7 @@ use crate::derive::history::History;
 use crate::derive::links::LinkRates;
 use crate::derive::losses::QdiscDrops;
 use crate::derive::{LinkMetrics, Metrics};
-use crate::sample::{LinkState, Owner, OwnerKind, Word};
+use crate::sample::{Kind, LinkState, Owner, OwnerKind, Word};
 use crate::state::{LinkColumn, LinkList, LinkRow, LinkSort, ListShape, State, Units};
 use std::fmt::Display;
 use strum::VariantArray;
@@ -287,7 +287,11 @@ impl LinksPane<'_> {
                     put(if owner.guess { Tone::Muted } else { Tone::Normal }, &Whose(owner));
                 }
             }
-            LinkColumn::State => put(Tone::Warning, &state_word(link.facts.state)),
+            LinkColumn::State => {
+                // A loopback that is down is usual where nothing talks to itself.
+                let is_usual = link.facts.kind == Kind::Loopback;
+                put(if is_usual { Tone::Muted } else { Tone::Warning }, &state_word(link.facts.state));
+            }
             LinkColumn::Claims => put(Tone::Muted, &self.claim(row, link)),
             LinkColumn::Rx if units == Units::Packets => rate(put, rates.rx_packets_per_s, Tone::Normal, Count),
             LinkColumn::Tx if units == Units::Packets => rate(put, rates.tx_packets_per_s, Tone::Normal, Count),

@@ -60,7 +60,7 @@ fn sentence(input: &LintInput<'_>, worst: &FirstBacklog<'_>, again: f64, over_s:
     let text = format!("{cause}: TCP takes that for loss ({again} retransmits/s{comma}{dropped}){mend}");
     let parts = FindingParts {
         why: format!("{cause}: TCP takes that for loss"),
-        cost: format!("{again} retransmits/s{comma}{dropped}"),
+        cost: format!("in bits/s not known: {again} retransmits/s{comma}{dropped}"),
         fix: fix.map_or_else(String::new, |line| format!("keep them on one core ({line})")),
         ..FindingParts::default()
     };

@@ -35,7 +35,7 @@ impl FullCore {
         let mut parts = self.programs.clone();
         parts.push(("softirqs".to_owned(), self.softirq));
         parts.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let rest = if self.programs.is_empty() { "programs" } else { "others" };
+        let rest = if self.programs.is_empty() { "programs not visible from here" } else { "others" };
         parts.push((rest.to_owned(), (self.process - named).max(0.0)));
         parts.push(("taken by the hypervisor".to_owned(), self.steal));
         parts.retain(|(_, share)| *share >= LEAST);
