@@ -79,6 +79,7 @@ pub(super) fn judge(scene: &Scene) -> Limit {
         lost::heavy,
         answers,
         cores::full,
+        lost::sent_again,
         window,
         lost::waiting,
         lost::stalled,

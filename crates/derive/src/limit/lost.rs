@@ -20,6 +20,8 @@ const HEAVY: f64 = 0.003;
 /// Share of segments sent again from which losses hold TCP back; above [`HEAVY`], as some are sent again although nothing is
 /// lost.
 const HEAVY_AGAIN: f64 = 0.005;
+/// From here on it is a loss whatever else is full.
+const MUCH_AGAIN: f64 = 0.02;
 /// Fewer lost segments a second are none, where it is not known how fast such losses let TCP be.
 pub(super) const LOST_SEGMENTS_PER_S: f64 = 1.0;
 /// From this share on of what TCP can do with such losses they are what keeps it from more.
@@ -73,7 +75,16 @@ pub(super) fn heavy(scene: &Scene) -> Option<Limit> {
     if let Some(lost) = scene.losses_per_s.first().filter(|lost| lost.share.is_some_and(|share| share >= HEAVY)) {
         return Some(reported(scene, lost));
     }
-    let again = scene.sent_again.filter(|&again| again >= HEAVY_AGAIN)?;
+    again(scene, MUCH_AGAIN)
+}
+
+/// The same of fewer, where no core is full: packets that overtake each other are sent again too, and nothing is lost.
+pub(super) fn sent_again(scene: &Scene) -> Option<Limit> {
+    again(scene, HEAVY_AGAIN).filter(|_| scene.proto != Some(Proto::Udp))
+}
+
+fn again(scene: &Scene, least: f64) -> Option<Limit> {
+    let again = scene.sent_again.filter(|&again| again >= least)?;
     let text = format!("losses: {} % of segments are sent again; where they are lost is not known", percent(again));
     Some(Limit::new(LimitKind::Loss, text, vec![("share", again)]).named("unknown"))
 }

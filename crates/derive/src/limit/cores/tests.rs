@@ -169,3 +169,12 @@ fn a_core_that_a_thread_has_just_come_to_is_not_full_of_it() {
     assert_eq!(sender(0.77), "iperf3 client (tid 50) fills one core at a time: 96 %");
     assert_eq!(sender(0.96), "core 0 is 96 % busy: 96 % iperf3 client", "a second later");
 }
+
+#[test]
+fn a_few_segments_that_were_sent_again_are_not_why_a_full_core_is_waited_for() {
+    let again = |share| judge(&Scene { sent_again: Some(share), ..held_up() }).kind;
+    assert_eq!([again(0.006), again(0.05)], [LimitKind::Others, LimitKind::Loss]);
+    let idle = vec![Core { number: 0, process: 0.3, softirq: 0.0, steal: 0.0, idle: 0.7 }];
+    let alone = Scene { sent_again: Some(0.006), cores: idle, threads: Vec::new(), runners: Vec::new(), ..held_up() };
+    assert_eq!(judge(&alone).kind, LimitKind::Loss, "where no core is full");
+}
