@@ -3,6 +3,7 @@
 //! A core that is full holds a test back only where a thread of the test waits for it, or where the test fills it: its threads
 //! or its packets' softirqs. Work of others at a lower priority fills a core too, and takes nothing from a test that does not wait for it.
 
+mod effect;
 mod gain;
 pub(crate) mod words;
 
@@ -274,6 +275,10 @@ impl<'a> Full<'a> {
         parts.retain(|(_, share, _)| *share >= LEAST);
         if kind == LimitKind::Others && parts.len() > 1 {
             parts = vec![(LimitKind::OwnThread, self.own(), "this test".to_owned())];
+        } else if let ([(_, _, name), (_, softirq, _)], true) = (parts.as_slice(), self.counts_softirqs()) {
+            // Its time as everyone shows it, with what it has of them.
+            let name = format!("{name} ({} % in test softirqs)", percent(*softirq));
+            parts = vec![(kind, self.own(), name)];
         }
         parts.push((LimitKind::Steal, self.core.steal, "taken by the hypervisor".to_owned()));
         let programs = programs(strangers);
@@ -314,38 +319,11 @@ impl<'a> Full<'a> {
         parts
     }
 
-    /// How long a thread waits for it.
-    fn wait(&self) -> Option<String> {
-        let wait = |one: &Thread| {
-            format!("{} waits {} % of the time for core {}", one.label, percent(one.wait), self.core.number)
-        };
-        self.waits.map(wait)
-    }
-
-    /// What that does to the test.
-    fn because(&self, kind: LimitKind, strangers: &[(&Runner, f64)]) -> Option<String> {
-        let (core, waits) = (self.core.number, self.waits);
-        let share = |of: f64| format!("{} %", percent(of));
-        Some(match kind {
-            LimitKind::Others => {
-                let programs = programs(strangers);
-                let who = match programs.first() {
-                    Some((name, most)) if self.others - most >= LEAST => format!("{name} and others take"),
-                    Some((name, _)) => format!("{name} takes"),
-                    None => "other programs take".to_owned(),
-                };
-                let (label, wait) = waits.map(|one| (&one.label, share(one.wait)))?;
-                format!("{who} {} of core {core}, for which {label} waits {wait} of the time", share(self.others))
-            }
-            LimitKind::Steal => {
-                format!("{}, of which the hypervisor takes {}", self.wait()?, share(self.core.steal))
-            }
-            LimitKind::OwnSoftirq => format!("softirqs of the test use {} of core {core}", share(self.softirq)),
-            _ => {
-                let (thread, part) = self.threads.first()?;
-                format!("{} needs more than the {} of core {core} that it has", thread.label, share(*part))
-            }
-        })
+    /// The time of the only thread of the test there has the softirqs in it that interrupted it.
+    fn counts_softirqs(&self) -> bool {
+        let mut busy = self.threads.iter().filter(|(_, part)| *part >= LEAST);
+        let first = busy.next().filter(|_| busy.next().is_none() && self.softirq >= LEAST);
+        first.is_some_and(|(thread, part)| thread.on(self.core.number) >= part + self.softirq / 2.0)
     }
 
     fn limit(&self, scene: &Scene) -> Limit {

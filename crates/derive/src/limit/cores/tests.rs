@@ -178,3 +178,14 @@ fn a_few_segments_that_were_sent_again_are_not_why_a_full_core_is_waited_for() {
     let alone = Scene { sent_again: Some(0.006), cores: idle, threads: Vec::new(), runners: Vec::new(), ..held_up() };
     assert_eq!(judge(&alone).kind, LimitKind::Loss, "where no core is full");
 }
+
+#[test]
+fn softirqs_are_told_apart_where_the_threads_time_has_them_not() {
+    let core = Core { number: 0, process: 0.3, softirq: 0.7, steal: 0.0, idle: 0.0 };
+    let text = |load| {
+        let threads = vec![thread(50, 0, load)];
+        judge(&Scene { cores: vec![core], threads, runners: Vec::new(), ..held_up() }).text
+    };
+    assert_eq!(text((0.3, 0.6)), "core 0 is 100 % busy: 70 % test softirqs, 30 % iperf3 client");
+    assert_eq!(text((0.95, 0.01)), "core 0 is 100 % busy: 100 % iperf3 client (70 % in test softirqs)");
+}
