@@ -12,7 +12,7 @@ pub(super) const GLOSSARY: &[(&str, &str)] = &[
     ("● • ·", "migrated to another cache; within it; cluster"),
     ("┬ ◆", "a pin or unpin; a marker set with m"),
     ("█ ▒ ░ ▓", "low, high rate; pinned; dip (no colours)"),
-    ("! ▾", "packets lost; the rate dips (replay)"),
+    ("! ▾", "packets lost; a dip of the rate"),
     ("2▄▄▄ core 2▄▄", "migrated to node 2, core 2; ▄ stays there"),
     ("CV ±", "deviation / mean; unsteady from 10 %"),
     ("p5 p50 p95", "rate that 5, 50, 95 % of bins stay below"),

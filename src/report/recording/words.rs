@@ -256,8 +256,8 @@ const WORDS: [(&str, &str); 11] = [
     ),
     ("only counted", "the kernel reports the number of migrations, not from which core to which"),
     ("nominal speed", "what the driver of a link reports; for virtual links it limits nothing"),
-    ("softirq", "time in which the kernel handles packets, outside of any thread"),
-    ("backlog, squeeze", "a core's queue of received packets was full; its softirq ran out of its budget"),
+    ("softirq", "deferred work of the kernel; many count it as time of the thread it interrupts"),
+    ("backlog, squeeze", "a core's queue of received packets; its softirq used up its budget while packets waited"),
     ("–", "not known"),
 ];
 

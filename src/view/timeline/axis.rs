@@ -3,6 +3,7 @@
 use super::LOSS;
 use super::scale::RateScale;
 use crate::derive::Bin;
+use crate::derive::jitter::DIP;
 use crate::derive::ledger::BIN_NS;
 use crate::derive::timeline::{LostPart, LostTime, Timeline};
 use crate::state::TimeAxis;
@@ -155,6 +156,13 @@ impl<'a> Axis<'a> {
         }
     }
 
+    /// For a moment the rate was below [`DIP`] of its median: where it stays there the curve says so.
+    pub fn dips(&self, cell: u16) -> Option<(Tone, char)> {
+        let at = 2 * usize::from(cell);
+        let low = self.rates[at..at + 2].iter().flatten().map(|span| span.low).reduce(f64::min)?;
+        (low < DIP * self.median).then_some((Tone::Warning, '▾'))
+    }
+
     /// A loss is known to have been between two samples.
     pub fn lost(&self, cell: u16) -> Option<(Tone, char)> {
         let (begin_ns, end_ns) = (self.begin_ns(cell), self.begin_ns(cell + 1));
@@ -261,6 +269,14 @@ mod tests {
             [9_999, 10_000, 10_399, 10_799, 10_800].map(|ms| axis.cell(ms * 1_000_000)),
             [None, Some(0), Some(1), Some(3), None]
         );
+    }
+
+    #[test]
+    fn a_moment_far_below_the_median_is_a_dip() {
+        let timeline = timeline(&[1.0, 0.9, 1.0, 0.3, 1.0, 0.6, 1.0, 1.0].map(Some));
+        let axis = Axis::of(&timeline, (4, 8), &TimeAxis::default());
+        let dips: Vec<bool> = (0..4).map(|cell| axis.dips(cell).is_some()).collect();
+        assert_eq!(dips, [false, true, false, false], "below half of it");
     }
 
     #[test]

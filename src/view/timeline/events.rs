@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// Where nothing happened, so that the row is seen to be one.
 const RAIL: char = '┈';
 
-/// A sign a cell: packets that were lost, else the farthest migration.
+/// A sign a cell: packets that were lost, else the farthest migration, else a dip.
 pub(super) fn row(axis: &Axis<'_>, canvas: &mut Canvas, at: (u16, u16)) {
     for cell in 0..axis.cells {
         canvas.glyph(at.0 + cell, at.1, Tone::Line, RAIL);
@@ -22,7 +22,7 @@ pub(super) fn row(axis: &Axis<'_>, canvas: &mut Canvas, at: (u16, u16)) {
 /// The signs alone, over what is there; none before the curve starts.
 pub(super) fn signs(axis: &Axis<'_>, canvas: &mut Canvas, (x, y): (u16, u16)) {
     for cell in axis.cell(axis.begun_ns()).unwrap_or(0)..axis.cells {
-        if let Some((tone, glyph)) = axis.lost(cell).or_else(|| axis.moves(cell)) {
+        if let Some((tone, glyph)) = axis.lost(cell).or_else(|| axis.moves(cell)).or_else(|| axis.dips(cell)) {
             canvas.glyph(x + cell, y, tone, glyph);
         }
     }
@@ -124,6 +124,10 @@ fn signs_of_graph(axis: &Axis<'_>, drawn: &Drawn) -> Vec<SignMeaning> {
         tell(&LOST.to_string(), Tone::Lost, ["lost"; 2]);
     } else if cells().any(|at| axis.lost(at).is_some()) {
         tell(&LOSS.to_string(), Tone::Bad, ["loss"; 2]);
+    }
+    let is_dip = |at| axis.dips(at).is_some() && axis.lost(at).is_none() && axis.moves(at).is_none();
+    if cells().any(is_dip) && !drawn.has_dip {
+        tell("▾", Tone::Warning, ["a moment below half the median", "dip"]);
     }
     let varies = |pair: &[Option<RateSpan>]| {
         let high = pair.iter().flatten().map(|span| span.high).fold(0.0, f64::max);

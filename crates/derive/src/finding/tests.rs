@@ -78,7 +78,7 @@ fn moves_of_busy_threads_are_told_without_blaming_them() {
         thread.by_class = MovesByClass { smt: 0, cluster: 10, llc: 4, node: 2, socket: 4 };
     });
     let findings = at_once(&machine.metrics());
-    let reported = "2 busy threads together migrate between cores 59 times/s over 0.5 s; of 40 whose cores are known, 12 went to another cache \
+    let reported = "2 busy threads together migrate between cores 59 times/s over 0.5 s; of 40 so far whose cores are known, 12 went to another cache \
                 or node";
     assert_eq!(text(&findings, "moves"), reported);
     assert_eq!(found(&findings, "moves").expect("there is one").key, Some('p'), "p mends it");

@@ -70,7 +70,7 @@ fn diagnostic(input: &LintInput<'_>, moving: &[&ThreadMetrics], per_s: f64, ofte
     let far: u64 = moving.iter().map(|thread| thread.by_class.far()).sum();
     let threads = plural(moving.len(), "busy thread");
     let crossing = if seen > 0 && input.metrics.machine.facts.topology.nodes > 1 {
-        format!("; of {seen} whose cores are known, {far} went to another cache or node")
+        format!("; of {seen} so far whose cores are known, {far} went to another cache or node")
     } else {
         String::new()
     };
