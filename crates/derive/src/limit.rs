@@ -16,8 +16,8 @@ use super::finding::nothing;
 use super::flow::FlowTrack;
 use super::held_back::GAIN_BITS_PER_S;
 pub use super::held_back::{Limit, LimitKind};
+use super::ledger::{Ledger, Ticked, TimeSpan};
 pub(crate) use cores::{IDLE, words};
-use std::collections::VecDeque;
 use vnettop_sample::{CoreId, Sample};
 use window::Window;
 
@@ -40,24 +40,37 @@ pub(super) struct LimitTrack {
     gains: Gains,
 }
 
-/// What the test would gain without waiting, as often as it was judged while the same core was what it waits for.
+/// What the test would gain without waiting, judgement by judgement, while the same core is what it waits for.
 #[derive(Debug, Clone, Default)]
 struct Gains {
     core: Option<CoreId>,
-    /// When, ns, and bits/s.
-    known: VecDeque<(u64, f64)>,
+    known: Ledger<GainTick>,
+}
+
+/// What one judgement told, since the one before.
+#[derive(Debug, Clone)]
+struct GainTick {
+    span: TimeSpan,
+    bits_per_s: f64,
+}
+
+impl Ticked for GainTick {
+    fn span(&self) -> TimeSpan {
+        self.span
+    }
 }
 
 impl Gains {
     /// Takes that of a judgement into account, and puts the mean in its place.
-    fn observe(&mut self, now_ns: u64, limit: &mut Limit) {
+    fn observe(&mut self, span: TimeSpan, limit: &mut Limit) {
         if limit.core != self.core {
-            *self = Self { core: limit.core, known: VecDeque::new() };
+            *self = Self { core: limit.core, ..Self::default() };
         }
-        self.known.retain(|(at_ns, _)| at_ns + GAIN_NS > now_ns);
+        self.known.forget(span.to_ns.saturating_sub(GAIN_NS));
         let Some(gain) = limit.numbers.iter_mut().find(|(name, _)| *name == GAIN_BITS_PER_S) else { return };
-        self.known.push_back((now_ns, gain.1));
-        gain.1 = self.known.iter().map(|(_, bits_per_s)| bits_per_s).sum::<f64>() / self.known.len() as f64;
+        self.known.add(GainTick { span, bits_per_s: gain.1 });
+        let mean = TimeSpan::until(span.to_ns, GAIN_NS).mean(&self.known, |tick| Some(tick.bits_per_s));
+        gain.1 = mean.unwrap_or(gain.1);
     }
 }
 
@@ -83,7 +96,7 @@ impl LimitTrack {
         if since_ns >= EVERY_NS || is_young {
             let scene = self.window.scene(next, metrics, flow);
             let mut limit = judge::judge(&scene);
-            self.gains.observe(metrics.machine.at_ns, &mut limit);
+            self.gains.observe(TimeSpan::until(metrics.machine.at_ns, since_ns.min(WHOLE_NS)), &mut limit);
             self.settle_on(limit, is_young || since_ns >= WHOLE_NS);
             // What is known of a worker in the next tick is not kept waiting.
             self.judged_at_ns = if lost::is_awaited(&scene) { 0 } else { metrics.machine.at_ns };

@@ -42,8 +42,9 @@ fn ends(scene: &Scene) -> Option<[EndShare; 2]> {
         && (one.sends && other.receives || one.receives && other.sends)
         && !(one.moved || other.moved);
     let is_shared = cores[0] == cores[1];
-    let both_wait = one.wait >= WAITS && other.wait >= WAITS;
-    if !is_seen || both_wait != is_shared {
+    // Of two that share a core both wait, of others one.
+    let waiting = busy.iter().filter(|thread| thread.wait >= WAITS).count();
+    if !is_seen || waiting != 1 + usize::from(is_shared) {
         return None;
     }
     Some([share(scene, one, is_shared)?, share(scene, other, is_shared)?])

@@ -143,6 +143,7 @@ fn what_waiting_costs_is_what_the_slower_end_would_have_time_for() {
         None,
         "a thread with several takes less time for each bit with more to do"
     );
+    assert_eq!(gain(|scene| scene.threads[1].wait = 0.0), None, "nobody waits");
     assert_eq!(gain(|scene| scene.proto = Some(Proto::Udp)), None, "of UDP it is counted what is lost");
     assert_eq!(gain(|scene| scene.threads[0].moved = true), None, "its time is of two cores");
     assert_eq!(gain(|scene| drop(scene.threads.remove(0))), None, "the other end is not seen");
