@@ -31,7 +31,8 @@ pub(super) fn add(all: &mut Paragraphs, (state, metrics): (&State, &Metrics), fi
 fn to_do(state: &State, metrics: &Metrics, fix: &str) -> Line {
     let mut line = if state.is_placed() { Line::new() } else { press(state, metrics) };
     // A steer moves packets that overtake each other at any rate.
-    let keeps = metrics.conclusions.proposed.iter().all(|pin| pin.stays) && !steers(metrics);
+    let proposed = &metrics.conclusions.proposed;
+    let keeps = !proposed.is_empty() && proposed.iter().all(|pin| pin.stays) && !steers(metrics);
     if !line.is_empty() && is_steady_now(metrics) && keeps {
         line.insert(0, (Tone::Normal, "keep it so: ".to_owned()));
     }
@@ -124,7 +125,9 @@ pub(super) fn press(state: &State, metrics: &Metrics) -> Line {
 
 /// What is to be done is what the key does.
 fn steers_first(metrics: &Metrics) -> bool {
-    metrics.conclusions.findings.first().is_some_and(|finding| finding.id == FindingId::Reordered)
+    let conclusions = &metrics.conclusions;
+    let is_refused = conclusions.no_free_core && !conclusions.proposed.is_empty();
+    !is_refused && conclusions.findings.first().is_some_and(|finding| finding.id == FindingId::Reordered)
 }
 
 fn steers(metrics: &Metrics) -> bool {
